@@ -42,7 +42,7 @@ NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 
 _WITH_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # 1,500 may mean either
 _PERCENTAGE = re.compile(r"([+-]?[0-9]+\.?[0-9]*) ?%")
-_MOST_SHOWN = 40  # characters of a value
+MOST_SHOWN = 40  # characters of a value
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255  # bytes, of a path and of a name in it
 _MOST_BITS = 128  # of a whole number that is shown: longer ones have no use in a message
 
@@ -176,7 +176,7 @@ def text(value: object, *, name: str, longest: int | None = None, hint: str = ""
     if longest is not None and not (0 < len(value) <= longest and value.isprintable()):
         raise InvalidArgument(
             name=name,
-            value=repr(value[:_MOST_SHOWN]),
+            value=repr(value[:MOST_SHOWN]),
             expected=f"1 to {longest} printable characters",
         )
     return str(value)
@@ -198,7 +198,7 @@ def nearest(value: str, allowed: Sequence[str]) -> str:
     """Return "Did you mean …?" for the closest of `allowed`, or nothing; of many it takes long."""
     if len(allowed) > 200:
         return ""
-    close = get_close_matches(value[:_MOST_SHOWN], allowed, n=1, cutoff=0.5)
+    close = get_close_matches(value[:MOST_SHOWN], allowed, n=1, cutoff=0.5)
     return f"Did you mean {close[0]}?" if close else ""
 
 
@@ -208,7 +208,7 @@ def number_like(text: str | None) -> str:
     >>> number_like("1,5"), number_like("50%"), number_like("1e-5")
     ('Write it with a point: 1.5.', 'Write the percentage as 0.5.', '')
     """
-    if text is None or len(text) > _MOST_SHOWN:
+    if text is None or len(text) > MOST_SHOWN:
         return ""
     if found := _WITH_COMMA.fullmatch(text):
         return f"Write it with a point: {found[1]}.{found[2]}."
@@ -303,15 +303,15 @@ def _is_short_name(name: bytes) -> bool:
 def shown(value: object) -> str:
     """Return short text for an error: numbers and texts as they are, of all else the type."""
     if isinstance(value, str):
-        quoted = repr(str(value[: _MOST_SHOWN + 1]))
-        return quoted if len(value) <= _MOST_SHOWN else f"{quoted[:_MOST_SHOWN]}…"
+        quoted = repr(str(value[: MOST_SHOWN + 1]))
+        return quoted if len(value) <= MOST_SHOWN else f"{quoted[:MOST_SHOWN]}…"
     exactly = value if isinstance(value, Fraction) else as_int(value)
     if exactly is not None and not _is_short(exactly):
         return "a number of very many digits"
     # numpy.timedelta64 says that it is an Integral, and is none
     number = exactly is not None or (isinstance(value, Real) and not isinstance(value, Integral))
     if number or value is None or isinstance(value, bool) or type(value).__name__ == "Decimal":
-        return str(value)[:_MOST_SHOWN]
+        return str(value)[:MOST_SHOWN]
     kind = type(value).__name__
     return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
 

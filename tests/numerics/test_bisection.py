@@ -11,6 +11,7 @@ from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.size import files_of, searches
 from leastnoise.balls.core import falls_through, precision
 from leastnoise.numerics.bisection import Bisection
 
@@ -60,6 +61,34 @@ def test_it_stops_as_soon_as_the_points_are_good_enough() -> None:
 def test_there_is_none_beyond_the_most() -> None:
     assert Bisection().beyond(lambda n: n > 64, 0, 1, most=64) is None
     assert Bisection().beyond(lambda n: n > 64, 0, 1, most=128) == (64, 65)
+
+
+@given(edge=st.integers(1, 10**6), guess=st.integers(1, 10**6))
+def test_around_a_guess_it_finds_the_least_whole_number(edge: int, guess: int) -> None:
+    found = Bisection().around(lambda n: n >= edge, guess, fails=0, most=10**6)
+    assert found == edge
+
+
+def test_a_near_guess_costs_few_tries_and_none_is_found_beyond_the_most() -> None:
+    tried: list[int] = []
+    solver = Bisection()
+    solver.around(lambda n: bool(tried.append(n)) or n >= 5_000, 5_001, fails=0, most=10**9)
+    assert tried == [5_001, 5_000, 4_998, 4_999]
+    assert solver.around(lambda n: n > 64, 60, fails=0, most=64) is None
+
+
+def test_a_bad_aim_costs_at_most_twice_the_halvings() -> None:
+    tried: list[int] = []
+    found = Bisection().close(
+        lambda n: bool(tried.append(n)) or n >= 700_000, 0, 1 << 20, aim=lambda low, high: low + 1
+    )
+    assert found == (699_999, 700_000)
+    assert len(tried) <= 40
+
+
+def test_no_other_package_searches_by_hand() -> None:
+    # A Taylor series around a middle, a point of a stretch, and cells that are cut in two.
+    assert searches(files_of(None)) <= 3
 
 
 @pytest.mark.parametrize("halvings", [1, 30])

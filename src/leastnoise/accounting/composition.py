@@ -35,9 +35,7 @@ from leastnoise.noise.releases import ProvedDelta, Releases
 
 _ROUNDS = 6  # of new tilts; the third hardly changes anything
 _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
-_SETTLED = 1e-10  # relative change of ε at which they end
 _FINEST = 10_000  # lattices have a largest size, which a finer one than this would exceed
-_LEAST_DELTA = Fraction(1, 10**300)  # δ that floats hold
 
 _Solved = tuple[Convolution, float]
 _SolvedByMoments = tuple[MomentSum, float]
@@ -147,7 +145,8 @@ class Composition:
 
     def _by_moments(self, delta: Fraction) -> Interval | None:
         """Return an interval that contains ε(delta); None if it would take too many nodes."""
-        if delta < _LEAST_DELTA:
+        least_delta = Fraction(1, 10**300)  # δ that floats hold
+        if delta < least_delta:
             return None
         inner, outer = (laws_of(self.parts, inner=side) for side in (True, False))
         high = MomentSum.for_delta(outer, float(delta))
@@ -209,8 +208,9 @@ def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) 
 
     before = 1.0
     parts, found = improved(parts, before)
+    settled = 1e-10  # relative change of ε at which they end
     for _ in range(_ROUNDS - 1):
-        if abs(found[1] - before) <= _SETTLED * max(before, 1e-6):
+        if abs(found[1] - before) <= settled * max(before, 1e-6):
             break
         before = found[1]
         parts, found = improved(parts, before)

@@ -23,6 +23,7 @@ from flint import arb
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.renyi import CONVERSION_BITS, rdp_delta, rdp_epsilon, zcdp_delta
 from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.balls.losses import LONGEST_LOSS
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
@@ -31,10 +32,6 @@ from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
 from leastnoise.numerics.minima import minimise
-
-_LOG_ENDS = (-12.0, 12.0)  # of log(α − 1)
-_LARGEST = 700  # of the ε₀, ρ, τ and μ that are converted: e^−700 is still a float
-_MARGINS = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)  # relative, tried in turn until a root is proved
 
 
 class Nature(StrEnum):
@@ -179,11 +176,13 @@ def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
         order = 1 + Fraction(math.exp(log_excess))
         return rdp_epsilon(order * size, order, lost)
 
-    return _upper_bound(at(minimise(lambda t: float_above(at(t)), _LOG_ENDS, thorough=False)))
+    log_ends = (-12.0, 12.0)  # of log(α − 1)
+    return _upper_bound(at(minimise(lambda t: float_above(at(t)), log_ends, thorough=False)))
 
 
 def _first(guess: float, direction: int, proved: Callable[[float], bool]) -> float:
-    for margin in _MARGINS:
+    margins = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)  # relative, tried in turn until a root is proved
+    for margin in margins:
         candidate = guess * (1 + direction * margin)
         if proved(candidate):
             return candidate
@@ -197,9 +196,9 @@ def _normal(mu: Exact) -> Composition:
 
 def _positive(value: Exact, name: str) -> Fraction:
     number = exact(value, name=name)
-    if not 0 < number <= _LARGEST:
+    if not 0 < number <= LONGEST_LOSS:
         raise InvalidArgument(
-            name=name, value=str(value)[:40], expected=f"0 < {name} <= {_LARGEST}"
+            name=name, value=str(value)[:40], expected=f"0 < {name} <= {LONGEST_LOSS:g}"
         )
     return number
 

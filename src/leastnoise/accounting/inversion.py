@@ -21,7 +21,6 @@ from leastnoise.noise.releases import ProvedDelta
 from leastnoise.numerics.roots import IncreasingRoot
 
 _WIDTH = 5e-13  # relative, of each end around the place where the proof's answer turns
-_ROUGH = 1e-2  # the same beside a lower end of 0, which leaves the width as it is
 _FIRST_STEP = 0.25  # of ln ε, where nothing is known about the root
 _LEAST_EPSILON = 1e-300  # ε below it counts as 0
 LARGEST = 1e30  # ε; no composition that is served needs so much
@@ -48,8 +47,9 @@ def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval
             why = f"no epsilon up to {MAX_EPSILON:,} is proved to be enough for that delta"
             raise NotApplicable(family=family, why=why)
     if not known(Fraction(0)).certainly_above(delta):
+        rough = 1e-2  # the same beside a lower end of 0, which leaves the width as it is
         return Interval(
-            0.0, find_first_private(known, delta, near=enough, step=_FIRST_STEP, width=_ROUGH)
+            0.0, find_first_private(known, delta, near=enough, step=_FIRST_STEP, width=rough)
         )
     high = find_first_private(known, delta, near=enough, step=_FIRST_STEP)
     return Interval(find_last_leaking(known, delta, near=high), high)

@@ -14,7 +14,6 @@ from leastnoise.balls.core import ball, precision
 from leastnoise.numerics.minima import minimise
 
 CONVERSION_BITS = 256
-_LOG_EXCESSES = range(-20, 42, 2)  # log(α − 1)
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
@@ -31,7 +30,8 @@ def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
         gap = (1 + excess) * float(rho) - float(epsilon) - math.log1p(math.exp(-t))
         return excess * gap - math.log1p(excess)
 
-    order = 1 + Fraction(math.exp(minimise(log_delta, _LOG_EXCESSES)))
+    log_excesses = range(-20, 42, 2)  # log(α − 1)
+    order = 1 + Fraction(math.exp(minimise(log_delta, log_excesses)))
     return rdp_delta(order * rho, order, epsilon)
 
 

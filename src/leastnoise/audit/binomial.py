@@ -15,11 +15,7 @@ from functools import lru_cache
 
 from flint import arb
 
-from leastnoise.balls.core import ball, precision
-
-BITS = 128
-"""The precision at which counts are compared with what is claimed."""
-_FIRST_STEP = 2.0**-40  # relative; scipy's inverse is good to about 1e-14
+from leastnoise.balls.core import PLAIN_BITS, ball, precision
 
 
 def lower(successes: int, trials: int, error: Fraction) -> float:
@@ -48,7 +44,8 @@ def _lower(successes: int, trials: int, error: Fraction) -> float:
     from scipy.special import betaincinv  # noqa: PLC0415 (the command line's help needn't pay)
 
     a, b = successes, trials - successes + 1
-    proposed, step = float(betaincinv(a, b, float(error))), _FIRST_STEP
+    first_step = 2.0**-40  # relative; scipy's inverse is good to about 1e-14
+    proposed, step = float(betaincinv(a, b, float(error))), first_step
     while proposed > 0:
         proposed *= 1 - step
         if _is_below(proposed, a, b, error):
@@ -59,5 +56,5 @@ def _lower(successes: int, trials: int, error: Fraction) -> float:
 
 def _is_below(p: float, a: int, b: int, error: Fraction) -> bool:
     """Return True only if I_p(a, b) <= error certainly."""
-    with precision(BITS):
+    with precision(PLAIN_BITS):
         return bool(arb(p).beta_lower(arb(a), arb(b), regularized=True) <= ball(error))

@@ -22,7 +22,7 @@ from leastnoise import _words
 from leastnoise.audit import binomial
 from leastnoise.audit.claim import Finding
 from leastnoise.audit.power import detectable_rate
-from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, float_below, precision
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,7 +175,7 @@ def _tested(event: Event, subject: Subject, level: Fraction) -> Tested:
     p = binomial.lower(inside[event.likely], sizes[event.likely], level)
     q = binomial.upper(inside[1 - event.likely], sizes[1 - event.likely], level)
     epsilon, delta = subject.claim.epsilon, subject.claim.delta
-    with precision(binomial.BITS):
+    with precision(PLAIN_BITS):
         excess = arb(p) - ball(epsilon).exp() * arb(q)
         above = arb(p) - ball(delta)
         return Tested(

@@ -46,8 +46,6 @@ _FEW_COORDINATES = 4  # of which bits, ranges and steps are looked at
 _SIGNIFICAND = sys.float_info.mant_dig
 _POWERS = 2200  # of two, as many as doubles have
 _BINADES = 24  # below that of the largest output; smaller ones are one
-_INVERTED = 3000  # outputs of each half that are inverted: some 30 µs each
-_MOST_TRIED = 200  # values of k around the likeliest one; more only where y has few bits left
 _PHASES = 32
 
 
@@ -197,7 +195,8 @@ def _laplace_inversion(subject: Subject) -> Feature | None:
         return np.array(found, dtype=np.intp)
 
     name = "the inputs from which textbook Laplace noise reaches the output"
-    return Feature(name=name, cells=4, labels=labels, most=_INVERTED)
+    inverted = 3000  # outputs of each half that are inverted: some 30 µs each
+    return Feature(name=name, cells=4, labels=labels, most=inverted)
 
 
 def _laplace_scale(subject: Subject) -> float | None:
@@ -219,7 +218,8 @@ def _is_reachable(y: float, x: float, scale: float) -> bool:
     uniform = math.exp(-size / scale)
     uniforms = 1 << _SIGNIFICAND
     middle = round(uniform * uniforms)
-    reach = min(_MOST_TRIED, 4 + math.ceil(uniform * uniforms * slack / scale))
+    most_tried = 200  # values of k around the likeliest one; more only where y has few bits left
+    reach = min(most_tried, 4 + math.ceil(uniform * uniforms * slack / scale))
     sign = 1.0 if y >= x else -1.0
     for k in range(max(1, middle - reach), min(uniforms, middle + reach) + 1):
         noise = -scale * math.log(k / uniforms)

@@ -29,7 +29,7 @@ from flint import arb
 
 from leastnoise import _words
 from leastnoise.audit import binomial
-from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, float_above, float_below, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.draw import find_quantile, has_quantiles
@@ -49,9 +49,7 @@ _MARGIN = 1e-9
 _INSIDE = Bisection(halvings=44)  # to 1e-13, which is below the margin
 _GUESS = Bisection(halvings=60)
 _ROUNDING = 2.0**-20
-_FLOATS = 2.0**-50  # relative: what floats round in t = u − c, a few times 2^-53
 _LARGEST = 1e300
-_BESIDE = 2.0**-10  # of the spread: how far a threshold is from an output that many share
 MANY = 0.01  # share of the outputs that are equal, for thresholds on both sides of them
 
 
@@ -73,7 +71,8 @@ class ClaimedLaw(ABC):
     @property
     def beside(self) -> float:
         """How far from an output that many share the thresholds on its two sides may be."""
-        return self.spread * _BESIDE
+        beside = 2.0**-10  # of the spread: how far a threshold is from an output that many share
+        return self.spread * beside
 
     @abstractmethod
     def _enclose(self, t: float) -> tuple[float, float]:
@@ -81,7 +80,8 @@ class ClaimedLaw(ABC):
 
     def distribution(self, t: float) -> tuple[float, float]:
         """Return bounds of P(Y <= t) for every Y that is within 2^-20 spreads of X."""
-        slack = self.spread * _ROUNDING + abs(t) * _FLOATS
+        floats = 2.0**-50  # relative: what floats round in t = u − c, a few times 2^-53
+        slack = self.spread * _ROUNDING + abs(t) * floats
         return self._enclose(t - slack)[0], self._enclose(t + slack)[1]
 
     def inverse_above(self, probability: float) -> float:
@@ -142,7 +142,7 @@ class _Closed(ClaimedLaw):
         self._scale, self._normal = noise.scale, isinstance(noise, Gaussian)
 
     def _enclose(self, t: float) -> tuple[float, float]:
-        with precision(binomial.BITS):
+        with precision(PLAIN_BITS):
             x = arb(t) / ball(self._scale)
             if self._normal:
                 found = (-x * arb(0.5).sqrt()).erfc() / 2

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 _LONGEST_LINE = 1 << 24  # bytes
 _LONGEST_NUMBER = 2000  # characters; all digits of the least double are 1,075
-_MOST_NUMBERS = 1 << 28  # of all outputs: 2 GiB
-_ROUNDS = 1000  # a process that is stopped leaves those that it started, which are stopped next
-_ADOPT_ORPHANS = 36  # prctl's PR_SET_CHILD_SUBREAPER
 _LONGEST = 10**6  # seconds of a run
 
 
@@ -131,7 +128,8 @@ class _Run:
         if self._process.stdout:
             self._process.stdout.close()
         spared = self._earlier
-        for _round in range(_ROUNDS):
+        # a process that is stopped leaves those that it started, which are stopped next
+        for _round in range(1000):
             if not (left := _strays() - spared):
                 break
             for process in left:
@@ -152,12 +150,13 @@ class _Run:
         found: list[NDArray[np.float64]] = []
         done = 0
         width = 0
+        most_numbers = 1 << 28  # of all outputs: 2 GiB
         for lines in self._lines():
             part = _numbers(lines[: count - done], after=done, width=width)
             found.append(part)
             done += len(part)
             width = part.shape[1]
-            if width * count > _MOST_NUMBERS:
+            if width * count > most_numbers:
                 raise InvalidInput(
                     f"The command prints {width:,} numbers a line, which is too many for {count:,} "
                     "lines. Ask for fewer --draws."
@@ -210,7 +209,8 @@ def _adopt_orphans() -> None:
     """Make this process the parent of those below it whose own parent has ended; Linux alone."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1, 0, 0, 0)
+            adopt_orphans = 36  # prctl's PR_SET_CHILD_SUBREAPER
+            ctypes.CDLL(None).prctl(adopt_orphans, 1, 0, 0, 0)
 
 
 def _strays() -> set[int]:

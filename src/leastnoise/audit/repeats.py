@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from leastnoise.audit.subject import Subject
 
-_MOST_DRAWN = 5000  # outputs of each run that is repeated
-_SHIFTS = range(-4, 5)
 _LAGS = range(1, 9)
 _COMPARED_COORDINATES = 6
 
@@ -117,10 +115,12 @@ def _repeats(subject: Subject) -> Iterator[_Test]:
     coordinates = subject.coordinates(_COMPARED_COORDINATES)
     outputs = subject.outputs[0]
     chance = [_collisions(outputs[:, index]) for index in coordinates]
-    count = min(subject.draws, _MOST_DRAWN)
+    most_drawn = 5000  # outputs of each run that is repeated
+    count = min(subject.draws, most_drawn)
+    shifts = range(-4, 5)
     for name, (one, other) in run_twice(subject, count):
         for index in coordinates:
-            for shift in _SHIFTS:
+            for shift in shifts:
                 y, z = _aligned(one[:, index], other[:, index], shift)
                 yield _repeated(f"Outputs of {name} are equal", y == z, chance[index])
     for index in coordinates:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _SMALLEST = 2.0**-960  # against P: losses are at most ln of its inverse, so that e^loss is a float
-_LEAST = 2.0**-1070  # more than what products lose where they are hardly floats
 
 
 @final
@@ -75,7 +74,8 @@ def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floa
     order = np.argsort(-(p / q))
     p_low, q_high, added = _merged(p[order].tolist(), q[order].tolist(), step, size)
     slack = (added + 8) * UNIT  # of so many sums, and of shares
-    least = added * _LEAST
+    least_step = 2.0**-1070  # more than what products lose where they are hardly floats
+    least = added * least_step
     return np.maximum(p_low * (1 - slack) - least, 0.0), q_high * (1 + slack) + least
 
 

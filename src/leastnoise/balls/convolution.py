@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.core import UNIT, ball, precision
+from leastnoise.balls.core import PLAIN_BITS, UNIT, ball, precision
 from leastnoise.balls.fourier import inverse, relative_error, transform
 from leastnoise.balls.tilted import BLOCK, Tilted, join_floats, log_moment_above, progression
 from leastnoise.errors import InvalidArgument
@@ -30,15 +30,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_BITS = 128
 _LARGEST_WINDOW = 1 << 20
 _DEEP = 200  # φ is looked at as long as it is above about 2^-200 of its first value
 _TRIFLE = arb(2) ** (20 - _DEEP)  # all masses together are below 2^20
-_WIDE = 9.5  # standard deviations on each side of a window
-_CHERNOFF = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # t against a Gaussian's; see _tail
 _STEEPEST = 1e4  # e^t leaves all floats between one place and the next
-_SMALL_TAIL = 40.0  # in nats: what lies outside the window, against what lies inside
-_FAR = 45.0  # in nats: what of φ the floats leave out
 
 Part = tuple["LossLattice", int]
 """A lattice, and how many releases have it."""
@@ -66,7 +61,7 @@ class Convolution:
         step = parts[0][0].step
         if any(lattice.step != step for lattice, _ in parts):
             raise InvalidArgument(name="parts", value="several", expected="lattices of one step")
-        with precision(_BITS):
+        with precision(PLAIN_BITS):
             laws = [Tilted.of(lattice, count, tilt) for lattice, count in parts]
             window = _window(laws)
             # powers of very many releases overflow: an error of inf or NaN proves nothing
@@ -83,7 +78,7 @@ class Convolution:
 
     def delta(self, epsilon: Fraction) -> tuple[arb, arb]:
         """Return balls below and above δ(ε) of the composed lattices."""
-        with precision(_BITS):
+        with precision(PLAIN_BITS):
             low, high = self._expectation(epsilon)
             scale = self._log_scale(epsilon).exp()
             # (1 ± 2^-50)^k: every weight of the tilted laws is a rounded float
@@ -96,12 +91,13 @@ class Convolution:
         step, c = float(self.laws[0].lattice.step), float(self.tilt)
         ahead = float(self._start) + self.window.first * step - epsilon
         begin = max(0, math.floor(-ahead / step) + 1)
+        far = 45.0  # in nats: what of φ the floats leave out
         y = (
             ahead
-            + np.arange(begin, min(self.window.size, begin + math.ceil(_FAR / (c * step)))) * step
+            + np.arange(begin, min(self.window.size, begin + math.ceil(far / (c * step)))) * step
         )
         found = np.exp(-c * y) * -np.expm1(-y) @ self.masses[begin : begin + len(y)]
-        with precision(_BITS):
+        with precision(PLAIN_BITS):
             scale = self._log_scale(Fraction(epsilon))
             return float((scale.exp() * arb(float(found)) + self.infinity).mid())
 
@@ -244,10 +240,12 @@ def _window(laws: list[Tilted]) -> _Window:
         mean += law.count * own
         spread += law.count * float(law.weights @ (i - own) ** 2)
     most = sum(law.count * (len(law.weights) - 1) for law in laws)
-    half = _WIDE * math.sqrt(spread) + 16
+    wide = 9.5  # standard deviations on each side of a window
+    half = wide * math.sqrt(spread) + 16
     size = 16
     while size < min(2 * half, most + 1) and size < _LARGEST_WINDOW:
         size *= 2
+    small_tail = 40.0  # in nats: what lies outside the window, against what lies inside
     while True:
         first = 0 if size > most else max(0, min(most + 1 - size, round(mean - size / 2)))
         outside = arb(0)
@@ -255,7 +253,7 @@ def _window(laws: list[Tilted]) -> _Window:
             outside += _tail(laws, first - 1, mean=mean, spread=spread)
         if first + size <= most:
             outside += _tail(laws, first + size, mean=mean, spread=spread)
-        if size >= _LARGEST_WINDOW or outside < arb(-_SMALL_TAIL).exp():
+        if size >= _LARGEST_WINDOW or outside < arb(-small_tail).exp():
             return _Window(first=first, size=size, outside=outside)
         size *= 2
 
@@ -278,7 +276,8 @@ def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
         return total
 
     gaussian = (index - mean) / max(spread, 1e-9)
-    tried = (max(-_STEEPEST, min(gaussian * scale, _STEEPEST)) for scale in _CHERNOFF)
+    tilts = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # t against a Gaussian's
+    tried = (max(-_STEEPEST, min(gaussian * scale, _STEEPEST)) for scale in tilts)
     t = arb(min(tried, key=about))
     log_bound = -t * index
     for law in laws:

@@ -13,6 +13,10 @@ from flint import arb, ctx, fmpq
 
 UNIT = 2.0**-53
 """The relative error of one operation on floats, at most."""
+PLAIN_BITS = 128
+"""The precision of a few steps that hardly cancel. What needs more says how much, and why."""
+PRECISE = 2.0**-960
+"""Floats above it have all their digits, after a few products too."""
 
 
 class _Turn:

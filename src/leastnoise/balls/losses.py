@@ -24,7 +24,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.atoms import inscribe
-from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.balls.core import PRECISE, ball, float_above, float_below, precision
 from leastnoise.balls.tilted import exponentials, join_floats
 from leastnoise.errors import NotApplicable
 
@@ -45,11 +45,7 @@ LONGEST_LOSS = 700.0
 POINTS_PER_STD = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
 SPARE = 2.0**-60  # of mass, where all of it is at infinity
-_SMALLEST = 2.0**-960  # a float with all its digits, after a few products too
-_TINY = Fraction(1, 2**30)  # of a step
 _ORIGIN_BITS = 40  # of the place of a lattice from below, in steps
-_ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
-LARGEST_LOSS = 700.0  # in floats, which e^700 still is; larger ones are put at infinity
 NUDGE = 2**38  # slopes are told from chords of a step/2^38, the cells' masses within 2^-37
 
 
@@ -246,10 +242,11 @@ def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Frac
     Next to nothing, enough for all cells to lie a little above their points, or so much that one of
     the heaviest atoms is on a point: it would be mixed with others otherwise.
     """
-    found = {_TINY, Fraction(1, 2**14)}
+    tiny = Fraction(1, 2**30)  # of a step
+    found = {tiny, Fraction(1, 2**14)}
     for i in np.argsort(p)[-2:]:
         place = (math.log(p[i]) - math.log(q[i]) - float(origin)) / float(step)
-        found.add(Fraction(round(place) - place).limit_denominator(2**40) + _TINY)
+        found.add(Fraction(round(place) - place).limit_denominator(2**40) + tiny)
     return found
 
 
@@ -268,7 +265,7 @@ def _on_lattice(
         losses = points - 2.0**-45 - 2.0**-50 * (np.abs(points) + abs(float(start)))
         with np.errstate(invalid="ignore"):  # 0 of Q where ratios are no floats
             least = q_high * ratios
-        near = (ratios > _SMALLEST) & (least > _SMALLEST)
+        near = (ratios > PRECISE) & (least > PRECISE)
         near &= p_low >= least * (1 - 2.0**-46 + 2.0**-49)
         for i in np.flatnonzero((p_low > 0) & ~near):
             losses[i] = merged(arb(p_low[i]), arb(q_high[i]) / middle)[0]
@@ -284,7 +281,8 @@ def _mean(lattice: LossLattice) -> float:
 def accurate(profile: Profile, epsilon: Fraction) -> arb:
     """Return δ(epsilon); raises NotApplicable unless it is known to a relative 2^-110 or is 0."""
     found = profile(epsilon)
-    if not (found.is_zero() or found.rel_accuracy_bits() >= _ACCURACY):
+    accuracy = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
+    if not (found.is_zero() or found.rel_accuracy_bits() >= accuracy):
         raise NotApplicable(family="composition", why="its privacy profile isn't known well enough")
     return found
 

@@ -25,7 +25,6 @@ BITS = 256
 _ENOUGH_BITS, _MOST_BITS = 128, 1 << 14
 SLACK = 2.0**-24
 """How far, relatively, what is proved is below the moment at the γ that was thought best."""
-_ORDERS = 12  # of a Taylor expansion; what is beyond is bounded by sums of positive terms
 _MOST_PIECES = 2_000  # 300 were needed at most
 _LOOKS, _GRID = 8, 24
 _DIP = Bisection(halvings=60)
@@ -172,7 +171,8 @@ def _inverse_series(epsilon: Fraction, degree: int) -> list[arb]:
 
 def _expansions(polynomial: arb_poly) -> tuple[arb_poly, ...]:
     found = [polynomial]
-    for order in range(1, _ORDERS):
+    orders = 12  # of a Taylor expansion; what is beyond is bounded by sums of positive terms
+    for order in range(1, orders):
         found.append(found[-1].derivative() * (1 / arb(order)))
     return tuple(found)
 

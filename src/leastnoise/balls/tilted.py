@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     Exponents = NDArray[np.int64]
 
 BLOCK = 256
-_DEEPEST, _HIGHEST = -1100, 1100  # exponents of 2 outside which floats are 0 or infinite
 
 
 @final
@@ -87,7 +86,8 @@ def progression(first: arb, ratio: arb, count: int) -> tuple[Floats, Exponents]:
 def join_floats(mantissas: Floats, exponents: Exponents) -> Floats:
     """Return the floats mantissa·2^exponent; 0 far below all floats, and ∞ far above."""
     with np.errstate(over="ignore"):
-        return np.ldexp(mantissas, np.clip(exponents, _DEEPEST, _HIGHEST).astype(np.int32))
+        deepest, highest = -1100, 1100  # exponents of 2 outside which floats are 0 or infinite
+        return np.ldexp(mantissas, np.clip(exponents, deepest, highest).astype(np.int32))
 
 
 def _split(value: arb) -> tuple[float, int]:

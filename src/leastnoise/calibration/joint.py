@@ -21,9 +21,6 @@ from leastnoise.noise.releases import Releases
 
 _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
 _RELATIVE = 1e-4  # of the factor
-_ROUNDING = 1e-12  # of a factor times a ratio, both of them floats
-_BEYOND = 16  # times the factor of Gaussian noise: what isn't proved there has no proof
-_DIGITS = 6  # of the stated epsilon, rounded up
 
 
 def is_scalable(certificate: Certificate) -> bool:
@@ -81,11 +78,13 @@ def find_joint_factor(
         return find_log_delta_gap(moved, budget, points_per_std=points_per_std)
 
     near = _as_of_gaussians(parts, budget)
-    if gap(_BEYOND * near) > 0:
+    beyond = 16  # times the factor of Gaussian noise: what isn't proved there has no proof
+    if gap(beyond * near) > 0:
         raise NotApplicable(
             family=parts[0].noise.name, why="no proof is known for so small a delta of all together"
         )
-    return find_root(gap, near, 1.1 * near, relative=relative) * (1 + _ROUNDING)
+    rounding = 1e-12  # of a factor times a ratio, both of them floats
+    return find_root(gap, near, 1.1 * near, relative=relative) * (1 + rounding)
 
 
 def _as_of_gaussians(parts: Sequence[Releases], budget: Budget) -> float:
@@ -121,5 +120,6 @@ def _scaled(part: Releases, factor: float) -> Releases:
 def _rounded_up(value: float) -> Fraction:
     if not value:
         return Fraction(0)
-    unit = Fraction(10) ** (math.floor(math.log10(value)) + 1 - _DIGITS)
+    digits = 6  # of the stated epsilon, rounded up
+    unit = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
     return -(-Fraction(value) // unit) * unit

@@ -23,8 +23,6 @@ from leastnoise.noise.question import Question, Search
 from leastnoise.noise.registry import family_named, part_of, registered
 from leastnoise.noise.releases import Releases
 
-_OVER = 1e-15  # of ln δ: what more than δ₀ is at least
-
 
 def find_law_for_several(family: type[Noise], question: Question, search: Search | None) -> Noise:
     """Return the law of `family` for a worst shift of 1 that may be drawn several times.
@@ -56,7 +54,8 @@ def find_log_delta_gap(
     if delta <= 0:
         return -math.inf
     gap = math.log(delta) - log_of(budget.delta)
-    return min(gap, 0.0) if Fraction(delta) <= budget.delta else max(gap, _OVER)
+    over = 1e-15  # of ln δ: what more than δ₀ is at least
+    return min(gap, 0.0) if Fraction(delta) <= budget.delta else max(gap, over)
 
 
 def find_gaussian(budget: Budget) -> Noise:

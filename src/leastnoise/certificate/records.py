@@ -38,7 +38,6 @@ from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.registry import family_named
 
 _DEEPEST = 9  # noise on a block of cells of what is signed of what is counted …
-_READABLE = 24  # characters; longer decimals are floats, and shorter in hex
 _INFINITY = "infinity"  # where a body keeps None
 
 Kind = TypeVar("Kind")
@@ -47,7 +46,8 @@ Record = Sensitivity | Geometry | Body | OneSided | Noise
 
 def _brief_text(value: Fraction) -> str:
     short = decimal_text(value)
-    return short if len(short) <= _READABLE else number_text(value)
+    readable = 24  # characters; longer decimals are floats, and shorter in hex
+    return short if len(short) <= readable else number_text(value)
 
 
 @final

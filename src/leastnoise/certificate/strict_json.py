@@ -9,11 +9,10 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from leastnoise import _validate, _words
+from leastnoise._files import LARGEST_CERTIFICATE
+from leastnoise._validate import MOST_SHOWN
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.exact import decimal_text, exact
-
-_MAX_CHARACTERS = 10_000_000
-_MOST_SHOWN = 40  # characters of a name
 
 T = TypeVar("T", str, int, list)
 
@@ -25,8 +24,8 @@ def parse_object(text: str) -> dict[str, Any]:
     a field stands twice.
     """
     text = _validate.text(text, name="text", hint="Read the file first: JSON comes as a str.")
-    if len(text) > _MAX_CHARACTERS:
-        raise InvalidInput(f"The certificate is longer than {_MAX_CHARACTERS:,} characters.")
+    if len(text) > LARGEST_CERTIFICATE:
+        raise InvalidInput(f"The certificate is longer than {LARGEST_CERTIFICATE:,} characters.")
     try:
         value = json.loads(text, object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError):  # also a whole number of thousands of digits
@@ -39,7 +38,7 @@ def parse_object(text: str) -> dict[str, Any]:
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     counts = Counter(name for name, _ in pairs)
     if len(counts) != len(pairs):
-        twice = sorted(name[:_MOST_SHOWN] for name, count in counts.items() if count > 1)
+        twice = sorted(name[:MOST_SHOWN] for name, count in counts.items() if count > 1)
         raise CertificateRejected(f"Duplicate field: {_words.listed(twice)}.")
     return dict(pairs)
 
@@ -48,7 +47,7 @@ def exact_fields(record: object, fields: Collection[str], *, where: str) -> dict
     """Return `record` if it is an object with exactly `fields`."""
     if not isinstance(record, dict):
         raise CertificateRejected(f"{where} must be an object.")
-    unknown = sorted(str(name)[:_MOST_SHOWN] for name in set(record) - set(fields))
+    unknown = sorted(str(name)[:MOST_SHOWN] for name in set(record) - set(fields))
     missing = sorted(set(fields) - set(record))
     if unknown or missing:
         parts = [f"unknown field {name!r}" for name in unknown]
@@ -76,8 +75,8 @@ def number(value: object, *, where: str) -> Fraction:
     try:
         value = Fraction(float.fromhex(text)) if "0x" in text else exact(text, name=where)
     except (ValueError, OverflowError) as error:  # InvalidArgument is a ValueError
-        raise CertificateRejected(f"{where} is not a number: {text[:_MOST_SHOWN]!r}.") from error
+        raise CertificateRejected(f"{where} is not a number: {text[:MOST_SHOWN]!r}.") from error
     # fromhex rounds digits that a double can't hold: only a float's own spelling is exact
     if "0x" in text and float(value).hex() != text:
-        raise CertificateRejected(f"{where} is not spelled as a float is: {text[:_MOST_SHOWN]!r}.")
+        raise CertificateRejected(f"{where} is not spelled as a float is: {text[:MOST_SHOWN]!r}.")
     return value

@@ -7,15 +7,16 @@ published, with a small probability that counts as δ (theory/release.md §9).
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Self, final
 
 from flint import arb
 
 from leastnoise._record import field, instance_of, one_of, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.balls.core import ball, float_above, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, float_above, precision
 from leastnoise.certificate.certificate import VERSION, Certificate, check_header, read_budget
 from leastnoise.certificate.strict_json import exact_fields, number, parse_object, typed
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified, NotRegistered
@@ -25,6 +26,7 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.noise.registry import part_of, registered
 from leastnoise.noise.releases import Releases
+from leastnoise.numerics.bisection import Bisection
 
 KIND = "threshold-certificate"
 ASSUMPTION = (
@@ -36,10 +38,7 @@ _FIELDS = (
     *("kind", "version", "epsilon", "delta", "neighbours", "noise", "threshold", "reach"),
     *("chance_below", "coordinate", "assumptions"),
 )
-_BITS = 128
 _COIN = 2**20  # chances are so many parts of it
-_FINE = 2**6  # steps of a grid in one unit, from which on a chance between two is worth nothing
-_EDGE = Fraction(1, 2**40)  # of the grid
 
 
 @final
@@ -137,7 +136,8 @@ class ThresholdCertificate:
             raise NotApplicable(family=noise.name, why="its grid has to be known")
         # A little less than half of the grid below: noise on whole numbers may be at the very half,
         # which is rounded up, and P(X > t) leaves out X = t.
-        t = self.threshold - self.reach - grid * (steps + Fraction(1, 2) + _EDGE)
+        edge = Fraction(1, 2**40)  # of the grid
+        t = self.threshold - self.reach - grid * (steps + Fraction(1, 2) + edge)
         if t < 0:
             return arb(1)
         return part_of(type(noise), "beyond")(noise, t, self.coordinate)
@@ -148,7 +148,7 @@ class ThresholdCertificate:
             return arb(1), why
         epsilon = self.budget.epsilon
         replaced = self.neighbours == "replace-one"
-        with precision(_BITS):
+        with precision(PLAIN_BITS):
             factor = 1 + ball(epsilon / 2).exp() if replaced else arb(1)
             try:
                 alone, worst = self.chance_alone(), arb(0)
@@ -253,41 +253,36 @@ def find_threshold(
     if grid is None:
         raise NotApplicable(family=noise.noise.name, why="its grid has to be known")
 
-    def proved(steps: int, heads: int = 0) -> ThresholdCertificate | None:
-        try:
-            return ThresholdCertificate.prove(
-                budget=budget,
-                noise=noise,
-                threshold=steps * grid,
-                reach=reach,
-                coordinate=coordinate,
-                neighbours=neighbours,
-                chance_below=Fraction(heads, _COIN),
-            )
-        except NotCertified:
-            return None
+    @cache
+    def prove(steps: int, heads: int = 0) -> ThresholdCertificate:
+        return ThresholdCertificate.prove(
+            budget=budget,
+            noise=noise,
+            threshold=steps * grid,
+            reach=reach,
+            coordinate=coordinate,
+            neighbours=neighbours,
+            chance_below=Fraction(heads, _COIN),
+        )
 
-    low, step = -(-reach // grid), max(1, round(reach / grid))  # at the reach it is ½ at least
-    while (found := proved(low + step)) is None:
-        low, step = low + step, 2 * step
-        if low * grid > most:
-            why = f"No threshold up to {most:,} is enough for this noise and budget."
-            raise NotCertified(interval=None, why=why)
-    high = low + step
-    while high - low > 1:  # the chance falls as the threshold rises
-        middle = (low + high) // 2
-        if (better := proved(middle)) is None:
-            low = middle
-        else:
-            high, found = middle, better
-    low, above = 0, _COIN if grid * _FINE > reach else 1
-    while above - low > 1:
-        middle = (low + above) // 2
-        if (better := proved(high, middle)) is None:
-            above = middle
-        else:
-            low, found = middle, better
-    return found
+    def holds(steps: int, heads: int = 0) -> bool:
+        try:
+            prove(steps, heads)
+        except NotCertified:
+            return False
+        return True
+
+    low = -(-reach // grid)  # at the reach the chance is ½ at least, and it falls from there
+    first, last = low + max(1, round(reach / grid)), 2 * math.ceil(most / grid)
+    found = Bisection().beyond(holds, low, first, most=last)
+    if found is None:
+        why = f"No threshold up to {most:,} is enough for this noise and budget."
+        raise NotCertified(interval=None, why=why)
+    threshold = found[1]
+    fine = 2**6  # steps of a grid in one unit, from which on a chance between two is worth nothing
+    coins = _COIN if grid * fine > reach else 1
+    heads, _ = Bisection().close(lambda heads: not holds(threshold, heads), 0, coins)
+    return prove(threshold, heads)
 
 
 @lru_cache(maxsize=4096)

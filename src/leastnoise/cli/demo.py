@@ -20,6 +20,7 @@ types = { zper = "int", plan = "int", mdvis = "int", totadm = "int" }
 
 [privacy]
 unit = "zper"              # a person, with all of her years
+unit_name = "person"
 neighbours = "add-remove"
 epsilon = "1"
 delta = "1e-6"
@@ -30,6 +31,13 @@ max_rows = 5               # the experiment lasted at most five years
 [columns.mdvis]            # visits to a doctor in a year
 bounds = [0, 20]
 missing = "none"           # public: the study has the visits of every year that it has a row of
+label = "doctor visits"
+
+[columns.totadm]
+label = "hospital admissions"
+
+[columns.plan]
+label = "insurance plan"
 
 [[query]]
 name = "visits_by_plan"
@@ -52,6 +60,10 @@ admitted = { totadm = { min = 1 } }
 ten_visits = { mdvis = { min = 10 } }
 no_visit_in_a_year = { mdvis = { max = 0 } }
 free_care = { plan = { among = [11] } }
+
+[report]
+title = "Doctor visits by insurance plan"
+publisher = "The RAND Health Insurance Experiment, 1974 to 1982"
 
 [output]
 path = "out"

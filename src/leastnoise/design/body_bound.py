@@ -21,9 +21,6 @@ from leastnoise.guarantees.sensitivity import A_SENSITIVITY, Sensitivity
 MOST_COORDINATES = 1_000
 MOST_TIMES = 64
 _TIMES = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
-_LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**100), 500  # of all times together
-_MOST_WORK = 20_000  # coordinates · ε: a second
-_MOST_TRIED = 256  # coordinates of what isn't a ball, where more gain little
 _FIELDS = ("sensitivity", "dimension", "coordinates", "times", "gamma")
 
 
@@ -149,17 +146,20 @@ def _coordinates(room: Projections, power: int) -> set[int]:
     if power == 1:
         return {1}
     # the bound of a ball is attained with all of its coordinates
-    return {room.largest} if room.attained else {1, min(room.largest, _MOST_TRIED)}
+    most_tried = 256  # coordinates of what isn't a ball, where more gain little
+    return {room.largest} if room.attained else {1, min(room.largest, most_tried)}
 
 
 def fits(room: Projections, epsilon: Fraction, *, coordinates: int, times: int, power: int) -> bool:
     """Return whether a bound from so many coordinates and times is known and little work."""
+    least_epsilon, most_epsilon = Fraction(1, 10**100), 500  # of all times together
+    most_work = 20_000  # coordinates · ε: a second
     return (
         1 <= coordinates <= min(room.largest, MOST_COORDINATES)
         and 1 <= times <= MOST_TIMES
-        and epsilon >= _LEAST_EPSILON
-        and times * epsilon <= _MOST_EPSILON
-        and coordinates * times * epsilon <= _MOST_WORK
+        and epsilon >= least_epsilon
+        and times * epsilon <= most_epsilon
+        and coordinates * times * epsilon <= most_work
         and (power == 2 or coordinates == 1)
     )
 

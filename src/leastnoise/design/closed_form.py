@@ -18,8 +18,6 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice.law import MAX_POINTS, DiscreteStaircase
 
-_SHARE_OF_DELTA = 1 - Fraction(1, 2**64)  # of δ, so that a proof at 128 bits sees that it is met
-
 
 def masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int, ...]:
     """Return whole weights at 0, 1, … that meet `budget` exactly; needs delta > 0.
@@ -31,7 +29,8 @@ def masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int
     """
     factor, _ = exponential_between(budget.epsilon, bits=FACTOR_BITS)
     last = 1 << FACTOR_BITS
-    delta = budget.delta * _SHARE_OF_DELTA
+    share_of_delta = 1 - Fraction(1, 2**64)  # of δ, so that a proof at 128 bits sees that it is met
+    delta = budget.delta * share_of_delta
     chain, inner = [last], 0  # from the end inwards; `inner` is their sum without the centre's
     gain = Fraction(factor - (1 << FACTOR_BITS), 1 << FACTOR_BITS)
     while True:

@@ -19,7 +19,7 @@ from leastnoise.certificate.strict_json import exact_fields, number, parse_objec
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.radial_bound import A_NUMBER, RadialWitness, rows_of, whole_numbers
 from leastnoise.errors import CertificateRejected, InvalidArgument
-from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.budget import MAX_EPSILON, Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.sensitivity import Sensitivity, positive_bound
 from leastnoise.noise.question import Loss
@@ -100,8 +100,6 @@ class Witness:
                 raise CertificateRejected("A price lies outside [0, λ].")
 
 
-LARGEST_EPSILON = 100_000  # e^ε is worked out in whole numbers
-
 AnyWitness = Witness | RadialWitness | BodyWitness
 
 
@@ -139,11 +137,11 @@ class LowerBound:
             raise InvalidArgument(
                 name="value", value=self.value, expected="a finite value, at least 0"
             )
-        if not 0 <= self.epsilon <= LARGEST_EPSILON:
+        if not 0 <= self.epsilon <= MAX_EPSILON:
             raise InvalidArgument(
                 name="epsilon",
                 value=_validate.shown(self.epsilon),
-                expected=f"0 <= epsilon <= {LARGEST_EPSILON:,} for a lower bound",
+                expected=f"0 <= epsilon <= {MAX_EPSILON:,} for a lower bound",
             )
         kinds = (Witness, RadialWitness, BodyWitness)
         _validate.instance(self.witness, kinds, name="witness", like="a Witness")

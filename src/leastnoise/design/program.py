@@ -33,10 +33,7 @@ _STRATEGIES = (
     ("highs-ds", {"dual_feasibility_tolerance": 1e-6}),
     ("highs-ipm", {"dual_feasibility_tolerance": 1e-7}),
 )
-_PATIENCE = 5  # steps a row: where the simplex takes more, it has mostly lost its way
 _SPREAD = 8  # shifts to begin with, the longest among them
-_EXCESS = 1e-6  # of δ: smaller breaks of a shift's row are left to the law's repair
-_STALLED = 1e-7  # a relative gain of a round below this says that what is broken is rounding
 
 
 @final
@@ -97,7 +94,8 @@ class LatticeProgram:
         marked = np.zeros(len(active), dtype=bool)
         if self._precise(losses, sums.max() / self.delta - 1):
             return marked
-        broken = (sums > (1 + _EXCESS) * self.delta)[rows.shift]
+        excess = 1e-6  # of δ: smaller breaks of a shift's row are left to the law's repair
+        broken = (sums > (1 + excess) * self.delta)[rows.shift]
         broken |= np.abs(rows.place) < self.calm
         broken &= ~active & (exposed > 1e-3 * self.delta / self.reach)
         worst = np.flatnonzero(broken)
@@ -114,7 +112,8 @@ class LatticeProgram:
         """Whether the last round gained little, and mending the excess over δ costs as little."""
         if len(losses) < 2:
             return False
-        enough = max(self.accuracy, _STALLED)
+        stalled = 1e-7  # a relative gain of a round below this says that what is broken is rounding
+        enough = max(self.accuracy, stalled)
         share = excess / (excess + 0.5)  # of the law for δ/2 in the mixture that meets δ
         return losses[-1] <= (1 + enough) * losses[-2] and share * self.halving <= enough
 
@@ -126,6 +125,7 @@ class LatticeProgram:
         matrix = self._matrix(rows)
         costs, total = self._costs(count), self._normalisation(count)
         limits = np.append(np.zeros(count), np.ones(self.cells))
+        patience = 5  # steps a row: where the simplex takes more, it has mostly lost its way
         for method, options in _STRATEGIES:
             if allowance.spent:
                 return None
@@ -140,7 +140,7 @@ class LatticeProgram:
                 method=method,
                 options=options
                 | {"primal_feasibility_tolerance": TOLERANCE}
-                | allowance.options(rows=size, most=_PATIENCE * count),
+                | allowance.options(rows=size, most=patience * count),
             )
             allowance.charge(found, rows=size, interior=method == "highs-ipm")
             if found.status == 0:

@@ -37,16 +37,7 @@ Floats = NDArray[np.float64]
 _EVERY_EPSILON = 3  # up to this dimension it pays for every ε
 _LARGE_EPSILON = 8  # and above it from here on
 _CELLS = 2**30  # edges are whole multiples of 1/_CELLS
-_FIRST_WEIGHT = 2**100  # the heights' own floats are kept exactly down to 2^-47 of the first one
-_PAIRS = 3000  # of shells: about a second for the solver
-_MOST_IN_SENSITIVITY = 32  # in a sensitivity
 _SMALLEST_DELTA = Fraction(1, 10**12)
-_ROOT_ERROR = Fraction(1, 10**11)  # relative, of the δ at the scale that is found
-_FLOAT_ERROR = Fraction(1, 10**16)  # absolute: heights that nearly agree cancel in δ
-_STEEPEST = 600  # ln of the first height over the last
-_UNSAFE = Fraction(1, 1000)  # lengthened by more than that, a law is not what the program found
-_NEGLIGIBLE_VOLUME = 1e-13  # of the ball of the inner shell: the noise of its differences in floats
-_NEGLIGIBLE_SHARE = 1e-10  # of δ, about what a pair of shells can expose at most
 
 
 def search(question: Question, *, effort: Effort) -> OptimalRadial:
@@ -69,7 +60,8 @@ def search(question: Question, *, effort: Effort) -> OptimalRadial:
         raise _refused(f"a program in floats can't resolve delta < {float(_SMALLEST_DELTA):g}")
     staircase = spherical_staircase.search(question)
     edges = _edges(staircase)
-    if float(question.budget.epsilon) * edges[-1] / _CELLS > _STEEPEST:
+    steepest = 600  # ln of the first height over the last
+    if float(question.budget.epsilon) * edges[-1] / _CELLS > steepest:
         raise _refused("its heights would fall by more than floats can hold")
     program = RadialProgram(
         dimension=question.dimension,
@@ -83,12 +75,15 @@ def search(question: Question, *, effort: Effort) -> OptimalRadial:
         raise _refused("its linear program was not solved")
     law = _rounded(heights, edges, question.dimension)
     epsilon = question.budget.epsilon
+    root_error = Fraction(1, 10**11)  # relative, of the δ at the scale that is found
+    float_error = Fraction(1, 10**16)  # absolute: heights that nearly agree cancel in δ
     scale = least_scale(
         lambda t: log_delta(law, shift=Fraction(t), epsilon=epsilon),
-        question.budget.delta * (1 - _ROOT_ERROR) - _FLOAT_ERROR,
+        question.budget.delta * (1 - root_error) - float_error,
     )
     found = law.scaled(scale)
-    if not abs(scale - 1) <= _UNSAFE or question.loss.of(found) > question.loss.of(staircase):
+    unsafe = Fraction(1, 1000)  # lengthened by more than that, a law is not what the program found
+    if not abs(scale - 1) <= unsafe or question.loss.of(found) > question.loss.of(staircase):
         raise _refused("no law better than spherical-staircase was found safely in floats")
     return found
 
@@ -100,7 +95,9 @@ def _edges(staircase: SphericalStaircase) -> list[int]:
     """
     radius = staircase.radius
     end = math.ceil(radius * Fraction(5, 4)) + 2
-    m = min(math.isqrt(_PAIRS // end), _MOST_IN_SENSITIVITY)
+    pairs = 3000  # of shells: about a second for the solver
+    most_in_sensitivity = 32  # in a sensitivity
+    m = min(math.isqrt(pairs // end), most_in_sensitivity)
     if m < 2:
         raise _refused(
             f"its linear program would be too large, for a radius of {float(radius):.3g}"
@@ -114,7 +111,8 @@ def _edges(staircase: SphericalStaircase) -> list[int]:
 def _rounded(heights: Floats, edges: list[int], dimension: int) -> OptimalRadial:
     """Return the law with these heights as whole numbers, shells of equal height made one."""
     falling = np.maximum.accumulate(heights[::-1])[::-1]
-    weights = [round(Fraction(height) / Fraction(falling[0]) * _FIRST_WEIGHT) for height in falling]
+    first_weight = 2**100  # the heights' own floats are kept exactly down to 2^-47 of the first one
+    weights = [round(Fraction(height) / Fraction(falling[0]) * first_weight) for height in falling]
     following = [*weights[1:], 0]
     steps = [
         (edge, weight)
@@ -205,7 +203,10 @@ class RadialProgram:
         covered[:, 1:] = shell[:, :-1] - shell[:, 1:]
         balls = (self.edges / self.edges[-1]) ** d
         size = covered * (units * balls)[:, None] / self.delta
-        i, k = np.nonzero(np.triu(covered > _NEGLIGIBLE_VOLUME, 1) & (size > _NEGLIGIBLE_SHARE))
+        # of the ball of the inner shell: the noise of its differences in floats
+        negligible_volume = 1e-13
+        negligible_share = 1e-10  # of δ, about what a pair of shells can expose at most
+        i, k = np.nonzero(np.triu(covered > negligible_volume, 1) & (size > negligible_share))
         beyond = np.maximum(shell[:, -1], 0.0) * balls * units / self.delta
         return _Pairs(inner=i, outer=k, size=size[i, k], beyond=beyond)
 

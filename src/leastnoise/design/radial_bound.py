@@ -28,7 +28,6 @@ from leastnoise.errors import CertificateRejected
 Floats = NDArray[np.float64]
 
 _STEP = 0.01  # of ln F from node to node: a chord is off by _STEP²/8, its extension by _STEP²
-_LEAST = 2.0**-100  # below the last node F is only known to be at most this
 _ROUNDING = 2.0**-44  # of the few operations of an interpolation, each 2^−53
 
 
@@ -70,7 +69,8 @@ def tail(dimension: int) -> Tail:
     ratio = -2 * _STEP / (dimension - 1)  # F ~ t^{(d−1)/2} for small t
     nodes, lower, upper = [1.0], [0.5], [0.5]
     with precision(128):
-        while upper[-1] > _LEAST or len(nodes) < 3:
+        least = 2.0**-100  # below the last node F is only known to be at most this
+        while upper[-1] > least or len(nodes) < 3:
             nodes.append(float(np.exp(ratio * len(nodes))))
             value = _ball_at(nodes[-1], dimension)
             lower.append(float_below(value))
@@ -100,7 +100,6 @@ def _ball_at(t: float, dimension: int) -> arb:
 LEVEL_BITS = 52
 _FIELDS = ("dimension", "cells", "bits", "ceiling", "nodes", "levels", "prices")
 _MOST_EPSILON = 500  # with bits >= −200 and prices <= 2^39, nothing overflows
-_CHUNK = 1 << 17  # of pairs (cell, boundary) at a time: a few MB a table
 # Relative, and outward: a sum of n <= 2^11 terms of one sign is off by n·2^−53, and the values that
 # go into it by a few roundings more.
 _SLACK = 2.0**-38
@@ -180,7 +179,8 @@ class RadialWitness:
 
     def _chunks(self, cells: int) -> Iterator[Wholes]:
         # where r <= 1, no x = rU + v has ω > 0: |x − v| = r and ω > 0 mean |x|² < r² − 1
-        size = max(1, _CHUNK // self.cells)
+        chunk = 1 << 17  # of pairs (cell, boundary) at a time: a few MB a table
+        size = max(1, chunk // self.cells)
         for start in range(self.cells, cells, size):
             yield np.arange(start, min(start + size, cells))
 

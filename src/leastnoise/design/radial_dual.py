@@ -34,17 +34,10 @@ Floats = NDArray[np.float64]
 
 _SPANS = 60  # of the radii x_n; with more of them J chatters between the samples
 _SAMPLES = 12  # radii r in each span
-_MOST_CHANCE = 0.48  # P(ω > ω_0): ω_0 is just above 0
-_ROUNDS = 9
-_PERSISTENCE = 0.9  # of a margin from round to round, the shortfall of which may come back
 _NEWEST = 0.4  # of the newest prices in the running mean, which chatters less
-_ENOUGH = 1e-3  # relative distance of what is proved from what the program believes
-_WORK = 1 << 23  # pairs (cell, boundary) in a proof: about a second
-_FINEST, _MOST_CELLS = 1 << 11, 1 << 16
+_FINEST = 1 << 11
 _PRICE_BITS = 38
-_LEAST_DELTA = 1e-9  # a smaller δ drowns in the solver's tolerances; the proof takes the true one
 _MOST_STEPS = 20_000  # of one program, where 60 mostly do, or 6,000 if the simplex has to end it
-_SHARE_OF_TIME = 0.4  # of what is left goes to one program at most, if there is a clock
 
 
 def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
@@ -54,7 +47,9 @@ def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
     Raises NotApplicable if the noise is too wide for the grid, or no program could be solved.
     """
     allowance = effort.begin()
-    delta = max(float(budget.delta), _LEAST_DELTA)
+    # a smaller δ drowns in the solver's tolerances; the proof takes the true one
+    least_delta = 1e-9
+    delta = max(float(budget.delta), least_delta)
     for attempt in range(3):  # a larger δ is an easier program, and a weaker bound
         easier = min(delta * 30**attempt, 0.1)
         search = _Search.of(budget, dimension, delta=easier)
@@ -88,14 +83,17 @@ class _Search:
     @classmethod
     def of(cls, budget: Budget, dimension: int, *, delta: float) -> _Search:
         reach = _reach(budget, dimension, delta)
-        finest = min(_FINEST, math.sqrt(_WORK / (reach + 1)), _MOST_CELLS / (reach + 1))
+        work = 1 << 23  # pairs (cell, boundary) in a proof: about a second
+        most_cells = 1 << 16
+        finest = min(_FINEST, math.sqrt(work / (reach + 1)), most_cells / (reach + 1))
         if finest < 1:
             raise NotApplicable(family="lower bound", why="the noise is too wide for its grid")
         cells = 1 << int(math.log2(finest))
         last = math.ceil(reach * cells)
         spans = np.linspace(0, last, _SPANS + 1)
         nodes = np.unique(np.concatenate([spans, spans[1] * np.array([0.2, 0.5])]).astype(int))
-        angles = _angle(dimension, np.geomspace(_MOST_CHANCE, min(delta, 1e-3), 36))
+        most_chance = 0.48  # P(ω > ω_0): ω_0 is just above 0
+        angles = _angle(dimension, np.geomspace(most_chance, min(delta, 1e-3), 36))
         levels = np.round(np.cos(angles) * 2.0**LEVEL_BITS).astype(np.int64)
         return cls(
             dimension=dimension,
@@ -123,7 +121,9 @@ class _Search:
         samples = self._first_samples()
         matrix, margin = self._coefficients(samples), np.zeros(len(samples))
         mean: Floats | None = None
-        for _ in range(_ROUNDS):
+        persistence = 0.9  # of a margin from round to round, the shortfall of which may come back
+        enough = 1e-3  # relative distance of what is proved from what the program believes
+        for _ in range(9):  # with new samples
             solved = self._solve(matrix, samples, margin, allowance)
             if solved is None:
                 return
@@ -131,7 +131,7 @@ class _Search:
             witness, values = self._proved(prices)
             spent = self.true_delta * float(prices.sum(axis=1).max())
             yield float(values.min()) - spent, witness
-            if values.min() > level * (1 - _ENOUGH):
+            if values.min() > level * (1 - enough):
                 return
             mean = prices if mean is None else (1 - _NEWEST) * mean + _NEWEST * prices
             steady, steady_values = self._proved(mean)
@@ -145,7 +145,7 @@ class _Search:
             matrix, samples = vstack(rows).tocsr()[order], kept[order]
             believed = samples**2 + matrix @ prices.ravel()
             missed = believed - values[(samples * self.cells).astype(int)]
-            margin = np.maximum(np.maximum(missed, 0.0), _PERSISTENCE * margin)
+            margin = np.maximum(np.maximum(missed, 0.0), persistence * margin)
 
     def _first_samples(self) -> Floats:
         x, cells = self.radii, self.cells
@@ -191,13 +191,14 @@ class _Search:
         above = hstack([-matrix / self.delta, one, none])
         capped = hstack([sums, csr_matrix((nodes, 1)), -np.ones((nodes, 1))])
         inner = (nodes - 1) * levels
+        share = 0.4  # of what is left goes to one program at most, if there is a clock
         found = linprog(
             np.append(np.zeros(nodes * levels), [-1.0, 1.0]),
             A_ub=vstack([above, capped]).tocsr(),
             b_ub=np.append(samples**2 - margin, np.zeros(nodes)),
             bounds=[(0, None)] * inner + [(0, 0)] * levels + [(None, None), (0, None)],
             method="highs-ipm",
-            options=allowance.part(_SHARE_OF_TIME).options(rows=rows, most=_MOST_STEPS),
+            options=allowance.part(share).options(rows=rows, most=_MOST_STEPS),
         )
         if found.status != 0:
             return None

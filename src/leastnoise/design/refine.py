@@ -27,14 +27,8 @@ from leastnoise.noise.steps.law import TruncatedStaircase
 # A solver's law misses ε and δ by rounding: it is asked for a little less (relative to e^ε and δ),
 # and what its exact δ is still too large by is mended by a mixture.
 _EPSILON_MARGIN, _DELTA_MARGIN = 1e-11, 1e-7
-_SPARE = 1e-12  # of a mixture's share, for rounding
-_MENDING = 1e-7  # what mending a law on whole numbers may cost before all rows are tried
 _NEAR = 0.05  # of the gap: what a step of the design may cost
-_FINER = 1.06  # than the formula's number of cells, so that the first lattice mostly is enough
 _SHARE = 0.6  # of what is left goes to one lattice at most
-_MOST_ROWS = 2_500_000  # the rows of one program, of which few are solved with: 200 MB
-_QUICK = 64  # cells: what takes a second or so
-_WORKING_DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 _TINY = Fraction(1, 10**12)  # stands for δ = 0, where there is a bound but no law of bounded range
 
 
@@ -106,10 +100,13 @@ def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
         return
     # the best law's loss exceeds the bound by f(0)h²/4 (mae) or h²/3 (mse) (theory/noise.md §4)
     excess = rough.height / 4 if task.loss is Loss.MAE else 1 / 3
-    cells = max(1, math.ceil(_FINER * math.sqrt(excess / (gap * rough.loss))))
-    most = max(1, int(math.sqrt(_MOST_ROWS / (rough.radius + 1.5))))
+    finer = 1.06  # than the formula's number of cells, so that the first lattice mostly is enough
+    cells = max(1, math.ceil(finer * math.sqrt(excess / (gap * rough.loss))))
+    most_rows = 2_500_000  # the rows of one program, of which few are solved with: 200 MB
+    most = max(1, int(math.sqrt(most_rows / (rough.radius + 1.5))))
     coarser = cells
-    while coarser > _QUICK:  # have something first
+    quick = 64  # cells: what takes a second or so
+    while coarser > quick:  # have something first
         coarser = (coarser + 1) // 2
     while coarser < min(cells, most):
         yield coarser
@@ -144,7 +141,8 @@ class _Rough:
         epsilon, delta = float(task.budget.epsilon), float(task.budget.delta or _TINY)
         loss = task.loss.of(_staircase(task, delta))
         periods, working = 0, delta
-        for candidate in _WORKING_DELTAS:
+        working_deltas = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+        for candidate in working_deltas:
             if candidate <= delta or epsilon == 0:
                 break
             # The bound from there is z − λδ, a tangent of the least loss as a function of δ.
@@ -200,7 +198,8 @@ def _on_lattice(
         accuracy=_NEAR * gap if task.scope == "real" else 0.0,
         halving=rough.halving,
     )
-    dearest = _NEAR * gap if task.scope == "real" else _MENDING
+    mending = 1e-7  # what mending a law on whole numbers may cost before all rows are tried
+    dearest = _NEAR * gap if task.scope == "real" else mending
     best, rows = Design(law=None, bound=None), None
     for attempt in _attempts(program, rough):
         solved = attempt.solve(allowance=allowance, start=rows)
@@ -274,7 +273,8 @@ def mend(
     private, slack = examine_law(task, cells, others)
     if private is None:
         return None, math.inf
-    mixed = repair.mix(masses, others, share=min(1.0, excess / (excess - slack) + _SPARE))
+    spare = 1e-12  # of a mixture's share, for rounding
+    mixed = repair.mix(masses, others, share=min(1.0, excess / (excess - slack) + spare))
     law, _ = examine_law(task, cells, mixed)
     return law, _growth(mixed, masses, power_of(task.loss)) if law else math.inf
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 WORD_BITS = 63
 TINY = 2.0**-900  # absolute: above what underflow can cost, far below any grid's half step
+NEAR = 2.0**-50  # relative; nearest floats are within 2^-53, so this always gets decided
 
 
 @final

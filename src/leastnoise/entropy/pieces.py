@@ -53,8 +53,6 @@ _FEW = 16  # words that are never worth a table, nor the floats of curves; and
 _WORDS_PER_PIECE = 0.25  # how many are: building a piece takes about a fourth of an exact draw
 _FINEST = 2.0**-40  # of E|X|: pieces where one word moves Q by more are left to balls
 _BITS = 192  # of precision: far more than t_j, ĥ and the floats of curves need
-_DOUBT = 2  # words about each S_j that balls decide
-_STEEPEST = 2.0**8  # curves with a larger slope have too few digits; they are improbable
 
 
 @final
@@ -185,7 +183,8 @@ class _Table:
         place = np.searchsorted(self._first, w, side="right")
         offset = w - self._start.take(place)
         beyond = self._unserved.take(place)
-        beyond |= offset < _DOUBT
+        doubt = 2  # words about each S_j that balls decide
+        beyond |= offset < doubt
         line = offset.astype(np.float64)
         line *= self._slope.take(place)
         values = np.subtract(self._right.take(place), line, out=line)
@@ -249,7 +248,8 @@ class PiecewiseRescaled(InverseSurvival):
         if self._parts is None:
             with precision(_BITS):
                 parts = [_Part(curve) for curve in self._curves]
-            self._parts = [part for part in parts if part.slope <= _STEEPEST]
+            steepest = 2.0**8  # curves with a larger slope have too few digits; they are improbable
+            self._parts = [part for part in parts if part.slope <= steepest]
         return _merged([part.look_up(words) for part in self._parts], words.size)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ETA = 2.0**-40  # |Q̂ − Q(u)| <= ETA, proved with a factor of 29 to spare at the worst cell
 DEGREE = 6
 CELLS_PER_BINADE = 128
-FIRST_BINADE, LAST_BINADE = 46, 63  # words in [2^46, 2^63)
+FIRST_BINADE, LAST_BINADE = 46, WORD_BITS  # words in [2^46, 2^63)
 CELLS = (LAST_BINADE - FIRST_BINADE) * CELLS_PER_BINADE
 # A float's bits, shifted right by this, are its exponent and the 7 leading bits of its mantissa:
 # its cell, but for a constant.

@@ -15,7 +15,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.entropy.base import TINY, Block, InverseSurvival, Sampler, left_to_balls
+from leastnoise.entropy.base import NEAR, TINY, Block, InverseSurvival, Sampler, left_to_balls
 from leastnoise.entropy.lazy import (
     GUARD,
     LazyMagnitude,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 SETTLED_BITS = 2048
 """Of a factor that several processes share. A coordinate of d needs more with a probability below
 d·2^-1900: its rounding then stays undecided, which is an error."""
-_FACTOR_ERROR = 2.0**-50  # relative; nearest floats are within 2^-53, so this always gets decided
 
 
 @final
@@ -155,7 +154,7 @@ def nearly(number: LazyReal) -> float:
     def question(bits: int) -> float | None:
         enclosure = number.enclose(bits)
         candidate = float(enclosure.mid())
-        allowed = enclosure * arb(_FACTOR_ERROR) + arb((1, -1000))
+        allowed = enclosure * arb(NEAR) + arb((1, -1000))
         return candidate if abs(arb(candidate) - enclosure) <= allowed else None
 
     return decide(question)

@@ -41,11 +41,9 @@ if TYPE_CHECKING:
 
     from leastnoise.entropy.source import Entropy
 
-_LEAST_SPACING = 2.0**-40  # smaller ones go to balls: their root has too few digits
 _ONES = np.uint64((1 << WORD_BITS) - 1)
 _SUMMED = 256  # squares that are summed in floats; `math.fsum` adds up the chunks
 _SUM_ERROR = 2.0**-45  # relative: (256 + 2)·2^-53, halved by the root
-_SMALLEST_NORM = 2.0**-20  # below it floats are left alone; no draw has been there
 
 
 @final
@@ -139,7 +137,8 @@ class _Spacings:
         width = (ends[1:] - ends[:-1]).astype(np.float64) * 2.0**-64
         if self.count == 1:
             width[:] = 1.0
-        return width, width < _LEAST_SPACING
+        least_spacing = 2.0**-40  # smaller ones go to balls: their root has too few digits
+        return width, width < least_spacing
 
     def enclose(self, index: int, bits: int) -> arb:
         """Enclose one spacing."""
@@ -216,7 +215,8 @@ class DirectionSampler(Sampler):
         norm, norm_error = self._normals.norm()
         values, beyond = _estimates(words)
         reach = HALF_NORMAL.reach
-        usable = norm > _SMALLEST_NORM
+        smallest_norm = 2.0**-20  # below it floats are left alone; no draw has been there
+        usable = norm > smallest_norm
         factor = self._radius_float / norm if usable else 0.0
         share = min(1.0, reach / (norm - norm_error)) if usable else 1.0
         values *= factor

@@ -37,7 +37,6 @@ Profile = Callable[[Sequence[Fraction]], list[arb]]
 """ε₁ <= ε₂ <= …, all >= 0, to balls no point of which is below δ(εᵢ)."""
 
 _TAIL = 2.0**-100  # what is left of δ at the last dot goes to infinity
-_AT_ONCE = 8  # dots for which one tilt is near enough
 _MOST_PLACES = 2**23
 
 
@@ -91,10 +90,12 @@ def _one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
 def _convolved(parts: Sequence[Releases], *, removed: bool) -> Profile:
     lattices = make_upper_parts(parts, points_per_std=POINTS_PER_STD, removed=removed)
 
+    at_once = 8  # dots for which one tilt is near enough
+
     def profile(epsilons: Sequence[Fraction]) -> list[arb]:
         found: list[arb] = []
-        for start in range(0, len(epsilons), _AT_ONCE):
-            near = epsilons[start : start + _AT_ONCE]
+        for start in range(0, len(epsilons), at_once):
+            near = epsilons[start : start + at_once]
             tilt = tilt_for(lattices, near[len(near) // 2])
             convolution = Convolution.of(lattices, tilt)
             found += [convolution.delta(epsilon)[1] for epsilon in near]

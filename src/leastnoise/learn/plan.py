@@ -46,14 +46,9 @@ _OFTEN_BEST = {
     "trial": ("gaussian",),
 }
 _SHARE_OF_COORDINATES = 4  # a round updates a quarter of them (Liu et al. 2026, App. D.7)
-_ROUNDS_OF_COORDINATES = 100  # of the papers
 _LEAST_ROUNDS, _MOST_ROUNDS = 10, 1000  # of vectors, unless `rounds` says other
 _TRIAL_ROUNDS = 100  # whose noise tells that of other numbers of rounds
-_SCORE = 8  # R·B, what a coefficient's part of a score is at most expected to be
-_RIDGE = 0.5  # over dσ²
 _ROUNDS_A_ROOT = 3  # T over √(L/λ)
-_PASSES_A_CURVATURE = 3  # updates of step 1 times curvature: of a start, e⁻³ is left
-_TOLERANCE = 1e-3  # of the mean loss: less is no reason to warn
 
 
 @final
@@ -138,7 +133,8 @@ class TrainingPlan:
     @property
     def converged(self) -> bool:
         """Whether too few rounds are predicted to matter less than noise, or than 0.001."""
-        return self.predicted_optimization <= max(self.predicted_noise, _TOLERANCE)
+        tolerance = 1e-3  # of the mean loss: less is no reason to warn
+        return self.predicted_optimization <= max(self.predicted_noise, tolerance)
 
     @property
     def advice(self) -> str:
@@ -178,11 +174,13 @@ def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
 
 @lru_cache(maxsize=64)  # the same public numbers give the same plan
 def _coordinates(problem: Problem) -> TrainingPlan:
-    rounds = _ROUNDS_OF_COORDINATES if problem.rounds is None else problem.rounds
+    rounds_of_coordinates = 100  # of the papers
+    rounds = rounds_of_coordinates if problem.rounds is None else problem.rounds
     releases = rounds * problem.per_round
     passes = releases / problem.features  # updates of a coordinate, of step 1
     mechanism = _mechanism(problem, (L2(problem.factor),), "coordinates", count=releases)
     noise = math.sqrt(mechanism.mse / passes) / problem.rows
+    passes_a_curvature = 3  # updates of step 1 times curvature: of a start, e⁻³ is left
     return TrainingPlan(
         updates="coordinates",
         rounds=rounds,
@@ -193,7 +191,7 @@ def _coordinates(problem: Problem) -> TrainingPlan:
         ridge=0.0,
         momentum=0.0,
         learnable=_learnable(problem, noise),
-        reached=_PASSES_A_CURVATURE / passes,
+        reached=passes_a_curvature / passes,
         size=_size(problem),
         features=problem.features,
     )
@@ -226,11 +224,13 @@ def _vectors(problem: Problem) -> TrainingPlan:
 
 
 def _size(problem: Problem) -> float:
-    return _SCORE / math.sqrt(problem.norm_limit)
+    score = 8  # R·B, what a coefficient's part of a score is at most expected to be
+    return score / math.sqrt(problem.norm_limit)
 
 
 def _ridge(problem: Problem, noise: float) -> float:
-    return _RIDGE * problem.features * noise**2
+    ridge = 0.5  # over dσ²
+    return ridge * problem.features * noise**2
 
 
 def _learnable(problem: Problem, noise: float) -> float:

@@ -16,7 +16,13 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import A_SAMPLING_RATE, Budget
-from leastnoise.guarantees.exact import Exact, exact, float_at_least
+from leastnoise.guarantees.exact import (
+    LARGEST_SQUARED,
+    SMALLEST_SQUARED,
+    Exact,
+    exact,
+    float_at_least,
+)
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.mechanism.grid import default_grid
@@ -24,12 +30,12 @@ from leastnoise.mechanism.rounding import add_noise
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.selection.ask import MOST_COMPOSITIONS
 from leastnoise.selection.public import calibrate
 
 _BITS = 30  # of a gradient below its norm: sums of 2^32 of them fit an int64
 _MOST_EXAMPLES = 1 << 32
-_LEAST_SCALE = Fraction(1, 10**140)
 
 
 @np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
@@ -168,17 +174,15 @@ class StepAccountant:
             spent[steps] = found.upper
             return found.certainly_at_most(budget.delta)
 
-        low, high = self.steps, self.steps + 1
-        while high <= MOST_COMPOSITIONS and fits(high):
-            low, high = high, 2 * high
-        high = min(high, MOST_COMPOSITIONS + 1)
-        halve = False
-        while high - low > 1:  # δ rises smoothly: a few guesses are near, and halving ends it
-            middle = (low + high) // 2 if halve else _between(low, high, spent, float(budget.delta))
-            before = high - low
-            low, high = (middle, high) if fits(middle) else (low, middle)
-            halve = 2 * (high - low) > before
-        return low - self.steps
+        def too_many(steps: int) -> bool:
+            return steps > MOST_COMPOSITIONS or not fits(steps)
+
+        def aim(low: int, high: int) -> int:  # δ rises smoothly: a few guesses are near
+            return _between(low, high, spent, float(budget.delta))
+
+        most = 2 * MOST_COMPOSITIONS  # where doubling ends
+        found = Bisection().beyond(too_many, self.steps, self.steps + 1, most=most, aim=aim)
+        return found[0] - self.steps if found else 0
 
     def sample(self, examples: int) -> NDArray[np.int64]:
         """Return the indices of a Poisson sample of so many examples, by the system's entropy.
@@ -215,7 +219,7 @@ class StepAccountant:
         if not clipped.shape[1]:
             return np.zeros(0)
         deviation = self.noise_multiplier * limit
-        if not _LEAST_SCALE <= deviation <= 1 / _LEAST_SCALE:
+        if not SMALLEST_SQUARED <= deviation <= LARGEST_SQUARED:
             raise InvalidArgument(
                 name="norm",
                 value=_validate.shown(norm),

@@ -28,7 +28,6 @@ _UNIT = 1 << BITS
 MOST_ROWS = 1 << 32  # whose sums of whole numbers up to 2^20 are exact in a double
 _BLOCK, _LEAST_BLOCK = 1 << 17, 1 << 12  # numbers, and rows, of what is summed at once
 _FAR = 2.0**40  # coefficients beyond it are at it for margins, which then stay finite
-_SHORTER = 1 - 2.0**-40  # than the limit, for the roundings of a factor and its products
 
 _quietly = np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
 
@@ -53,7 +52,8 @@ def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats
     squares = (whole.astype(np.int64) ** 2).sum(axis=1)
     long = squares > limit
     if long.any():
-        factors = np.sqrt(limit / squares[long]) * _SHORTER
+        shorter = 1 - 2.0**-40  # than the limit, for the roundings of a factor and its products
+        factors = np.sqrt(limit / squares[long]) * shorter
         whole[long] = np.trunc(whole[long] * factors[:, None])
         still = (whole.astype(np.int64) ** 2).sum(axis=1) > limit
         whole[still] = 0.0  # never seen: the factor has room

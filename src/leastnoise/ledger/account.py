@@ -38,7 +38,6 @@ _FIELDS = {
 }
 """What an entry of each kind has, beside its dataset: texts, but for the two whole numbers."""
 _WHOLES = ("plan", "release")
-_MOST_BITS = 10_000  # of a sum of costs, above and below its line: text of 3,000 digits
 
 
 @final
@@ -268,9 +267,9 @@ def _is_number(name: str, value: Any) -> bool:
 def _is_short(cost: Cost) -> bool:
     """Return whether a cost can be written and added to: its denominators may grow too long."""
     values: tuple[Fraction, ...] = tuple(getattr(cost, name) for name in COSTS)
+    most_bits = 10_000  # of a sum of costs, above and below its line: text of 3,000 digits
     return all(
-        max(one.numerator.bit_length(), one.denominator.bit_length()) <= _MOST_BITS
-        for one in values
+        max(one.numerator.bit_length(), one.denominator.bit_length()) <= most_bits for one in values
     )
 
 

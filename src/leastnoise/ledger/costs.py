@@ -83,7 +83,8 @@ def _zcdp(certificate: Block) -> tuple[Fraction, Fraction]:
         shift = noise.worst_shift(draws.shifts.outer)
         return draws.compositions * shift**2 / variance / 2, Fraction(0)
     if isinstance(noise, VectorNoise) and noise.purely_private:  # ε₀-private
-        return draws.compositions * noise.largest_loss**2 / 2, Fraction(0)
+        largest = noise.worst_shift(draws.shifts.outer) * noise.largest_loss
+        return draws.compositions * largest**2 / 2, Fraction(0)
     square = noise.scale**2 if noise.exponential else noise.smoothed_square
     if square is not None:
         # Whatever (ε, δ) it was calibrated for, exp(−‖x‖/b) is Δ/b-private, and a mixture of

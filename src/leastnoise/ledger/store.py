@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, final
 
+from leastnoise._files import LARGEST_CERTIFICATE
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, LedgerRejected, Refused
 
@@ -28,7 +29,7 @@ _APPLICATION = 0x6C6E6C67  # "lnlg", in the header of the file
 _VERSION = 1
 _MAGIC, _HEADER, _NO_LOG = b"SQLite format 3\0", 100, b"\1\1"  # bytes 18 and 19: not write-ahead
 _PATIENCE = 60.0  # seconds that a process waits for the others
-_LARGEST = 2 * 10**7  # bytes of an entry: twice what is read of a certificate
+_LARGEST = 2 * LARGEST_CERTIFICATE  # bytes of an entry, which may hold one
 _START = "leastnoise ledger 1"
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _SCHEMA = (

@@ -26,6 +26,7 @@ from leastnoise.noise.draw import find_quantile, has_quantiles
 from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.registry import registered
 from leastnoise.noise.steps.law import Geometric
+from leastnoise.noise.trees.law import Agreeing
 from leastnoise.numerics.roots import IncreasingRoot
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ if TYPE_CHECKING:
 
 _SMALLEST, _LARGEST = math.log(1e-6), math.log(1000)  # ln ε
 _ROOT = IncreasingRoot(tolerance=2e-7, first_step=1e-3, largest_step=1.0)
-_DIGITS = 9  # of ε
 _MET, _NONE = 1e-12, 1.0  # ln(target/error) where they are equal, and where the error is 0
-_APART, _LOOKS = 0.02, 32  # of ln ε: where else whole numbers may have so small an error
 # of ln ε, in turn: a search for shapes in floats isn't quite monotone
 _WIDENINGS = (0.0, *(2.5e-7 * 4.0**step for step in range(8)))
 
@@ -90,11 +89,12 @@ def at_accuracy(certificate: Certificate, target: float, probability: float) -> 
     `target`. Where the shape jumps, errors on whole numbers may grow by a step as ε does: then it
     is the least of those near it. Raises Refused unless that ε is between 1e-6 and 1,000.
     """
+    digits = 9  # of ε
 
     def calibrated(log_epsilon: float) -> Certificate:
         if not _SMALLEST <= log_epsilon <= _LARGEST:
             raise Refused(_out_of_range(log_epsilon))
-        return _calibrated(certificate, Fraction(f"{math.exp(log_epsilon):.{_DIGITS}g}"))
+        return _calibrated(certificate, Fraction(f"{math.exp(log_epsilon):.{digits}g}"))
 
     def excess(log_epsilon: float) -> float:
         """Return ln(target/error), which grows with ε; above 0 where the target is met."""
@@ -106,7 +106,8 @@ def at_accuracy(certificate: Certificate, target: float, probability: float) -> 
         guess += math.log(now / target)
     last_above = _ROOT.find(excess, guess=min(max(guess, _SMALLEST), _LARGEST))
     if certificate.noise.for_whole_numbers:
-        looks = (last_above - look * _APART for look in range(_LOOKS, 0, -1))
+        apart, most = 0.02, 32  # of ln ε: where else whole numbers may have so small an error
+        looks = (last_above - look * apart for look in range(most, 0, -1))
         met = next((x for x in looks if x >= _SMALLEST and excess(x) > 0), None)
         last_above = last_above if met is None else _ROOT.find(excess, guess=met)
     for more in _WIDENINGS:
@@ -129,6 +130,8 @@ def _out_of_range(log_epsilon: float) -> str:
 def _added(certificate: Certificate) -> float:
     """Return the grid, 0 where rounding to it changes nothing."""
     grid, noise = certificate.grid or Fraction(0), certificate.noise
+    if isinstance(noise, Agreeing):
+        return 0.0 if grid <= 1 else float(grid)
     if isinstance(noise, Geometric | DiscreteStaircase) and grid:
         points = noise.scale / noise.cells / grid  # values are whole, and the grid a power of two
         return 0.0 if grid <= 1 and points.denominator == 1 else float(grid)

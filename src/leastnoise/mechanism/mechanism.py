@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from leastnoise import _validate, _words
 from leastnoise._record import field, record, takes
 from leastnoise.accounting.proof.composed import gaussian_square, prove_composed
-from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, float_above, float_below, precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.words import noise_of, statement
 from leastnoise.errors import InvalidArgument, NotApplicable
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from leastnoise.accounting.composition import Composition
     from leastnoise.accounting.conversions import Converted
     from leastnoise.mechanism.reading import Values
-
-_BITS = 128
 
 
 @final
@@ -253,14 +251,14 @@ class Mechanism:
         more that doesn't depend on the data. Raises NotApplicable for other noise and for samples.
         """
         low, high = self._gaussian_squares()
-        with precision(_BITS):
+        with precision(PLAIN_BITS):
             return self._converted(float_below(ball(low).sqrt()), float_above(ball(high).sqrt()))
 
     @property
     def zcdp(self) -> Converted:
         """ρ of zero-concentrated differential privacy: k·Δ²/2σ² for k releases; see `gdp`."""
         low, high = self._gaussian_squares()
-        with precision(_BITS):
+        with precision(PLAIN_BITS):
             return self._converted(float_below(ball(low / 2)), float_above(ball(high / 2)))
 
     def _converted(self, lower: float, upper: float) -> Converted:

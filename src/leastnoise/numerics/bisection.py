@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 _Floats = NDArray[np.float64]
 _N = TypeVar("_N", int, float, Fraction, arb)
 _Until = Callable[[_N, _N], bool] | None
+_Aim = Callable[[_N, _N], _N] | None
 
 
 @final
@@ -39,19 +40,31 @@ class Bisection:
     halvings: int = 10_000
 
     def close(
-        self, holds: Callable[[_N], bool | None], fails: _N, at: _N, *, until: _Until[_N] = None
+        self,
+        holds: Callable[[_N], bool | None],
+        fails: _N,
+        at: _N,
+        *,
+        until: _Until[_N] = None,
+        aim: _Aim[_N] = None,
     ) -> tuple[_N, _N]:
         """Return close points at which it fails and holds, from two; the ends aren't tried.
 
         It ends early where it can't be told whether the condition holds (None), and as soon as the
-        two points are good enough, which `until` says of them.
+        two points are good enough, which `until` says of them. `aim` returns the point between the
+        two to try; their middle is tried after an aim that has left more than half of them.
         """
+        last = None
         for _ in range(self.halvings):
             middle, apart = _middle(fails, at)
             near = apart <= self.within or middle in (fails, at)
-            if near or (until and until(fails, at)) or (found := holds(middle)) is None:
+            if near or (until and until(fails, at)):
                 break
-            fails, at = (fails, middle) if found else (middle, at)
+            halved = last is None or 2 * apart <= last
+            point, last = aim(fails, at) if aim and halved else middle, apart
+            if (found := holds(point)) is None:
+                break
+            fails, at = (fails, point) if found else (point, at)
         return fails, at
 
     def beyond(
@@ -62,6 +75,7 @@ class Bisection:
         *,
         most: _N,
         until: _Until[_N] = None,
+        aim: _Aim[_N] = None,
     ) -> tuple[_N, _N] | None:
         """Return the same, if `guess` is doubled until it holds; None if that is beyond `most`.
 
@@ -72,7 +86,28 @@ class Bisection:
             fails, guess = guess, 2 * guess
             if guess > most:
                 return None
-        return self.close(holds, fails, guess, until=until)
+        return self.close(holds, fails, guess, until=until, aim=aim)
+
+    def around(
+        self, holds: Callable[[int], bool], guess: int, *, fails: int, most: int
+    ) -> int | None:
+        """Return the least number for which it holds, in growing steps from a guess that is near.
+
+        None if that is beyond `most`.
+
+        >>> Bisection().around(lambda n: n * n > 1000, 30, fails=0, most=64)
+        32
+        """
+        at, step = guess, 1
+        if holds(at):
+            while at - step > fails and holds(at - step):
+                at, step = at - step, 2 * step
+            return self.close(holds, max(fails, at - step), at)[1]
+        while at < most:
+            fails, at, step = at, min(at + step, most), 2 * step
+            if holds(at):
+                return self.close(holds, fails, at)[1]
+        return None
 
     def shares(
         self, holds: Callable[[_Floats], NDArray[np.bool_]], count: int

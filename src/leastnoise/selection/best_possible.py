@@ -5,7 +5,7 @@ from __future__ import annotations
 from leastnoise.design import body_bound, find
 from leastnoise.design.effort import Effort
 from leastnoise.design.find import VectorTask
-from leastnoise.design.lower_bound import LARGEST_EPSILON, LowerBound, power_of
+from leastnoise.design.lower_bound import LowerBound, power_of
 from leastnoise.design.refine import Task
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
@@ -50,8 +50,6 @@ def bound_by_volume(question: Question) -> LowerBound | None:
     """Return what the volume of the shifts proves of purely private noise, in milliseconds."""
     shifts = _all_shifts(question)
     if question.budget.delta or shifts is None or not question.once:
-        return None
-    if question.budget.epsilon > LARGEST_EPSILON:
         return None
     epsilon, loss = question.budget.epsilon, question.loss
     witness = body_bound.propose(

@@ -279,7 +279,7 @@ def test_an_assumed_size_is_for_errors_that_depend_on_it(folder: Path) -> None:
     )
     path = folder / "spec.toml"
     path.write_text(made.to_toml())
-    with pytest.raises(ln.errors.InvalidArgument, match="no block's error depends on it"):
+    with pytest.raises(ln.errors.InvalidArgument, match="no query's error depends on it"):
         ln.Release.from_toml(path, assume=10)
     for text in ("mean(mean_age)", "std(mean_age)", "ratio(sum(mean_age), count)"):
         path.write_text(made.to_toml().replace("sum(mean_age)", text))

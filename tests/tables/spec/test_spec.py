@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,7 +81,7 @@ def test_bands_read_back_equal_in_the_order_that_they_are_given() -> None:
     bands = 'plan = { edges = [0, "0.1", 5.5] }, note = ["b", "a"], mdvis = { edges = [-1, 30] }'
     spec = spec_file.loads(GOOD.replace("plan = [1, 2, 3]", bands))
     assert list(spec.query[0].group_by) == ["plan", "note", "mdvis"]
-    assert spec.query[0].group_by["plan"] == Bands(
+    assert spec.groupings(spec.query[0])["plan"] == Bands(
         edges=(Fraction(0), Fraction(1, 10), Fraction(11, 2))
     )
     assert spec_file.loads(spec_file.dumps(spec)) == spec
@@ -326,6 +327,22 @@ def test_all_problems_are_listed_at_once() -> None:
     keys = {"privacy.epsilon", "privacy.delta", "contribution.max_row", "columns.mdvis.bounds"}
     keys |= {"query[0].statistics[0]", "query[0].group_by.plan", "query[1].histogram.edges"}
     assert set(problems(raw)) == {*keys, "output.fromat"}
+
+
+def test_a_release_may_be_made_of_a_path(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(GOOD)
+    made, read = Release(tmp_path / "spec.toml"), Release.from_toml(str(tmp_path / "spec.toml"))
+    assert made.spec == read.spec
+    assert made._folder == tmp_path
+    assert Release(str(tmp_path / "spec.toml")).spec == read.spec
+    with pytest.raises(SourceError, match="found none"):
+        Release(tmp_path / "none.toml")
+    beside: dict[str, Any]
+    for beside in ({"privacy": {"unit": "row"}}, {"data": pd.DataFrame()}, {"folder": "a"}):
+        with pytest.raises(InvalidInput, match="a path alone"):
+            Release(tmp_path / "spec.toml", **beside)
+    with pytest.raises(SpecError, match="privacy: Missing"):
+        Release(data={"source": "a.csv"}, query=[])  # pyright: ignore[reportCallIssue]
 
 
 def test_files_that_are_no_specs(tmp_path: Path) -> None:

@@ -46,13 +46,9 @@ if TYPE_CHECKING:
 _COARSE = 48
 _MOST_POINTS = 6000  # lattice points above 0
 _MOST_QUICK_POINTS = 16_000  # the same for samples, where the law's δ takes microseconds
-_FINER_COMMON = 4  # how much finer a lattice may be so that all frequent losses lie on it
-_MANY_POINTS = 500  # of a lattice, above 0
-_MANY_IN_SUM = 13_000  # in a standard deviation: the window is of 2^18 points
 _LARGEST_LOSS = 2**17  # of a release; above 100,000, the largest ε
 _TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
 _LARGEST_SAMPLED_LOSS = 600  # largest finite loss of a release that is sampled; e^this is a float
-_FINER_SAMPLED = 1.5  # the lattice after subsampling, whose points cost little
 _ROUGHLY = Bisection(halvings=6)  # for the largest loss: what is enough in a tail
 _EDGE = Bisection(halvings=42)
 _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
@@ -112,17 +108,21 @@ def _step(parts: Sequence[Releases], points_per_std: int) -> Fraction:
     variance = sum(part.compositions * _spread(*law_of(part)) ** 2 for part in parts)
     wanted = math.sqrt(variance / count) / points_per_std
     if points_per_std >= POINTS_PER_STD and all(_is_cheap(part) for part in parts):
-        enough = max(float(max(widths)) / _MANY_POINTS, math.sqrt(variance) / _MANY_IN_SUM)
+        many_points = 500  # of a lattice, above 0
+        many_in_sum = 13_000  # in a standard deviation: the window is of 2^18 points
+        enough = max(float(max(widths)) / many_points, math.sqrt(variance) / many_in_sum)
         wanted = min(wanted, enough)
     if sampled:
-        wanted /= _FINER_SAMPLED
+        finer_sampled = 1.5  # the lattice after subsampling, whose points cost little
+        wanted /= finer_sampled
     wanted = max(wanted, least)
     frequent = [
         (part.compositions * loss**2, loss) for part in parts if (loss := find_frequent_loss(part))
     ]
     _, whole = max((one for one in frequent if one[1] > wanted), default=(0, widths[0]))
     common = _greatest_divisor([loss for _, loss in frequent])
-    if common > max(wanted / _FINER_COMMON, least):
+    finer = 4  # how much finer a lattice may be so that all frequent losses lie on it
+    if common > max(wanted / finer, least):
         whole = common
     return whole / max(1, math.ceil(float(whole) / wanted))
 

@@ -37,14 +37,8 @@ if TYPE_CHECKING:
 
 # What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.
 _TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000), (1e-5, 4000))
-_USEFUL = 1e-4  # relative width of δ; lattices are as good if it is more
-_CHORD = Fraction(1, 2**12)  # of the tilt: for slopes of ln M
 _NEWTON = 60
-_SETTLED_TILT = 1e-3  # of ln c
-_EXACT = 1e-15  # of ε
 _LEAST, _MOST = 1e-9, 1e24  # tilts
-_LONGER = 1.25
-_LENGTHENINGS = 12
 
 
 def serves(parts: Sequence[Releases]) -> bool:
@@ -81,7 +75,8 @@ def _ends(laws: Sequence[Moments], epsilon: Fraction, closest: float) -> tuple[a
 
 def _useful(lower: arb, upper: arb) -> bool:
     with precision():
-        return bool(upper - lower <= arb(_USEFUL) * upper)
+        useful = 1e-4  # relative width of δ; lattices are as good if it is more
+        return bool(upper - lower <= arb(useful) * upper)
 
 
 @final
@@ -161,11 +156,12 @@ class MomentSum:
         Where the line is the best one for ε, ln δ falls by c for one unit of ε.
         """
         epsilon = near
+        exact = 1e-15  # of ε
         for _ in range(_NEWTON):
             over = self._approximate(epsilon) / delta
             move = math.log(over) / float(self.tilt) if over > 0 else 0.0
             epsilon = max(0.0, epsilon + move)
-            if abs(move) <= _EXACT * epsilon:
+            if abs(move) <= exact * epsilon:
                 break
         return epsilon
 
@@ -219,7 +215,8 @@ class _Tilt:
     @classmethod
     def of(cls, laws: Sequence[Moments], c: float) -> Self:
         tilt = Fraction(c).limit_denominator(2**24) if c > 2**-8 else Fraction(c)
-        apart = tilt * _CHORD
+        chord = Fraction(1, 2**12)  # of the tilt: for slopes of ln M
+        apart = tilt * chord
         low, here, high = _log_moments(laws, (tilt - apart, tilt, tilt + apart))
         return cls(
             tilt=tilt,
@@ -290,12 +287,13 @@ def _saddle_of(laws: Sequence[Moments], log_delta: float) -> _Tilt | None:
 
 
 def _newton(laws: Sequence[Moments], step: Callable[[_Tilt], float], c: float) -> _Tilt | None:
+    settled = 1e-3  # of ln c
     for _ in range(_NEWTON):
         point = _Tilt.of(laws, c)
         if not (point.log_moment.is_finite() and point.variance > 0):
             return None
         move = step(point) / c
-        if abs(move) < _SETTLED_TILT:
+        if abs(move) < settled:
             return point
         c *= math.exp(min(1.0, move) if move > 0 else max(-1.0, move))
         if not _LEAST < c < _MOST:
@@ -310,7 +308,7 @@ def _spacing(
     wanted = log_tolerance + min(0.0, point.log_delta(float(epsilon)))
     period, reach = -wanted / float(point.tilt), _reach(laws)
     far = (2 * point.tilt, _log_moments(laws, (2 * point.tilt,))[0])
-    for _ in range(_LENGTHENINGS):
+    for _ in range(12):  # longer periods, one after another
         beyond = float(epsilon) + period
         if reach is not None and beyond > reach:
             break
@@ -320,7 +318,7 @@ def _spacing(
             rise = float(there.tilt - point.tilt) * period
             if there.log_delta(float(epsilon)) - rise <= wanted:
                 break
-        period *= _LONGER
+        period *= 1.25
     return Fraction(2 * math.pi / period), far
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _SERIES = 128.0  # bits that may cancel in the power series
 _LONG_SERIES = 1024.0  # the same for orders at which Bessel functions aren't enclosed well
 _HIGH = 300.0
-_LOST = 16  # bits
 _SHIFTS = 16
 
 
@@ -336,11 +335,12 @@ class SphericalEnvelope:
 def _weight(ratio: Fraction, dimension: int, bits: int) -> arb:
     """Return β at a precision of `bits`, or about: K_0 and K_1 may cancel at first."""
     found = arb.nan()
+    lost = 16  # bits
     for more in (1, 2, 4, 8):
         with precision(more * bits):
             x = ball(ratio / 2)
             found = x * bessel_k_ratio(dimension - 2, x) / dimension
-        if found.rel_accuracy_bits() >= bits - _LOST:
+        if found.rel_accuracy_bits() >= bits - lost:
             break
     return found
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.core import UNIT, ball, float_above, float_below, precision
+from leastnoise.balls.core import PRECISE, UNIT, ball, float_above, float_below, precision
 from leastnoise.balls.losses import BITS, LossLattice, LowerCells, Profile, on_best_lattice
 from leastnoise.balls.tilted import exponentials, join_floats
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from leastnoise.balls.tilted import Floats
 
 _FINE_BITS = 768  # of log a, so that δ is told down to about 2^-700
-_SMALLEST = 2.0**-960  # a mass that has all its digits, after a few products too
 _OUTWARD = 2**64  # ends of the range are rounded outward to multiples of 1 / this
 
 
@@ -195,7 +194,7 @@ def _upper_atoms(
     mantissas, exponents = exponentials(-ball(base.point(0)), -ball(base.step), len(w))
     own, more = np.frexp(w)
     other = join_floats(mantissas * own, exponents + more)
-    here = other > _SMALLEST
+    here = other > PRECISE
     # what is too small for a float with all its digits is counted as infinite
     lost = float(np.sum(w[~here])) * (1 + 2.0**-20) + base.infinity
     w, other = w[here], other[here]

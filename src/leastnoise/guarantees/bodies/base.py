@@ -31,7 +31,6 @@ MOST_CORNERS = 100_000
 MOST_PARTS = 1_000
 _MOST_WORK = 400_000  # coordinates of corners looked at in one comparison of two bodies
 _FIRST_BITS, _LAST_BITS = 64, 4096
-_FLOAT_BITS = 53
 
 
 class OutOfRange(InvalidArgument):
@@ -239,7 +238,7 @@ def nearest_log(value: arb) -> float:
 
 
 def _narrow(value: arb) -> arb:
-    if value.rel_accuracy_bits() < _FLOAT_BITS:
+    if value.rel_accuracy_bits() < 53:
         raise Refused("A volume or moment of the body could not be computed to 53 bits.")
     return value
 

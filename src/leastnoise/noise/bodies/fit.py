@@ -53,9 +53,6 @@ if TYPE_CHECKING:
 
 
 _SHAPE_BITS = 30  # of a shape, so that its proof takes short fractions
-_ROUNDS = 34  # of the search for a shape: to 1e-7, where the loss is flat
-_MOST_TERMS = 300_000  # of the sums for one shape: some 20 ms
-_SMALLEST = 1e-100  # of a shape
 
 
 def k_norm(question: Question) -> KNorm:
@@ -107,14 +104,16 @@ def at_loss(family: type[Any], question: Question, largest: Fraction) -> Any:
         return law_at(form, largest, max(least, min(most, _short(shape))))
 
     grid = first(form.dimension, float(largest))
-    return made(minimise(lambda shape: question.loss.of(made(shape)), grid, rounds=_ROUNDS))
+    rounds = 34  # of the search for a shape: to 1e-7, where the loss is flat
+    return made(minimise(lambda shape: question.loss.of(made(shape)), grid, rounds=rounds))
 
 
 def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:
     """Raise NotApplicable where the sums over the steps are too long: where they gain nothing."""
     powers = 3 if family is KStaircase else dimension + 3
     terms = step_terms(decay, dimension=dimension, powers=powers)
-    if decay < SMALLEST_DECAY or terms > _MOST_TERMS:
+    most_terms = 300_000  # of the sums for one shape: some 20 ms
+    if decay < SMALLEST_DECAY or terms > most_terms:
         smooth = KNorm if family is KStaircase else TwoSidedLaplace
         why = f"its steps are too short to gain anything: {smooth.name} has about the same error"
         raise NotApplicable(family=family.name, why=why)
@@ -143,7 +142,8 @@ def _pure_least(dimension: int, epsilon: float) -> float:
 
     There the mass e^(−ε) beyond the first step has the same mean square as that within it, γ².
     """
-    return max(math.exp(-epsilon / (dimension + 2)) / 8, _SMALLEST)
+    smallest = 1e-100  # of a shape
+    return max(math.exp(-epsilon / (dimension + 2)) / 8, smallest)
 
 
 def _between(low: float, high: float) -> list[float]:
@@ -245,7 +245,6 @@ def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
 
 
 _FLOAT_ERROR = 1e-12  # of ln δ, and 1e-15 more for each dimension
-_GAIN = Fraction(1, 10_000)  # of the loss; for less, nobody gives up δ = 0
 
 
 def search(question: Question) -> TruncatedKStaircase:
@@ -266,7 +265,8 @@ def search(question: Question) -> TruncatedKStaircase:
     )
     found = TruncatedKStaircase(scale=1, body=body, gamma=gamma, radius=radius, decay=decay)
     pure = None if fixed else _pure(question)
-    if pure is not None and question.loss.of(found) > (1 - _GAIN) * pure:
+    gain = Fraction(1, 10_000)  # of the loss; for less, nobody gives up δ = 0
+    if pure is not None and question.loss.of(found) > (1 - gain) * pure:
         why = "its range would end so far out that k-staircase has the same error, with no delta"
         raise NotApplicable(family=TruncatedKStaircase.name, why=why)
     return found

@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 
 
 _MOST_STEPS = 10_000  # about D/decay; where there are more, steps gain nothing over e^(−N)
-_MOST_SIMPLICES = 1_000  # numbers, beyond which steps take seconds, and gain nothing either
-_NO_WEIGHT = 1e-20
 _NODES = 60  # of each of two integrals: their error is below 1e-10 of a probability
 
 
@@ -113,7 +111,8 @@ def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], fl
     d, bound, uniform = of.queries, float(of.bound), _simplices(of.queries)
     if isinstance(noise, KNorm):
         return lambda t: _gamma_times(uniform, d, t / bound)
-    found = _mixture(noise, d) if d <= _MOST_SIMPLICES else None
+    most_simplices = 1_000  # numbers, beyond which steps take seconds, and gain nothing either
+    found = _mixture(noise, d) if d <= most_simplices else None
     if found is None:
         return None
     edges, masses = found
@@ -126,7 +125,8 @@ def _simplices(d: int) -> Callable[[Floats], Floats]:
     logs = -2 * np.array([math.lgamma(k + 1) + math.lgamma(d - k + 1) for k in range(d + 1)])
     weights = np.exp(logs - logs.max())
     weights *= 2 * s / d / weights.sum()
-    kept = weights > _NO_WEIGHT * weights.max()
+    no_weight = 1e-20
+    kept = weights > no_weight * weights.max()
     s, weights = s[kept], weights[kept]
 
     def tail(c: Floats) -> Floats:

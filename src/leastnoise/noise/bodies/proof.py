@@ -35,8 +35,6 @@ from leastnoise.noise.body_noise import VectorNoise
 
 
 _MOST_QUERIES = 40  # of counts whose curve is worked out; it costs their cube
-_MOST_SUMMANDS = 20_000  # of a sum over the steps of a staircase
-_NEGLIGIBLE = 2.0**-140  # of such a sum: what is left of it is bounded as a geometric series
 
 
 def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
@@ -183,7 +181,9 @@ def _total_variation(noise: KStaircase, bits: int) -> arb:
         fall = (-ball(noise.decay)).exp()
         inner = outer = arb(0)
         weight = arb(1)
-        for k in range(_MOST_SUMMANDS):
+        most_summands = 20_000  # of a sum over the steps of a staircase
+        negligible = 2.0**-140  # of such a sum: what is left of it is bounded as a geometric series
+        for k in range(most_summands):
             edge = ball(gamma + k)
             term = weight * edge**d
             outer += term
@@ -191,7 +191,7 @@ def _total_variation(noise: KStaircase, bits: int) -> arb:
                 inner += weight * ball(gamma + k - Fraction(1, 2)) ** d
             ratio = fall * (ball(gamma + k + 1) / edge) ** d
             weight *= fall
-            if ratio < arb(0.99) and term < outer * arb(_NEGLIGIBLE):
+            if ratio < arb(0.99) and term < outer * arb(negligible):
                 return 1 - inner / (outer + term * ratio / (1 - ratio))
     return arb(1)
 

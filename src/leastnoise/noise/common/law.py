@@ -292,9 +292,6 @@ class StepNoise(Noise):
 # Laws on a lattice.
 
 
-_NEAR = 1e-9  # of the place, and of a cell: how far a float may be from its lattice point
-
-
 def lattice_places(
     noise: Noise, x: ArrayLike, *, cells: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -302,7 +299,8 @@ def lattice_places(
     lengths = np.abs(points_of(x, dimension=noise.dimension)[..., 0])
     places = lengths * (cells / float(noise.scale))
     nearest = np.rint(places)
-    return nearest, np.abs(places - nearest) < _NEAR * (1 + nearest)
+    near = 1e-9  # of the place, and of a cell: how far a float may be from its lattice point
+    return nearest, np.abs(places - nearest) < near * (1 + nearest)
 
 
 # The steps of a staircase that is cut off: what all truncated staircases for vectors share.

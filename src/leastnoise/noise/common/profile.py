@@ -29,7 +29,6 @@ MOST_BY_TERMS = 200
 """The largest dimension for which there are few terms."""
 
 SMALL_TERM = 1e-18  # of the first term: where a series is left
-_SLAB = 1.0  # a slab is a series for w² up to this over dimension/2, and at most ¼
 
 
 def cap(dimension: int, half: Floats) -> Floats:
@@ -62,7 +61,8 @@ def slab(dimension: int, cosine: Floats) -> Floats:
         from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
 
         return betainc(0.5, a, square)
-    most = min(0.25, 2 * _SLAB / dimension)
+    slab = 1.0  # a slab is a series for w² up to this over dimension/2, and at most ¼
+    most = min(0.25, 2 * slab / dimension)
     largest = float(square.max(initial=0.0))
     near, places = np.minimum(square, most), math.ceil(-math.log2(max(min(largest, most), 1e-9)))
     shares = cosine * (1 - near) ** a * _horner(_middle(dimension, places), near)

@@ -30,10 +30,7 @@ _CORNERS = 40  # in the first look at u = α/γ
 
 # Of several releases:
 _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale
-_CLOSER = (1 / 3, 2 / 3)  # between the corners looked at first
-_MANY = 100  # draws, of which the sum hardly knows the corner of one
 _CORNERS_OF_MANY, _CORNERS_OF_FEW = 4, 20  # of few the loss was up to 1 % above the least with 5
-_SMALLEST_CORNER = 0.25
 
 
 def search(question: Question) -> FlippedHuber:
@@ -160,14 +157,17 @@ def several(task: Several) -> FlippedHuber:
         return question.loss.of(law) * factor ** (1 if question.loss is Loss.MAE else 2)
 
     # the tail has a mass of e^(−u²); beyond ut = ε its loss of t²/2 isn't felt
-    last = max(math.sqrt(math.log(compositions / question.budget.delta)), _SMALLEST_CORNER)
+    smallest_corner = 0.25
+    last = max(math.sqrt(math.log(compositions / question.budget.delta)), smallest_corner)
     last = max(1.2 * last, 2 * math.sqrt(float(question.budget.epsilon)))
-    count = _CORNERS_OF_FEW if compositions < _MANY else _CORNERS_OF_MANY
-    corners = [0.0, *np.geomspace(_SMALLEST_CORNER, last, count).tolist()]
+    many = 100  # draws, of which the sum hardly knows the corner of one
+    count = _CORNERS_OF_FEW if compositions < many else _CORNERS_OF_MANY
+    corners = [0.0, *np.geomspace(smallest_corner, last, count).tolist()]
     found = {corner: loss(corner) for corner in corners}
     best = corners.index(min(corners, key=found.__getitem__))
+    closer = (1 / 3, 2 / 3)  # between the corners looked at first
     for low, high in pairwise(corners[max(0, best - 1) : best + 2]):
-        found |= {at: loss(at) for share in _CLOSER if (at := low + share * (high - low))}
+        found |= {at: loss(at) for share in closer if (at := low + share * (high - low))}
     law = law_at(min(found, key=found.__getitem__))
     start = 0.9 * near / math.sqrt(law.variance)
     gamma = find_least_factor(task, law, first=start)

@@ -25,7 +25,6 @@ from leastnoise.noise.common.profile import solve
 from leastnoise.noise.huber.law import FlippedHuber, standard_mass
 from leastnoise.numerics.quadrature import gauss_legendre
 
-_NODES = 32  # exact to 1e-16 for exponents up to 100 over a part
 _GRADING = 4.0 ** -np.arange(9)  # both ends of a stretch may be steep: exponents up to 6e6
 
 
@@ -151,7 +150,8 @@ class _Sweep:
 def _graded_rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return nodes and weights for [0, 1], in parts that shrink towards both ends."""
     ends = [0.0, *(_GRADING[:0:-1] / 2), 0.5, *(1 - _GRADING[1:] / 2), 1.0]
-    rules = [gauss_legendre(a, b, nodes=_NODES) for a, b in pairwise(ends)]
+    nodes = 32  # exact to 1e-16 for exponents up to 100 over a part
+    rules = [gauss_legendre(a, b, nodes=nodes) for a, b in pairwise(ends)]
     return np.concatenate([x for x, _ in rules]), np.concatenate([w for _, w in rules])
 
 

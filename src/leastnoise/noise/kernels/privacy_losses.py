@@ -50,10 +50,6 @@ _PER_SIGMA = 32  # points of the table
 _PARTS = 1  # an item from above is halved so often …
 _PARTS_BELOW = 3  # … and from below
 _LONGEST_SHIFT = 24  # in σ; beyond, losses aren't formed in floats
-_NOTHING = 2.0**-110  # losses beyond the point where H is this are put at infinity
-_CLOSE = 5e-5  # of H, relatively: cells of shifts where it may be more are halved
-_LEVELS = 8  # how often
-_MOST_HALVED = 500
 _FARTHEST = 1024  # σ from 0 to the outermost kernel
 
 
@@ -203,10 +199,12 @@ class Shifts:
         reached = np.max([look.above(alphas) for look in self._first], axis=0)
         open_ = [self._cell(one, two, alphas) for one, two in pairwise(self._first)]
         found = reached
-        for _ in range(_LEVELS):
-            enough = reached * (1 + _CLOSE) + LEFT_OUT
+        close = 5e-5  # of H, relatively: cells of shifts where it may be more are halved
+        most_halved = 500
+        for _ in range(8):  # halvings
+            enough = reached * (1 + close) + LEFT_OUT
             doubtful = [(cell.bound > enough).any() for cell in open_]
-            if sum(doubtful) > _MOST_HALVED:
+            if sum(doubtful) > most_halved:
                 break
             following: list[_Cell] = []
             for cell, doubt in zip(open_, doubtful, strict=True):
@@ -229,7 +227,8 @@ class Shifts:
         """Return a loss at which H is next to nothing, if it isn't too large."""
         grid = np.geomspace(2.0**-30, LONGEST_LOSS, 1000)
         found = np.max([look.above(np.exp(grid)) for look in self._first], axis=0)
-        index = int(np.argmax(found <= _NOTHING))
+        nothing = 2.0**-110  # losses beyond the point where H is this are put at infinity
+        index = int(np.argmax(found <= nothing))
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None
 
     def looked(self, shift: Fraction) -> Look:

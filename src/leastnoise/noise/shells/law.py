@@ -25,7 +25,6 @@ from leastnoise.noise.common.law import (
 
 
 MAX_STEPS = 10_000
-OPTIMAL_RADIAL_MAX_DIMENSION = 20
 _LARGEST = 2**256 - 1  # of cells, edges and weights
 _WHOLES: Converter[Iterable[int], tuple[int, ...]] = takes(
     _validate.wholes, spelled="Iterable[int]", most=_LARGEST
@@ -48,9 +47,9 @@ class OptimalRadial(RadialStepNoise):
     name: ClassVar[str] = "optimal-radial"
     norm: ClassVar[Norm] = "l2"
     least_dimension: ClassVar[int] = 2
-    most_dimension: ClassVar[int] = OPTIMAL_RADIAL_MAX_DIMENSION
+    most_dimension: ClassVar[int] = 20
     too_few: ClassVar[str] = "it is noise for a vector; for one number there is optimal"
-    too_many: ClassVar[str] = f"it is designed up to dimension {OPTIMAL_RADIAL_MAX_DIMENSION}"
+    too_many: ClassVar[str] = f"it is designed up to dimension {most_dimension}"
     without_delta: ClassVar[str] = BOUNDED
     scale: Fraction = field(converter=SCALE)
     dimension: int = field(converter=DIMENSION)
@@ -85,11 +84,6 @@ class OptimalRadial(RadialStepNoise):
 # The truncated staircase as a spherical law, for a vector (theory/noise.md §2).
 
 
-SPHERICAL_STAIRCASE_MAX_DIMENSION = (
-    10_000  # proofs are tested up to here; above it other laws have less noise anyway
-)
-
-
 @final
 @record()
 class SphericalStaircase(RadialStepNoise):
@@ -107,9 +101,9 @@ class SphericalStaircase(RadialStepNoise):
     name: ClassVar[str] = "spherical-staircase"
     norm: ClassVar[Norm] = "l2"
     least_dimension: ClassVar[int] = 2
-    most_dimension: ClassVar[int] = SPHERICAL_STAIRCASE_MAX_DIMENSION
+    most_dimension: ClassVar[int] = 10_000  # beyond it proofs aren't tested
     too_few: ClassVar[str] = "in one dimension it is the same law as truncated-staircase"
-    too_many: ClassVar[str] = f"it is offered up to dimension {SPHERICAL_STAIRCASE_MAX_DIMENSION:,}"
+    too_many: ClassVar[str] = f"it is offered up to dimension {most_dimension:,}"
     without_delta: ClassVar[str] = BOUNDED
     scale: Fraction = field(converter=SCALE)
     dimension: int = field(converter=DIMENSION)

@@ -41,6 +41,11 @@ GROUPS_NOTE = (
     "group whose noise was lower isn't there. Intervals hold for each group whether it is "
     "published or not; of those that are published, near the threshold fewer than 95 % do."
 )
+SELECTED_NOTE = (
+    "Where min_count or top chooses groups, their published counts alone decide, which costs "
+    "nothing. Those that are there are biased upwards. Intervals hold for each group whether it is "
+    "published or not; of those that are published fewer than 95 % may."
+)
 _MANY_ROWS = 10**7
 MEAN_NOTE = (
     "A mean's error depends on how many values its group has, which isn't public: it is shown, at "
@@ -79,6 +84,8 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
         notes += (PARTS_NOTE,)
     if any(block.groups is not None for block in plan.blocks):
         notes += (GROUPS_NOTE,)
+    if any(layout.decides for layout in layouts):
+        notes += (SELECTED_NOTE,)
     if len([draw for draw in plan.draws if draw[0].groups is None]) <= 1:
         return notes
     if plan.certificate.rule == COMPOSED:

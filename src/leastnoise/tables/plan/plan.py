@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _words
-from leastnoise._notebooks import Framed, Shown
+from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.records import write_record
@@ -17,12 +17,13 @@ from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.tables.plan import notes, together
+from leastnoise.tables.plan import notes, summary, together
 from leastnoise.tables.plan.joint import split_noise
 from leastnoise.tables.plan.plan_search import search_draws
 from leastnoise.tables.plan.quantiles import NAME, QuantilePlan, plan_quantiles
 from leastnoise.tables.plan.served import JOIN, check_draw, check_groups, find_served
 from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
+from leastnoise.tables.query import selection
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.query.ranks import Ranks
-    from leastnoise.tables.spec.model import Query
+    from leastnoise.tables.spec.model import Query, Spec
 
 _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 
@@ -146,7 +147,9 @@ class BlockPlan:
             "missing": list(layout.missing),
             "errors": [error.to_record() for error in errors],
             "wishes": [wish.to_record() for wish in wishes(layout, errors)],
+            **({"joined": list(layout.joined)} if layout.joined else {}),
             **({"filters": list(layout.filters)} if layout.filters else {}),
+            **({"published": said} if (said := [*selection.in_words(layout)]) else {}),
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
         }
 
@@ -181,12 +184,12 @@ class Plan(Framed, Shown):
     `query`, `statistic`, `rows` (assumed of a group, for a mean), `cells`, `noise`, `epsilon` and
     `delta` (the query's share of the budget), and in the statistic's own units `std`,
     `half_width_95`, `plain_laplace_std` and `plain_gaussian_std` (missing where there is none).
-    Quantiles have none of these, and `rows_95` beside: by how many rows they are off.
+    Quantiles have none of these, and `rows_95` beside: by how many rows they are off. Printed it is
+    one table: the shares of the budget, what holds 95 % of the noise, and how many times as much
+    plain noise would err.
     """
 
-    unit: str
-    names: tuple[str, ...]
-    """Of the queries, in the order of the spec."""
+    spec: Spec
     blocks: tuple[BlockPlan, ...]
     quantiles: tuple[QuantilePlan, ...]
     certificate: PlanCertificate
@@ -213,7 +216,7 @@ class Plan(Framed, Shown):
         found: dict[int, BlockPlan] = {}
         for place, (blocks, layouts, drawn) in enumerate(find_served(laid, certificate)):
             stated = share = together.share_budget(spec.budget, blocks)
-            where = f"Block {JOIN.join(one.label for one in blocks)!r}"
+            where = f"Query {JOIN.join(one.label for one in blocks)!r}"
             if isinstance(drawn, ThresholdCertificate):
                 (block,), (layout,) = blocks, layouts
                 check_groups(drawn, layout, share, where=where)
@@ -250,12 +253,23 @@ class Plan(Framed, Shown):
         for block in plans:
             check_range(block.layout, block.certificate, block.baselines, block.first)
         return cls(
-            unit=spec.privacy.unit_label,
-            names=tuple(query.name for query in spec.query),
-            blocks=plans,
-            quantiles=_chosen(laid, certificate),
-            certificate=certificate,
+            spec=spec, blocks=plans, quantiles=_chosen(laid, certificate), certificate=certificate
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the queries, in the order of the spec."""
+        return tuple(query.name for query in self.spec.query)
+
+    @property
+    def unit(self) -> str:
+        """What ledgers call those who are protected, a column or rows."""
+        return self.spec.privacy.unit_label
+
+    @property
+    def person(self) -> str:
+        """What people who read of it call the unit."""
+        return self.spec.privacy.person
 
     @property
     def budget(self) -> Budget:
@@ -266,13 +280,18 @@ class Plan(Framed, Shown):
         queries = _words.counted(len(self.names), "query", "queries")
         said = _words.private(self.budget.epsilon, self.budget.delta)
         return _words.line(
-            "Plan", f"{queries}, {said} for each {self.unit}: {_words.listed(self.names)}"
+            "Plan", f"{queries}, {said} for each {self.person}: {_words.listed(self.names)}"
         )
+
+    def __str__(self) -> str:
+        """Return the plan as a table, and what it rests on."""
+        table = text_table(summary.HEADS, summary.list_rows(self))
+        return "\n".join([repr(self), "", table, "", *summary.list_sentences(self)])
 
     @property
     def neighbours(self) -> Neighbours:
         """What one unit does between two tables that nobody can tell apart."""
-        return (*self.blocks, *self.quantiles)[0].layout.neighbours
+        return self.spec.privacy.neighbours
 
     def _columns(self) -> Columns:
         rows = [(block, error) for block in self.blocks for error in block.errors]
@@ -297,7 +316,8 @@ class Plan(Framed, Shown):
         return found
 
     def _tables(self) -> dict[str, Columns]:
-        return {"": self._columns()}
+        rows = zip(*summary.list_rows(self), strict=True)
+        return {"": dict(zip(summary.HEADS, map(list, rows), strict=True))}
 
     @property
     def draws(self) -> tuple[tuple[BlockPlan, ...], ...]:

@@ -46,10 +46,10 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
     ]
     groups = [name.split(JOIN) for name, _ in drawn_blocks]
     if sorted(label for group in groups for label in group) != sorted(labels):
-        raise CertificateRejected("The certificate's blocks are not the spec's queries.")
+        raise CertificateRejected("The certificate's queries are not the spec's queries.")
     members = [tuple(labels.index(label) for label in group) for group in groups]
     if members != sorted(members) or any(one != tuple(sorted(one)) for one in members):
-        raise CertificateRejected("The certificate's blocks are not in the spec's order.")
+        raise CertificateRejected("The certificate's queries are not in the spec's order.")
     for group, (name, drawn) in zip(members, drawn_blocks, strict=True):
         own = tuple(blocks[index] for index in group)
         nobody_listed = [bool(block.ways[0].unlisted) for block in own]
@@ -57,13 +57,13 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
             any(nobody_listed) and len(own) > 1
         ):
             raise CertificateRejected(
-                f"Block {name!r}: groups that nobody listed have a threshold, and others none."
+                f"Query {name!r}: groups that nobody listed have a threshold, and others none."
             )
         noise = drawn.noise if isinstance(drawn, ThresholdCertificate) else drawn
         layouts = together.find_layouts(own, noise.sensitivity)
         if layouts is None:
             raise CertificateRejected(
-                f"Block {name!r}: its sensitivity is not one that the spec implies."
+                f"Query {name!r}: its sensitivity is not one that the spec implies."
             )
         yield own, layouts, drawn
 

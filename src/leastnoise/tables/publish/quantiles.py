@@ -52,7 +52,7 @@ def wrong_quantile(layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: st
     `columns` are as `read_table` gives them. None if all may have been chosen.
     """
     places = {(type(value), value): at for at, value in enumerate(as_read(layout.published, kind))}
-    least = [0] * layout.cells
+    least = [0] * len(next(iter(columns.values())))
     for asked in layout.statistics:
         told = columns[asked.label]
         known = [value if isinstance(value, int | float | str) else None for value in told]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, final
+from typing import TYPE_CHECKING, Any, Self, TypedDict, final, overload
 
 from leastnoise import _validate, _words
 from leastnoise._notebooks import Shown
@@ -66,9 +66,13 @@ class ReleasedTables(Shown):
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
-        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.unit}"
+        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.person}"
         tables = _words.counted(len(self.tables), "table")
         return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
+
+    def __str__(self) -> str:
+        """Return the tables as text, one below the other."""
+        return "\n\n".join([repr(self), *map(str, self.tables.values())])
 
     def _tables(self) -> dict[str, Columns]:
         return {name: table.columns for name, table in self.tables.items()}
@@ -78,26 +82,56 @@ class ReleasedTables(Shown):
 class Release:
     """One release of a table's statistics, as a spec describes it.
 
-    The keywords are the sections of the TOML spec, with the same keys and values. Relative paths
-    start at `folder`: the current directory, or with `from_toml` the folder of the spec file. Files
-    of keys are read here, once. The `source` may be a frame: of pandas, Polars, PyArrow or Spark, a
-    DuckDB relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
-    Raises SpecError listing every problem at once.
+    `Release("spec.toml")` is that of a TOML file, as `from_toml` reads it. Else the keywords are
+    the sections of the TOML spec, with the same keys and values. Relative paths start at `folder`:
+    the current directory, or the folder of the spec file. Files of keys are read here, once. The
+    `source`, or `data` itself, may be a frame: of pandas, Polars, PyArrow or Spark, a DuckDB
+    relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
+    Raises SpecError listing every problem at once, InvalidArgument for a path beside sections.
     """
 
-    def __init__(  # noqa: PLR0913  # the sections of a spec
+    @overload
+    def __init__(self, path: str | Path) -> None: ...
+
+    @overload
+    def __init__(
         self,
         *,
-        data: Mapping[str, Any],
+        data: object,
         privacy: Mapping[str, Any],
         query: Sequence[Mapping[str, Any]],
         derive: Mapping[str, str] | None = None,
         contribution: Mapping[str, Any] | None = None,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
         output: Mapping[str, Any] | None = None,
+        report: Mapping[str, Any] | None = None,
+        version: int = 1,
+        folder: str | Path = "",
+    ) -> None: ...
+
+    def __init__(  # noqa: PLR0913  # the sections of a spec
+        self,
+        path: str | Path | None = None,
+        *,
+        data: object = None,
+        privacy: Mapping[str, Any] | None = None,
+        query: Sequence[Mapping[str, Any]] | None = None,
+        derive: Mapping[str, str] | None = None,
+        contribution: Mapping[str, Any] | None = None,
+        columns: Mapping[str, Mapping[str, Any]] | None = None,
+        output: Mapping[str, Any] | None = None,
+        report: Mapping[str, Any] | None = None,
         version: int = 1,
         folder: str | Path = "",
     ) -> None:
+        if path is not None:
+            given = (data, privacy, query, derive, contribution, columns, output, report)
+            if any(section is not None for section in given) or folder != "":
+                expected = "a path alone: the file has its own sections"
+                raise InvalidArgument(name="path", value=path, expected=expected)
+            path = _validate.path(path, name="path")
+            self._begin(spec_file.read(path), path.parent, None)
+            return
         raw = {
             "version": version,
             "data": data,
@@ -107,6 +141,7 @@ class Release:
             "columns": {} if columns is None else columns,
             "query": query,
             "output": output,
+            "report": report,
         }
         raw["data"], frame = _apart(data)
         place = _validate.path(folder, name="folder")
@@ -120,7 +155,7 @@ class Release:
         else:
             said = _words.private(self._spec.budget.epsilon, privacy.delta)
         queries = _words.counted(len(names), "query", "queries")
-        said = f"{queries}, {said} for each {privacy.unit_label}: {_words.listed(names)}"
+        said = f"{queries}, {said} for each {privacy.person}: {_words.listed(names)}"
         return _words.line("Release", said)
 
     @classmethod
@@ -254,6 +289,7 @@ class Release:
             try_queries(found, spec=spec, plan=plan)
         entry = self._charge(certificate, tell)
         from leastnoise.tables.query.results import joined
+        from leastnoise.tables.query.selection import select
 
         drawn = {
             block.layout.label: table
@@ -261,10 +297,10 @@ class Release:
             for block, table in zip(draw, self._tables(draw, found, tell), strict=True)
         }
         drawn |= {part.layout.label: self._quantiles(part, found, tell) for part in plan.quantiles}
-        tables = {
-            query.name: joined(query.layouts, [drawn[one.label] for one in query.layouts])
-            for query in plan.by_query
-        }
+        tables: dict[str, Table] = {}
+        for query in plan.by_query:
+            every = joined(query.layouts, [drawn[one.label] for one in query.layouts])
+            tables[query.name] = select(query.layouts[0], every)
         return ReleasedTables(
             tables=tables, certificate=certificate, plan=plan, path=path, entry=entry
         )
@@ -359,14 +395,13 @@ class Release:
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
     """Return the section for the spec, and the frame if the source is one."""
-    if not isinstance(data, Mapping):
-        return data, None
-    if data.get("source") is None or isinstance(data["source"], _NAMES):
+    section = data if isinstance(data, Mapping) else {"source": data}
+    if section.get("source") is None or isinstance(section["source"], _NAMES):
         return data, None
     from leastnoise.tables.rows.frames import frame_of
 
-    frame = frame_of(data["source"])
-    return ({**data, "source": IN_MEMORY}, frame) if frame else (data, None)
+    frame = frame_of(section["source"])
+    return ({**section, "source": IN_MEMORY}, frame) if frame else (data, None)
 
 
 def _silent(stage: str) -> None:

@@ -16,6 +16,7 @@ from leastnoise.tables.publish.table_files import as_read, read_table
 from leastnoise.tables.query.columns import key_names, result_columns
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import key_columns
+from leastnoise.tables.query.selection import wrong_rows
 from leastnoise.tables.statistics.base import CLOSE, LARGEST_WHOLE, SUFFIXES, NoiseError
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ def check_table(
     Their numbers fit each other and the noise, as `wrong_number` says. The form: whole and not
     negative, where the spec says so. `parts` are those of the block, with the error of each
     component, and `ranks` those with quantiles: each is a candidate, and none is below one of a
-    lower level. Of groups that nobody listed, by a `claim` about them, the keys are as `wrong_keys`
-    says, and every count that is published reaches the threshold.
+    lower level. Where counts decide which groups are there, they are those of `wrong_rows`. Of
+    groups that nobody listed, by a `claim` about them, the keys are as `wrong_keys` says, and every
+    count that is published reaches the threshold.
     """
     layouts = [*(part for part, _ in parts), *ranks]
     layout = layouts[0]
@@ -65,11 +67,12 @@ def check_table(
     if list(columns) != list(result_columns(layouts)):
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
     count = len(key_names(layout))
-    _check_keys(path, layout, list(columns.values())[:count], rows=_length(columns))
     for label, std in wanted.items():
         if not all(is_close(value, std) for value in deviations[label]):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
     told = _told(parts, dict(list(columns.items())[count:]), path.suffix.removeprefix("."))
+    keys = list(columns.values())[:count]
+    _check_keys(path, layout, keys, told, rows=_length(columns))
     for part, noise in parts:
         _check_form(path, part, columns)
         if (label := wrong_number(part, told, noise)) is not None:
@@ -82,17 +85,23 @@ def check_table(
     return _length(columns)
 
 
-def _length(columns: Mapping[str, list[Any]]) -> int:
+def _length(columns: Mapping[str, Sequence[Any]]) -> int:
     return len(next(iter(columns.values())))
 
 
 def _check_keys(
-    path: Path, layout: Layout | Ranks, keys: Sequence[list[Any]], *, rows: int
+    path: Path,
+    layout: Layout | Ranks,
+    keys: Sequence[list[Any]],
+    told: Mapping[str, Sequence[float]],
+    *,
+    rows: int,
 ) -> None:
     """Check that the keys are the public ones, cell by cell, or as `wrong_keys` says."""
     kind = path.suffix.removeprefix(".")
-    if isinstance(layout, Layout) and layout.unlisted:
-        if why := wrong_keys(layout, keys, kind):
+    if isinstance(layout, Layout) and (layout.unlisted or layout.decides):
+        order = told[layout.decides] if layout.decides and layout.top is not None else None
+        if why := wrong_rows(layout, told) or wrong_keys(layout, keys, kind, counts=order):
             raise CertificateRejected(f"The table {path.name} has {why}.")
         return
     if rows != layout.cells:
@@ -120,7 +129,7 @@ def _check_counts(
 ) -> None:
     """Check that every published count which decides of its row reaches the threshold."""
     grid = claim.noise.grid if claim.chance_below else None
-    least = float(claim.threshold - (grid or 0)) - (0.5 if layout.round else 0.0)
+    least = float(claim.threshold - (grid or 0)) - layout.multiple / 2
     least -= CLOSE * abs(least)
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
         decides = asked.counts and uses == (claim.coordinate,)
@@ -161,8 +170,10 @@ def _check_form(path: Path, layout: Layout, columns: dict[str, list[Any]]) -> No
     for asked in layout.statistics:
         for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
             found = [_number(value, text=path.suffix == ".csv") for value in columns[label]]
-            if layout.round and asked.counts and not all(map(_is_whole, found)):
-                raise CertificateRejected(f"The table {path.name} has a {label} that isn't whole.")
+            step = layout.multiple if asked.counts else 0
+            if step and not all(_is_whole(number, step) for number in found):
+                what = "whole" if step == 1 else f"a multiple of {step:,}"
+                raise CertificateRejected(f"The table {path.name} has a {label} that isn't {what}.")
             if layout.clamp and asked.clamps and not all(0 <= x < math.inf for x in found):
                 raise CertificateRejected(f"The table {path.name} has a {label} below 0.")
 
@@ -187,8 +198,8 @@ def _float(number: float) -> float:
         return math.nan
 
 
-def _is_whole(number: float) -> bool:
-    return isinstance(number, int) and abs(number) <= LARGEST_WHOLE
+def _is_whole(number: float, multiple: int) -> bool:
+    return isinstance(number, int) and abs(number) <= LARGEST_WHOLE and number % multiple == 0
 
 
 def _same(told: list[Any], wanted: list[Any]) -> bool:

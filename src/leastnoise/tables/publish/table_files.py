@@ -140,7 +140,7 @@ def _write_json(table: Table, path: Path) -> None:
 def _read_json(content: bytes, parts: Sequence[Part]) -> dict[str, list[Any]]:
     # Pairs, and no dictionaries: a field that stands twice would hide the first.
     records: Any = json.loads(content.decode("utf-8"), object_pairs_hook=tuple)
-    if records == [] and parts[0].unlisted:
+    if records == [] and (parts[0].unlisted or parts[0].decides is not None):
         return {name: [] for name in result_columns(parts)}
     if not isinstance(records, list) or not records or not isinstance(records[0], tuple):
         raise ValueError("not a list of records")

@@ -51,7 +51,7 @@ class VerifiedRelease:
         budget = self.spec.budget
         said = f"{_words.private(budget.epsilon, budget.delta)} for each"
         return _words.line(
-            "VerifiedRelease", f"{queries}, proved {said} {self.spec.privacy.unit_label}"
+            "VerifiedRelease", f"{queries}, proved {said} {self.spec.privacy.person}"
         )
 
 

@@ -84,7 +84,7 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
         yield f"{path}.assume", "Not used: the errors of counts and sums are known without it."
     if spec.privacy.epsilon == LEAST:
         if query.accuracy is None:
-            why = 'Missing: with epsilon = "least" every block says how far off it may be, such as'
+            why = 'Missing: with epsilon = "least" every query says how far off it may be, such as'
             yield f"{path}.accuracy", f"{why} accuracy = {{ half_width_95 = 10 }}."
         if query.importance not in {1, None}:
             why = 'Not used with epsilon = "least": the accuracies say how much each error counts.'
@@ -109,7 +109,7 @@ def _of_wish(
             return
         if statistics and named not in statistics:
             known = ", ".join(one.label for one in statistics)
-            yield f"{path}.accuracy.statistic", f"The block has no {named.label}, only {known}."
+            yield f"{path}.accuracy.statistic", f"The query has no {named.label}, only {known}."
         statistics = [named] if isinstance(named, Statistic) else []
     if assume is None and any(one.needs_size for one in statistics):
         why = "Its error depends on how many values a group has: say how many, such as"

@@ -137,7 +137,7 @@ class Condition:
 
 def axes_of(spec: Spec, query: Query) -> tuple[Axis, ...]:
     """Return what the rows of `query` are grouped by; a histogram is one more column of bands."""
-    axes: list[Axis] = [_axis(spec, name, one) for name, one in query.group_by.items()]
+    axes: list[Axis] = [_axis(spec, name, one) for name, one in spec.groupings(query).items()]
     if query.histogram:
         axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
     return tuple(axes)

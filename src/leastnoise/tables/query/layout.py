@@ -70,7 +70,7 @@ class Layout:
     `uses` names the components of each statistic by position; a mean has its value's, then that of
     the count that it is divided by, a variance the square's between them. `missing` says in
     sentences what missing values do. `filters` are expressions that hold of the rows that it is
-    about.
+    about, and `joined` says in sentences what stands beside them.
     `neighbours` says what one unit does between two tables. With `by_row` nothing is bounded: a row
     is within `bounding` anyway.
 
@@ -78,9 +78,10 @@ class Layout:
     which every group has, whatever public keys stand beside, and whose number at `counted` says
     whether it is published.
 
-    With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
-    what is done to the noisy numbers: see `results`. `accuracy` is what is wished of their errors,
-    those of means in groups of as many values as is `assumed`.
+    With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
+    say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
+    published then, by the count that `decides`: see `selection`. `accuracy` is what is wished of
+    errors, those of means in groups of as many values as is `assumed`.
     """
 
     name: str
@@ -97,11 +98,15 @@ class Layout:
     uses: tuple[tuple[int, ...], ...]
     bounding: Bounding
     bits: int
-    round: bool
+    multiple: int
     clamp: bool
+    min_count: int | None
+    top: int | None
+    decides: str | None
     accuracy: Accuracy | None
     assumed: tuple[int, ...]
     counted: int | None = None
+    joined: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -156,7 +161,7 @@ class Layout:
             Ingredients(
                 components=tuple(self.components[use] for use in uses),
                 noise=tuple(noise[use] for use in uses),
-                round=self.round,
+                multiple=self.multiple,
                 clamp=self.clamp,
             )
             for uses in self.uses
@@ -231,7 +236,7 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
     }
     if not asked:
         return ()
-    if any(isinstance(one, PrivateKeys) for one in query.group_by.values()):
+    if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         return (_of_unlisted(spec, query, asked),)
     persons = [place for place, (_, needs) in asked.items() if needs == (A_PERSON,)]
     rows = [place for place in asked if place not in persons]
@@ -323,11 +328,22 @@ def shape_of(  # noqa: PLR0917 (three calls of its own)
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),
         bounding=OF_A_ROW,
         bits=MAX_BITS,
-        round=query.round,
+        multiple=query.multiple,
         clamp=query.clamp,
+        min_count=query.min_count,
+        top=query.top,
+        decides=_deciding_count(query, by_row=spec.privacy.by_row),
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
+        joined=tuple(one.in_words(name) for name, one in spec.data.join.items()),
     )
+
+
+def _deciding_count(query: Query, *, by_row: bool) -> str | None:
+    """Return the first count that is asked for, where it decides which groups are published."""
+    if query.min_count is None and query.top is None:
+        return None
+    return next(one.label for one in known_statistics(query, by_row=by_row) if one.counts)
 
 
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:

@@ -33,7 +33,7 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
             used.setdefault(part.column, []).append(part)
     for name, own in used.items():
         said.append(_of_values(spec, name, own))
-    for name, grouping in query.group_by.items():
+    for name, grouping in spec.groupings(query).items():
         if isinstance(grouping, Bands):
             said += _of_number(spec, name)
         elif isinstance(grouping, PrivateKeys):

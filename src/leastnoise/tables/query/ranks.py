@@ -53,6 +53,7 @@ class Ranks:
 
     conditions: ClassVar[tuple[Condition, ...]] = ()
     unlisted: ClassVar[tuple[Unlisted, ...]] = ()
+    decides: ClassVar[None] = None
 
     @property
     def name(self) -> str:
@@ -78,6 +79,11 @@ class Ranks:
     def filters(self) -> tuple[str, ...]:
         """What holds of the rows that it is about."""
         return self.counted.filters
+
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """What is beside its rows, in sentences."""
+        return self.counted.joined
 
     @property
     def candidates(self) -> Nearest:

@@ -17,8 +17,9 @@ from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
 from leastnoise.tables.query.ranks import lay_out_ranks, share_parts
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
+from leastnoise.tables.read.joins import join_problems
 from leastnoise.tables.spec import source_names
-from leastnoise.tables.spec.model import Bands, PrivateKeys
+from leastnoise.tables.spec.model import Bands, Column, PrivateKeys
 from leastnoise.tables.spec.source_names import (
     is_spark,
     needs_types,
@@ -61,7 +62,15 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
     """
     found = [
         problem
-        for check in (_source, _expressions, _privacy, _contribution, _columns, _names)
+        for check in (
+            _source,
+            join_problems,
+            _expressions,
+            _privacy,
+            _contribution,
+            _columns,
+            _names,
+        )
         for problem in islice(check(spec), MOST_PROBLEMS)
     ]
     known = {*unread}
@@ -89,7 +98,7 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
         found += of_query
     told = [
         (key, why)
-        for key, why in found
+        for key, why in dict.fromkeys(found)
         if key not in known and key not in above and known.isdisjoint(around(key))
     ]
     if known or told:
@@ -183,8 +192,14 @@ def _columns(spec: Spec) -> Iterator[Problem]:
     for name, column in spec.columns.items():
         path = f"columns.{name}"
         yield from _declared(spec, name, path)
-        if spec.data.types.get(name) == "text":
+        rest = column.model_copy(update={"keys": (), "label": None})
+        useful = (column.keys or column.label) and rest == Column()
+        if spec.data.types.get(name) == "text" and not useful:
             yield path, "A text column has no bounds; declare a number type, or leave it out."
+        yield from _keys(column.keys, f"{path}.keys") if column.keys else ()
+        yield from _edges(column.edges, f"{path}.edges") if column.edges else ()
+        if column.keys and column.edges:
+            yield f"{path}.edges", "Not used beside keys: a query groups by one of them."
         if column.bounds is None:
             continue
         low, high = column.bounds
@@ -202,12 +217,12 @@ def _columns(spec: Spec) -> Iterator[Problem]:
 
 def _names(spec: Spec) -> Iterator[Problem]:
     if not spec.query:
-        yield "query", "Missing: write at least one [[query]] block."
+        yield "query", "Missing: write at least one [[query]]."
     total = sum(query.importance for query in spec.query)
     seen: set[str] = set()
     for index, query in enumerate(spec.query):
         if query.importance < total * SMALLEST_SHARE:
-            why = "Expected at least a millionth of the importance of all blocks together."
+            why = "Expected at least a millionth of the importance of all queries together."
             yield f"query[{index}].importance", why
         else:
             yield from _share(spec, query.importance / total, f"query[{index}]")
@@ -242,14 +257,14 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     other = next((name for name, value in others.items() if value), "")
     if other:
         if query.statistics:
-            yield f"{path}.statistics", f"Not used beside {other}: use another block."
+            yield f"{path}.statistics", f"Not used beside {other}: use another query."
         return
     if not query.statistics:
         yield (
             path,
             'Expected statistics, a histogram or conditions, such as statistics = ["count"].',
         )
-    private = any(isinstance(one, PrivateKeys) for one in query.group_by.values())
+    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
     seen: set[Asked] = set()
     for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         key = f"{path}.statistics[{index}]"
@@ -291,14 +306,15 @@ def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
 
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if query.round and query.round_to is not None:
+        yield f"{path}.round_to", "Not used beside round: what is a multiple of it is whole, too."
     if query.histogram is not None or query.conditions:
         return
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if len(asked) < len(query.statistics):
         return
-    if query.round and asked and not any(one.counts for one in asked):
-        why = "Expected a count or count_units to round: other statistics aren't whole numbers."
-        yield f"{path}.round", why
+    if asked and not any(one.counts for one in asked):
+        yield from _without_count(query, path)
     if not query.clamp:
         return
     if asked and not any(one.clamps for one in asked):
@@ -309,14 +325,26 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if low < 0:
             why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
             why += "below 0. Leave clamp out, or ask for the "
-            yield f"{path}.clamp", f"{why}{one.kind} in another block."
+            yield f"{path}.clamp", f"{why}{one.kind} in another query."
+
+
+def _without_count(query: Query, path: str) -> Iterator[Problem]:
+    """Yield what a query has no use for that asks for no count."""
+    for name in ("round", "round_to"):
+        if getattr(query, name):
+            why = "Expected a count or count_units to round: other statistics aren't whole numbers."
+            yield f"{path}.{name}", why
+    for name in ("min_count", "top"):
+        if getattr(query, name):
+            why = "Expected a count or count_units among the statistics, which decides."
+            yield f"{path}.{name}", why
 
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     del spec
     conditions = query.conditions or {}
     if conditions and (query.group_by or query.histogram is not None):
-        yield f"{path}.conditions", "Not used beside group_by or a histogram: use another block."
+        yield f"{path}.conditions", "Not used beside group_by or a histogram: use another query."
     if query.max_conditions is not None and not query.max_conditions <= len(conditions):
         message = f"Expected at most {len(conditions)}, the number of conditions."
         yield f"{path}.max_conditions", message
@@ -346,6 +374,9 @@ def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if len(query.group_by) > MOST_KEY_COLUMNS:
         yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
+    if isinstance(query.group_by, tuple):
+        yield from _declared_groups(spec, query.group_by, f"{path}.group_by")
+        return
     for column, grouping in query.group_by.items():
         key = f"{path}.group_by.{column}"
         if not column:
@@ -356,6 +387,21 @@ def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             yield from _edges(grouping.edges or (), f"{key}.edges")
         else:
             yield from _keys(grouping or (), key)
+
+
+def _declared_groups(spec: Spec, names: Sequence[str], key: str) -> Iterator[Problem]:
+    """Yield what is wrong with columns that should say themselves what they are grouped by."""
+    for place, name in enumerate(names):
+        known = spec.columns.get(name)
+        if name in names[:place]:
+            yield f"{key}[{place}]", f"The column {name!r} is given twice."
+        elif known is None:
+            hint = _validate.nearest(name, tuple(spec.columns))
+            why = f"Expected [columns.{name}] with its public keys, or edges of bands."
+            yield f"{key}[{place}]", f"{why}{' ' if hint else ''}{hint}"
+        elif not known.keys and not known.edges:
+            why = f"Missing: public keys, or edges of bands, as {key} names it alone."
+            yield f"columns.{name}", f'{why} Write it like keys = ["north", "south"]'
 
 
 def _unlisted(spec: Spec, key: str) -> Iterator[Problem]:
@@ -384,7 +430,7 @@ def _parts(
     names = Counter(name.lower() for name in result_columns(every))
     for name, times in names.items():
         if times > 1:
-            yield path, f"Two result columns would be called {name!r}. Split the block in two."
+            yield path, f"Two result columns would be called {name!r}. Split the query in two."
     shares = share_parts(parts, ranks)
     if len(shares) > 1:
         yield from _share(spec, spec.share(query) * min(shares), path)

@@ -98,11 +98,13 @@ def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
     if query.histogram is not None and query.histogram.column:
         key = f"{path}.histogram.column"
         yield ColumnUse(column=query.histogram.column, key=key, number_for="histogram")
-    for column, grouping in (query.group_by or {}).items():
-        key = f"{path}.group_by.{column}"
+    by_name = isinstance(query.group_by, tuple)
+    for place, (column, grouping) in enumerate(spec.groupings(query).items()):
+        key = f"{path}.group_by[{place}]" if by_name else f"{path}.group_by.{column}"
         if isinstance(grouping, Bands):
             yield ColumnUse(column=column, key=key, number_for="bands")
         elif isinstance(grouping, PrivateKeys):
             yield ColumnUse(column=column, key=key, keys=(), keys_at=key)
         else:
-            yield ColumnUse(column=column, key=key, keys=grouping or (), keys_at=key)
+            at = f"columns.{column}.keys" if by_name else key
+            yield ColumnUse(column=column, key=key, keys=grouping or (), keys_at=at)

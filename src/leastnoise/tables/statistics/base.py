@@ -9,7 +9,7 @@ wrong.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, final
@@ -96,13 +96,14 @@ class NoiseError:
 class Ingredients:
     """What a block has for one of its statistics: its components, in order, the error of each.
 
-    With `round` the block's counts are published whole, with `clamp` what isn't negative before
+    The block's counts are published as whole multiples of `multiple`, or as they were drawn where
+    it is 0; with `clamp` what isn't negative before
     noise isn't negative after it.
     """
 
     components: tuple[Component, ...]
     noise: tuple[NoiseError, ...]
-    round: bool
+    multiple: int
     clamp: bool
 
     @property
@@ -125,7 +126,7 @@ class Asked(ABC):
     kind: ClassVar[str]
     """How it is spelled, without its columns."""
     counts: ClassVar[bool]
-    """It is whole and not negative before noise: `round` makes it whole again."""
+    """It is whole and not negative before noise: `multiple` makes it whole again."""
     clamps: ClassVar[bool]
     """`clamp` makes it 0 where noise makes it negative."""
     needs_size: ClassVar[bool]
@@ -140,6 +141,12 @@ class Asked(ABC):
     @abstractmethod
     def parts(self) -> tuple[OneColumn, ...]:
         """What it asks of one column each: itself, or those that it puts together."""
+
+    def in_words(self, labels: Mapping[str, str]) -> str:
+        """Return what plans and pages call it, given what they call some columns."""
+        if labels.keys().isdisjoint(one.column for one in self.parts):
+            return self.label
+        return " / ".join(one.in_words(labels) for one in self.parts)
 
     @property
     def assumes(self) -> str:
@@ -230,6 +237,12 @@ class OneColumn(Asked):
         """Itself."""
         return (self,)
 
+    @final
+    def in_words(self, labels: Mapping[str, str]) -> str:
+        """Its kind and what its column is called."""
+        name = labels.get(self.column)
+        return self.label if name is None else f"{self.kind} of {name}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfColumn(OneColumn, Statistic):
@@ -266,6 +279,11 @@ def size_of(rows: int | None) -> int:
     if rows is None:
         raise TypeError("this error is that of a group of so many rows")
     return rows
+
+
+def rounded(rounding: Callable[[Floats], Floats], values: Floats, multiple: int) -> Floats:
+    """Return the multiple that `rounding`, to a whole number, finds for each value."""
+    return multiple * rounding(values / multiple)
 
 
 def outside(

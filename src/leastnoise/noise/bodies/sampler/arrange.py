@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.balls.core import ball
+from leastnoise.entropy.base import TINY
 from leastnoise.entropy.lazy import LazyReal
-from leastnoise.noise.bodies.sampler.reals import TINY, Estimates, Listed, Reals, one_of
+from leastnoise.noise.bodies.sampler.reals import Estimates, Listed, Reals, one_of
 
 if TYPE_CHECKING:
     from flint import arb

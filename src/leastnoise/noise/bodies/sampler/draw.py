@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 # The recipe of every body. A new body is a function or two, and one line here.
 
 
-_MOST_SUMMED = 4  # exponentials in a sum; for one number a gamma of larger shape is drawn as such
-
 Recipe = Callable[[Source, Any, Reals], Reals]
 Sides = Callable[[Source, Any, Moves], Reals]
 
@@ -139,7 +137,9 @@ class Draw(Source):
         return surface(self, of, moves)
 
     def _gammas(self, count: int, shape: int) -> Reals:
-        if count == 1 and shape > _MOST_SUMMED:
+        # exponentials in a sum; for one number a gamma of larger shape is drawn as such
+        most_summed = 4
+        if count == 1 and shape > most_summed:
             return Listed([scalars.draw_gamma(self.entropy, shape)])
         return Gammas(count, self.entropy, shape=shape)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.entropy.base import Block, Sampler
+from leastnoise.entropy.base import NEAR, TINY, Block, Sampler
 from leastnoise.entropy.lazy import LazyReal, LazyUniform, OrderedUniforms, decide
 from leastnoise.entropy.quantiles import ETA, EXPONENTIAL, WORD_BITS, look_up
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 
 # Vectors of random reals: floats with a proved error, and balls made of the same bits.
-
-
-TINY = 2.0**-900  # absolute: above what underflow can cost, far below any grid's half step
-NEAR = 2.0**-50  # relative; nearest floats are within 2^-53, so this always gets decided
 
 
 @final

@@ -122,8 +122,6 @@ def _outward(weights: Iterator[arb], last: arb, bits: int) -> tuple[list[arb], a
 # Single lazy reals from others: gammas, powers of a uniform, products.
 
 
-_FEW = 3  # exponentials are cheaper than a gamma of larger shape
-
 NOTHING, ONE = Constant(Fraction(0)), Constant(Fraction(1))
 
 
@@ -131,7 +129,8 @@ def draw_gamma(entropy: Entropy, shape: Fraction | int) -> LazyReal:
     """Return a Gamma(shape, 1); 0 for shape 0."""
     if shape == 0:
         return NOTHING
-    if shape in range(_FEW + 1):
+    few = 3  # exponentials are cheaper than a gamma of larger shape
+    if shape in range(few + 1):
         return add([LazyExponential(entropy) for _ in range(int(shape))])
     return LazyAnyGamma(entropy, shape=Fraction(shape))
 

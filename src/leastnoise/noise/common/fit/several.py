@@ -25,18 +25,9 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Question
 
 SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
-_ALL = 1 - Fraction(1, 10**12)  # no ball tells a sum that is just δ from one above it
-_LEAST_GROWTH = 1.5
 RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
-_ROUGHLY = 1e-3  # of ε', to tell which share is the best
 SLOWLY = 1e-4  # of ε', where a law for one release takes long to find
-_SPARE = 0.01  # by which it is too small there, or less
-_NEARLY = 1e-4  # of the scale, on a lattice so coarse that it is off by more
 COARSE = 12  # its steps in a standard deviation of the loss
-_STEPS = 8
-_ASTRAY = 0.1  # of the logarithm: a step so long says that the slope is wrong
-_ROUNDS = 60
-_LEAST_FACTOR = 1e-6  # at ε = 0, shares of ε say nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,23 +133,26 @@ def find_law_of_best_share(
     def loss_near(share: Fraction) -> float:
         return loss.of(law_at(near[share], share))
 
+    roughly = 1e-3  # of ε', to tell which share is the best
     near = {
         share: find_root(
             lambda factor, share=share: over(law_at(factor, share), COARSE),
             math.sqrt(compositions),
             compositions,
-            relative=_ROUGHLY,
+            relative=roughly,
         )
         for share in shares
     }
     best = min(shares, key=loss_near)
+    spare = 0.01  # by which it is too small there, or less
     least = find_root(
         lambda factor: over(law_at(factor, best), POINTS_PER_STD),
-        near[best] * (1 - _SPARE),
+        near[best] * (1 - spare),
         near[best],
         relative=relative,
     )
-    found, split = law_at(least, best), law_at(compositions, _ALL)
+    nearly_all = 1 - Fraction(1, 10**12)  # no ball tells a sum that is just δ from one above it
+    found, split = law_at(least, best), law_at(compositions, nearly_all)
     better = loss.of(split) < loss.of(found) and over(split, POINTS_PER_STD) <= 0
     return split if better else found
 
@@ -181,7 +175,9 @@ def find_least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
 
     coarse = partial(gap, points_per_std=COARSE)
     often = math.sqrt(task.question.compositions) * float(task.question.sampling_rate)
-    near = find_root(coarse, first, first * max(often, _LEAST_GROWTH), relative=_NEARLY)
+    nearly = 1e-4  # of the scale, on a lattice so coarse that it is off by more
+    least_growth = 1.5
+    near = find_root(coarse, first, first * max(often, least_growth), relative=nearly)
     return Fraction(polished(partial(gap, points_per_std=POINTS_PER_STD), coarse, near))
 
 
@@ -200,11 +196,12 @@ def polished(
     apart = 1e-3
     slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart
     factor = near
-    for _ in range(_STEPS if math.isfinite(slope) and slope < 0 else 0):
+    astray = 0.1  # of the logarithm: a step so long says that the slope is wrong
+    for _ in range(8 if math.isfinite(slope) and slope < 0 else 0):
         move = -gap(factor) / slope  # of log factor, > 0 if too much leaks
         if -relative <= move <= 0:
             return factor
-        if not abs(move) < _ASTRAY:
+        if not abs(move) < astray:
             break
         factor *= math.exp(move + relative / 2)
     return find_root(gap, near, near * (1 + apart), relative=relative)
@@ -220,8 +217,9 @@ def find_root(
     points = [(math.log(low), gap(low))]
     if points[0][1] <= 0:
         low, high = low / 2, low
+        least_factor = 1e-6  # at ε = 0, shares of ε say nothing
         while (found := gap(low)) <= 0:
-            if high < _LEAST_FACTOR:
+            if high < least_factor:
                 raise Refused("No least noise was found: less and less of it meets this budget.")
             low, high = low / 2, low
         points = [(math.log(high), gap(high)), (math.log(low), found)]
@@ -230,7 +228,7 @@ def find_root(
             low, high = high, 2 * high
         points.append((math.log(high), found))
     left, right = math.log(low), math.log(high)
-    for _ in range(_ROUNDS):
+    for _ in range(60):
         if right - left <= relative:
             break
         middle = _secant(points, left, right, relative / 2)

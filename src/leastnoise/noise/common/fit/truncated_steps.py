@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -15,6 +16,7 @@ from leastnoise.guarantees.exact import SMALLEST_SQUARED
 from leastnoise.noise.common.fit.classic import MARGIN
 from leastnoise.noise.common.law import MAX_STEPS
 from leastnoise.noise.question import Loss
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.minima import minimise
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot, falling_root
 
@@ -27,11 +29,7 @@ _RADIUS_ROOT = IncreasingRoot(tolerance=1e-13)  # of R
 _ROUGH = IncreasingRoot(tolerance=1e-9)  # while γ is searched
 _POINTS = 12  # of either half of the first look at γ; the loss has kinks where the steps change
 _PLACES = np.array([1e-12, *np.linspace(0, 1, 13)[1:]])  # of the last edge, looked at first
-_LOOKS = 3  # at ever finer places around the best one
-_OUT_OF_REACH = 1.0  # of ln δ: no dip is so deep between two places
-_GAMMA_ROUNDS = 24  # of the search for γ: to 1e-6, where the loss is flat
 _TERMS = 12  # of a Chebyshev series between two places
-_POLYNOMIAL = 1e-10  # of its slope: so small are the last terms of one that is good
 _NODES = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
 _TO_SERIES = np.cos(np.outer(np.arange(_TERMS), np.arccos(_NODES))) * 2 / _TERMS
 _TO_SERIES[0] /= 2
@@ -71,7 +69,8 @@ class CutStaircase:
             return self._moment(gamma, whole, radius)
 
         if gamma is None:
-            found = minimise(moment, self._grid(), rounds=_GAMMA_ROUNDS, thorough=False)
+            gamma_rounds = 24  # of the search for γ: to 1e-6, where the loss is flat
+            found = minimise(moment, self._grid(), rounds=gamma_rounds, thorough=False)
             gamma = max(Fraction(found), SMALLEST_SQUARED)
         _, radius = self._radius(float(gamma), guess=whole)
         return gamma, Fraction(radius * (1 + float(MARGIN)))
@@ -97,7 +96,8 @@ class CutStaircase:
         whole, unsafe, safe = self._period(gamma, guess)
         places = (unsafe + safe) / 2 + (safe - unsafe) / 2 * _NODES
         series = (_TO_SERIES @ (self._log_delta(gamma, whole, places) - self.log_target)).tolist()
-        if max(map(abs, series[-2:])) > _POLYNOMIAL * abs(series[1]):
+        polynomial = 1e-10  # of its slope: so small are the last terms of one that is good
+        if max(map(abs, series[-2:])) > polynomial * abs(series[1]):
             place = self._root(_ROUGH, gamma, whole, unsafe=unsafe, safe=safe)
         else:
             place = (unsafe + safe) / 2 + (safe - unsafe) / 2 * falling_root(
@@ -124,35 +124,30 @@ class CutStaircase:
         return float(shares @ ends ** (1 if self.loss is Loss.MAE else 2) / shares.sum())
 
     def _period(self, gamma: float, guess: int) -> tuple[int, float, float]:
-        """Return the least m that meets δ for some R, and the `_bracket` of that R's place.
-
-        By a search outward from `guess`, in growing steps.
-        """
-        low, high, step = -1, min(guess, MAX_STEPS), 1
-        while (found := self._bracket(gamma, high)) is None:
-            if high == MAX_STEPS:
-                why = f"it would need a radius beyond {MAX_STEPS:,} sensitivities"
-                raise NotApplicable(family=self.family, why=why)
-            low, high, step = high, min(high + step, MAX_STEPS), 2 * step
-        step = 1
-        while high - low > 1:
-            middle = max(high - step, (low + high) // 2)
-            if bracket := self._bracket(gamma, middle):
-                found, high, step = bracket, middle, 2 * step
-            else:
-                low = middle
-        return high, *found
+        """Return the least m that meets δ for some R, and the `_bracket` of that R's place."""
+        bracket = cache(partial(self._bracket, gamma))
+        whole = Bisection().around(
+            lambda whole: bracket(whole) is not None,
+            min(guess, MAX_STEPS),
+            fails=-1,
+            most=MAX_STEPS,
+        )
+        if whole is None or (found := bracket(whole)) is None:
+            why = f"it would need a radius beyond {MAX_STEPS:,} sensitivities"
+            raise NotApplicable(family=self.family, why=why)
+        return whole, *found
 
     def _bracket(self, gamma: float, whole: int) -> tuple[float, float] | None:
         """Return neighbouring places of the last edge, the second the first that meets δ."""
         places = _PLACES
-        for _ in range(_LOOKS):
+        out_of_reach = 1.0  # of ln δ: no dip is so deep between two places
+        for _ in range(3):  # looks at ever finer places around the best one
             values = self._log_delta(gamma, whole, places) - self.log_target
             least = int(np.argmin(values))
             if values[least] <= 0:
                 first = int(np.argmax(values <= 0))
                 return float(places[max(first - 1, 0)]), float(places[first])
-            if values[least] > _OUT_OF_REACH:
+            if values[least] > out_of_reach:
                 return None
             places = np.linspace(
                 places[max(least - 1, 0)], places[min(least + 1, len(places) - 1)], len(places)

@@ -23,14 +23,8 @@ if TYPE_CHECKING:
     from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 
 _SIGMA_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
-_STEP = 0.03  # of ln σ: σ is lowered by this, and by ever more, until it is too small
-_ATTEMPTS = 48
 _FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6  # steps of ln σ along a peak
-_STEPS = 60
-_NARROW = 10  # kernels so much narrower have nothing to do with each other
-_ANOTHER = -0.3  # √(H/δ) − 1 so far below 0 is another peak's
 _AGREES, _ALMOST = 1e-11, 1e-6  # of ln δ; where it is steep, the last digits of σ move it more
-_BACK, _ONWARD = 0.3, 20  # how far a peak may move: as σ grows it mostly nears the longest shift
 # Of δ: what the proof in floats leaves open; the second where masses cancel that aren't small. What
 # it adds to σ is far less there, as δ is steep: 1e-10 at δ = 1e-9, 1e-7 at 1e-12.
 _OPEN, _OPEN_IN_ALL, _MOST_OPEN = 5e-10, 3e-16, 1e-4
@@ -65,13 +59,14 @@ def least_scale(
     problem = _Problem(law_with=law_with, question=question)
     end = problem.root_of_end()
     at = -math.log(guess) if end is None else end
-    step, safe = _STEP, -math.inf
+    first_step = 0.03  # of ln σ: σ is lowered by this, and by ever more, until it is too small
+    step, safe = first_step, -math.inf
     while (excess := problem.over((found := problem.peaks(at)).log_delta)) <= _AGREES:
         if end is not None:
             return _widened(at)
         safe, at, step = at, at + step, 2 * step
     # from here on δ is too large at `at`, and not at `safe` (which may be unknown)
-    for _ in range(_ATTEMPTS):
+    for _ in range(48):
         proposed = problem.end_of(found, at)
         if excess <= _ALMOST and abs(at - proposed) <= _CLOSE:
             return _widened(proposed)
@@ -130,7 +125,8 @@ class _Problem:
             law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
             return self.over(log_divergence(law, shift=shift, epsilon=self._epsilon))
 
-        if over(-math.log(apart(self.question.budget.epsilon) / _NARROW)) <= 0:
+        narrow = 10  # kernels so much narrower have nothing to do with each other
+        if over(-math.log(apart(self.question.budget.epsilon) / narrow)) <= 0:
             return None
         return _SIGMA_ROOT.find(over, guess=-math.log(classic.gaussian(1, self.question.budget)))
 
@@ -143,11 +139,12 @@ class _Problem:
         here = _Place(at=start, share=found.worst / math.exp(start), excess=self.excess(found))
         step, over_at = -min(_FIRST, max(here.excess, _LEAST)), start
         before = _Place(at=start - step, share=here.share, excess=math.inf)
-        for _ in range(_STEPS):
+        another = -0.3  # √(H/δ) − 1 so far below 0 is another peak's
+        for _ in range(60):
             drift = (here.share - before.share) / (here.at - before.at)
             share = min(max(here.share + drift * step, here.share / 2), (1 + here.share) / 2)
             following = self._peak_near(share, here.at + step)
-            if following is None or following.excess < _ANOTHER:
+            if following is None or following.excess < another:
                 if here.excess < 0:  # another peak, lost as σ gets smaller
                     return (here.at + over_at) / 2
                 if abs(step) < _GONE:
@@ -172,7 +169,9 @@ class _Problem:
     def _peak_near(self, share: float, log_ratio: float) -> _Place | None:
         """Return the peak about `share` of the longest shift, None if there is none."""
         law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
-        low, high = share - _BACK * min(share, 1 - share), 1 - (1 - share) / _ONWARD
+        # how far a peak may move: as σ grows it mostly nears the longest shift
+        back, onward = 0.3, 20
+        low, high = share - back * min(share, 1 - share), 1 - (1 - share) / onward
         near = polished(
             law,
             np.array([share * shift]),

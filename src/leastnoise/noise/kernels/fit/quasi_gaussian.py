@@ -26,8 +26,6 @@ from leastnoise.numerics.minima import minimise
 MOST_MODES = 32
 """K is searched up to here; each further mode costs time in every later step."""
 
-_HELPS = 1e-6  # a further mode must lower the loss by this (relative) to be worth it
-
 
 def gaussian_mixture_search(question: Question) -> GaussianMixture:
     """Return the mixture with spacing 1, decay ε and the least loss, at its smallest σ.
@@ -97,11 +95,12 @@ class _Problem:
         """Return the numbers of modes that were looked at."""
         start = _enough(self.decay, self.question)
         candidates = [0, 1, start]
+        helps = 1e-6  # a further mode must lower the loss by this (relative) to be worth it
         for direction in (1, -1):
             modes, best = start, self._loss(start)
             while 0 <= (modes := modes + direction) <= MOST_MODES:
                 candidates.append(modes)
-                if self._loss(modes) > best * (1 - _HELPS):
+                if self._loss(modes) > best * (1 - helps):
                     break
                 best = self._loss(modes)
         return candidates

@@ -33,13 +33,8 @@ _ALONE = Fraction(100)  # a decay at which outer kernels are nothing
 _ROUGH_ROOT = IncreasingRoot(tolerance=1e-4, first_step=0.1)  # of ln(1/σ)
 _LEAST_SCALE = 1 / 20  # proofs go to a shift of 24 σ
 _APART = 1e-2  # of ln σ: between the ends of a slope
-_RELATIVE_SAMPLED = 1e-6  # of σ, for samples
 _RELATIVE = 5e-6  # of σ: what it may be above where the proved bound meets δ
-_SECANTS = 8
 _FAR = 0.05  # of ln σ: how far a step may go
-_HELPS_SEVERAL = 1e-4  # (relative) a further mode must lower the loss by this
-_WORTH = 5e-4  # (relative) what several kernels must gain: about what lattices cost them
-_HOPELESS = 1.3  # times the best loss: other numbers of modes aren't tried
 
 
 def several(task: Several) -> KernelNoise:
@@ -63,7 +58,8 @@ def several(task: Several) -> KernelNoise:
     def gap(factor: float) -> float:
         return task.log_delta_gap(wider(law, Fraction(factor)))
 
-    return wider(law, Fraction(find_root(gap, 1.0, 1.1, relative=_RELATIVE_SAMPLED)))
+    relative_sampled = 1e-6  # of σ, for samples
+    return wider(law, Fraction(find_root(gap, 1.0, 1.1, relative=relative_sampled)))
 
 
 def _problem(family: type[KernelNoise], question: Question) -> _Problem:
@@ -85,20 +81,23 @@ class _Problem:
 
     def candidates(self) -> Iterable[KernelNoise]:
         """Return the laws that were looked at, each at about its least σ."""
+        helps_several = 1e-4  # (relative) a further mode must lower the loss by this
+        hopeless = 1.3  # times the best loss: other numbers of modes aren't tried
         for decay in self._decays():
             for step in (-1, 1):
                 modes = self._enough(decay)
                 best = self._loss(decay, modes)
-                while self._may_be(modes + step) and best < _HOPELESS * self._best():
+                while self._may_be(modes + step) and best < hopeless * self._best():
                     modes += step
-                    if self._loss(decay, modes) > best * (1 - _HELPS_SEVERAL):
+                    if self._loss(decay, modes) > best * (1 - helps_several):
                         break
                     best = self._loss(decay, modes)
         return self.found.values()
 
     def rank(self, law: KernelNoise) -> float:
         """Return the loss, a single Gaussian's less what others must gain."""
-        return self.question.loss.of(law) * (1 - _WORTH if law.decay == _ALONE else 1)
+        worth = 5e-4  # (relative) what several kernels must gain: about what lattices cost them
+        return self.question.loss.of(law) * (1 - worth if law.decay == _ALONE else 1)
 
     def proved(self, law: KernelNoise, task: Several) -> KernelNoise:
         """Return `law` with its least σ by the proved bound on δ."""
@@ -185,7 +184,7 @@ class _Problem:
 def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> float:
     """Return a σ with gap <= 0 next to the root, near `sigma`: Newton's step, then secants."""
     last: tuple[float, float] | None = None
-    for _ in range(_SECANTS):
+    for _ in range(8):  # secants
         here = math.log(sigma), gap(sigma)
         if last and (here[1] - last[1]) * (here[0] - last[0]) < 0:
             slope = (here[1] - last[1]) / (here[0] - last[0])

@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 _STEP = 1 / 16  # about w
 _REACH = 9.0  # in σ: how far from kernels f is looked at
-_FINENESS = 24  # lattice steps in a standard deviation of the loss
-_MOST = 3000  # lattice points above 0
 _LARGEST = 600.0  # loss
-_TRIFLE = 1e-25  # of P: larger losses are put at infinity
-_BISECTIONS = 40
-_APART = 12  # standard deviations of the tilted sum that don't wrap around
 
 
 def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
@@ -53,8 +48,11 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
     p = np.stack([q[j : j + here] for j in range(1, shifts + 1)])
     mean = float(p[-1] @ gaps[-1])
     spread = math.sqrt(max(float(p[-1] @ (gaps[-1] - mean) ** 2), 1e-30))
-    largest = min(float(gaps[p > _TRIFLE].max()), _LARGEST)
-    step = max(spread / _FINENESS, largest / _MOST)
+    trifle = 1e-25  # of P: larger losses are put at infinity
+    largest = min(float(gaps[p > trifle].max()), _LARGEST)
+    fineness = 24  # lattice steps in a standard deviation of the loss
+    most = 3000  # lattice points above 0
+    step = max(spread / fineness, largest / most)
     if step < law.decay < largest:  # mixtures have losses of just the decay on wide stretches
         step = law.decay / math.ceil(law.decay / step)
     size = math.ceil(largest / step)
@@ -85,7 +83,7 @@ def _log_finite(masses: Array, *, step: float, epsilon: float, compositions: int
     with np.errstate(divide="ignore"):
         logs = np.log(masses)
     low, high = 1e-6, 1e4
-    for _ in range(_BISECTIONS):
+    for _ in range(40):  # bisections
         tilt = math.sqrt(low * high)
         _, tilted = _tilted(logs, z, tilt)
         mean = compositions * float(tilted @ z) - epsilon - 1 / tilt - 1 / (tilt + 1)
@@ -93,7 +91,8 @@ def _log_finite(masses: Array, *, step: float, epsilon: float, compositions: int
     log_moment, tilted = _tilted(logs, z, low)
     mean = float(tilted @ z)
     spread = math.sqrt(compositions * float(tilted @ (z - mean) ** 2)) / step
-    window = min(2 * _APART * spread + len(z), compositions * 2 * size + 1)
+    apart = 12  # standard deviations of the tilted sum that don't wrap around
+    window = min(2 * apart * spread + len(z), compositions * 2 * size + 1)
     n = 1 << math.ceil(math.log2(window + 1))
     padded = np.zeros(n)
     np.add.at(padded, np.arange(-size, size + 1) % n, tilted)

@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_WINDOW = 8.8  # in σ: what is farther from its component is e^-38 of the whole
 _CELL = 0.25  # first cells, in the lengths over which m changes
-_ROUNDS = 40  # halvings of a cell
-_NEWTON = 60
-_ROOT = 1e-10  # in σ: H is flat in its end points, so this costs it less than 1e-16
 # Where decay = ε and φ is the spacing, L is 0 up to rounding over most of the line: what counts is
 # L > NOISE, which loses less than NOISE of H.
 NOISE = 1e-13
@@ -73,7 +69,8 @@ class Kernels:
         if self.folded:
             return self._folded(x)
         t = self.spacing
-        reach = min(self.modes, int(_WINDOW / t) + 1)
+        window = 8.8  # in σ: what is farther from its component is e^-38 of the whole
+        reach = min(self.modes, int(window / t) + 1)
         # the exponent −(x − kt)²/2 − |k|·decay is largest at kt = x moved towards 0 by decay/t
         k = np.copysign(np.maximum(np.abs(x) / t - self.decay / t**2, 0.0), x)
         k = np.rint(np.clip(k, reach - self.modes, self.modes - reach))
@@ -118,7 +115,7 @@ def crossings(law: Kernels, shifts: Array, epsilon: float) -> Crossings:
     """Isolate the sign changes of L for every shift, then close in on each by Newton's method."""
     index, a, b, left, right = _first_cells(law, shifts, epsilon)
     kept: list[tuple[NDArray[Any], ...]] = []
-    for _ in range(_ROUNDS):
+    for _ in range(40):  # halvings of a cell
         phi = shifts[index]
         crossing, open_ = _classified(left, right, width=b - a, phi=phi, sharp=law.sharp)
         if crossing.any():
@@ -259,14 +256,15 @@ def _closed_in(
     phi, falling = shifts[index], ends[0] > 0
     x = low + (high - low) * ends[0] / (ends[0] - ends[1])  # the secant's
     step, log_u, mean_y, mean_u = (np.zeros_like(x) for _ in range(4))
-    for _ in range(_NEWTON if x.size else 0):
+    root = 1e-10  # in σ: H is flat in its end points, so this costs it less than 1e-16
+    for _ in range(60 if x.size else 0):  # Newton's steps
         value, mean_y, mean_u, log_u = _ends(law, x, phi, epsilon)
         before = (value > 0) == falling
         low, high = np.where(before, x, low), np.where(before, high, x)
         slope = mean_u - mean_y - phi
         step = value / np.where(slope == 0, np.inf, slope)
         # after a step the error is step²·|L″/2L′|, L″ at most about sharp²/4
-        close = (step * law.sharp) ** 2 <= 8 * _ROOT * np.abs(slope)
+        close = (step * law.sharp) ** 2 <= 8 * root * np.abs(slope)
         done = (np.abs(value) <= NOISE / 10) | close
         step[np.abs(value) <= NOISE / 10] = 0.0
         following = x - step

@@ -35,18 +35,9 @@ _BESIDE = 1e-5  # a shift is looked at from this (relative) distance where H′ 
 _NODES = np.array(
     [0.05, 0.3, 0.5, 0.65, 0.76, 0.84, 0.89, 0.925, 0.95, 0.97, 0.985, 0.995, 1 - _BESIDE]
 )
-_HALVINGS = 8
 _FALL = Bisection(halvings=20)
-_SECANTS = 5  # to a mode or a valley
-_MERGED = 1e6
 _WITHIN = np.linspace(0.0, 1.0, 9)[:, None]
 _ROUGH = 0.1  # how far H′ may be from what its neighbours foretell, relative to them
-_HIDDEN = 1e-6  # of the maximum: how much of a rise may be unforeseen; beyond, cells are halved
-_DIGITS = 1e-12  # of H
-_CORRECTIONS = 16
-_BRACKETED = 60
-_LEFT_OVER = 1e-9  # relative; the error of a maximum whose rise of this was added is far smaller
-_WHOLE = 1e-14  # (relative) a shift this near to a multiple of the spacing is one
 
 
 @final
@@ -103,14 +94,15 @@ def polished(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: f
     isn't there isn't settled, and `log_h` is that of some shift.
     """
     phi, log_h, settled = shifts, np.zeros(0), np.zeros(0, dtype=bool)
-    for _ in range(_CORRECTIONS if phi.size else 0):
+    left_over = 1e-9  # relative; the error of a maximum whose rise of this was added is far smaller
+    for _ in range(16 if phi.size else 0):  # Newton's corrections
         found = crossings(law, phi, epsilon + NOISE)
         first, second = _derivatives(found, phi.size)
         log_h = _log_integrals(law, found, phi, epsilon)
         h = np.exp(log_h)
         step = -first / np.where(second < 0, second, -np.inf)
         rise = np.where(second < 0, step * first / 2, 0.0)
-        settled = (second < 0) & (rise <= _LEFT_OVER * h)
+        settled = (second < 0) & (rise <= left_over * h)
         log_h += np.log1p(np.minimum(rise, h) / np.maximum(h, 1e-300))
         if settled.all():
             phi = np.clip(phi + step, low, high)
@@ -146,7 +138,7 @@ def _islands(law: Kernels, epsilon: float) -> Array:
     is_mode = np.tile(slope[turns] > 0, 2)
     before, at = x[turns], x[turns + 1]
     slope_before, slope_at, height = slope[turns], slope[turns + 1], log_f[turns]
-    for _ in range(_SECANTS):
+    for _ in range(5):  # secants to a mode or a valley
         change = slope_at - slope_before
         step = slope_at * (at - before) / np.where(change == 0, np.inf, change)
         before, at, slope_before = at, at - step, slope_at
@@ -157,8 +149,9 @@ def _islands(law: Kernels, epsilon: float) -> Array:
     is_mode = np.append(is_mode, slope[0] <= 0)
     rise = height[is_mode][:, None] - height[~is_mode]
     gaps = (at[is_mode][:, None] - at[~is_mode])[rise > epsilon - 0.01]
-    rounded = np.rint(gaps * (_MERGED / law.spacing))
-    return law.spacing / _MERGED * np.unique(rounded[rounded > 0])
+    merged = 1e6
+    rounded = np.rint(gaps * (merged / law.spacing))
+    return law.spacing / merged * np.unique(rounded[rounded > 0])
 
 
 def _resolved(
@@ -171,7 +164,7 @@ def _resolved(
     """
     known = _known(law, nodes, epsilon)
     matters, doubtful = _examined(nodes, known, end)
-    for _ in range(_HALVINGS):
+    for _ in range(8):  # halvings
         cells = np.flatnonzero(matters & doubtful)
         if not cells.size:
             break
@@ -190,7 +183,8 @@ def _examined(
     best = max(end, float(known[0].max()))
     slope = _between(left, right, width, _WITHIN)
     size = np.abs(slope).max(axis=0)
-    surprise = np.maximum(np.abs(_surprise(left, right, width)) - _DIGITS * best, 0.0)
+    digits = 1e-12  # of H
+    surprise = np.maximum(np.abs(_surprise(left, right, width)) - digits * best, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         wrong = surprise / (width * size)
     up, down = (width * np.maximum(part, 0.0).max(axis=0) for part in (slope, -slope))
@@ -202,7 +196,8 @@ def _examined(
     inside = np.abs(slope[1:-1]).min(axis=0)
     touches = (changes == 0) & (inside <= 2 * _ROUGH * size)
     touches &= inside < np.minimum(np.abs(slope[0]), np.abs(slope[-1]))
-    unsure = ~(wrong <= _ROUGH) | (surprise > _HIDDEN * best)
+    hidden = 1e-6  # of the maximum: how much of a rise may be unforeseen; beyond, cells are halved
+    unsure = ~(wrong <= _ROUGH) | (surprise > hidden * best)
     return matters, touches | (changes > 1) | unsure
 
 
@@ -244,7 +239,8 @@ def _derivatives(found: Crossings, count: int) -> Array:
 def log_divergence(law: Kernels, *, shift: float, epsilon: float) -> float:
     """Return ln H(shift)."""
     periods = round(shift / law.spacing)
-    if not law.folded and periods and abs(shift / law.spacing - periods) <= _WHOLE * periods:
+    whole = 1e-14  # (relative) a shift this near to a multiple of the spacing is one
+    if not law.folded and periods and abs(shift / law.spacing - periods) <= whole * periods:
         return _log_divergence_at_multiple(law, periods, epsilon)
     phi = np.array([shift])
     return float(_log_integrals(law, crossings(law, phi, epsilon + NOISE), phi, epsilon)[0])
@@ -317,7 +313,7 @@ def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> f
 
     y = following = -law.modes * t
     low, high = -math.inf, math.inf
-    for _ in range(_BRACKETED):
+    for _ in range(60):  # Newton's steps in a bracket
         value, slope = parts(y)
         low, high = (y, high) if value > 0 else (low, y)
         following = y - value / slope

@@ -29,18 +29,16 @@ from leastnoise.noise.kernels.proof.table import LEFT_OUT, MOST_KERNEL_EPSILON, 
 from leastnoise.numerics.bisection import Bisection
 
 _PER_SIGMA = (32, 128)  # points of the tables
-_MOST_CELLS = 4096
-_HALVINGS = 400
 _CLOSE = 1e-10  # a supremum known so well, relatively, is known well enough
-_FARTHEST = 4096  # σ from 0 to the outermost kernel: beyond, tables take gigabytes
-_REMEMBERED = 2**22  # points of looks kept, of 48 bytes
 
 
 def delta_ball(noise: KernelNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε) = sup of H over [0, shift]; H is even, and H(0) = 0."""
     law = KernelLaw.of(noise)
     longest = shift / noise.scale
-    too_long = longest * _PER_SIGMA[0] > _MOST_CELLS or law.reach > _FARTHEST
+    most_cells = 4096
+    farthest = 4096  # σ from 0 to the outermost kernel: beyond, tables take gigabytes
+    too_long = longest * _PER_SIGMA[0] > most_cells or law.reach > farthest
     if epsilon > MOST_KERNEL_EPSILON or too_long:
         return arb(0).union(arb(1))
     decay = noise.decay
@@ -79,7 +77,8 @@ class _Search:
     best: float  # what H reaches
 
     def __post_init__(self) -> None:
-        self._look = lru_cache(maxsize=max(2, min(512, _REMEMBERED // self.table.count)))(
+        remembered = 2**22  # points of looks kept, of 48 bytes
+        self._look = lru_cache(maxsize=max(2, min(512, remembered // self.table.count)))(
             self._looked
         )
 
@@ -97,7 +96,7 @@ class _Search:
             heap += [self._cell(a, b) for a, b in pairwise(places)]
         heapq.heapify(heap)
         stuck: list[_Cell] = []
-        for _ in range(_HALVINGS):
+        for _ in range(400):  # halvings
             if not heap or heap[0].bound <= self.best * (1 + _CLOSE):
                 break
             cell = heapq.heappop(heap)

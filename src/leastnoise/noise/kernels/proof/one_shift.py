@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_ITEM_HALVINGS = 10  # of an item on which p is neither of one sign nor monotone
 _ROOT = Bisection(halvings=60)
 OUTWARD = 1 + 1e-12  # more than means of six, halvings, products and sums of a few can be off
 
@@ -224,7 +223,7 @@ def integrate_positive_part(
 def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
     """Bound Σ ∫ p₊ over items on which p takes both signs."""
     least = most = 0.0
-    for _ in range(_ITEM_HALVINGS):
+    for _ in range(10):  # halvings of an item on which p is neither of one sign nor monotone
         low, high = coefficients.min(axis=0), coefficients.max(axis=0)
         inside = low >= 0
         settled = _sum(coefficients[:, inside].mean(axis=0), widths[inside])

@@ -111,8 +111,6 @@ class KernelLaw:
 
 LEFT_OUT = 1e-36
 """More than e^ε times what is left out where kernels end: of density, derivatives and mass."""
-_ABOVE = 1 + 1e-3  # e^(a²/2) <= this, |a| <= 1/64, and rounding
-_TAYLOR = 16  # |v| <= 0.6: v^17/17! < u/1000
 
 
 @final
@@ -228,13 +226,15 @@ class Table:
         """
         j = np.arange(-self._half, self._half + 1, dtype=float)
         v = (float(offset) * self.step) * -j
-        growth = np.full(len(j), 1 / math.factorial(_TAYLOR))
-        for degree in range(_TAYLOR - 1, -1, -1):
+        taylor = 16  # |v| <= 0.6: v^17/17! < u/1000
+        growth = np.full(len(j), 1 / math.factorial(taylor))
+        for degree in range(taylor - 1, -1, -1):
             growth *= v
             growth += 1 / math.factorial(degree)
         height = weight * (-(ball(offset) ** 2) / 2).exp()
         terms = float(height.mid()) * self._bell * growth
         z = j * self.step + float(offset)
         fourth, sixth = self._ceilings
-        most = float_above(height) * _ABOVE
+        above = 1 + 1e-3  # e^(a²/2) <= this, |a| <= 1/64, and rounding
+        most = float_above(height) * above
         return np.stack([terms, -z * terms, (z * z - 1) * terms, most * fourth, most * sixth])

@@ -22,7 +22,8 @@ from leastnoise.noise.radial.proof.cosine_law import CosineLaw, Halves
 from leastnoise.numerics.bisection import Bisection
 
 _WIDE = 2.0**-60  # of a box of places that is no mere rounding
-_LOG_LEAST, _LOG_MOST = -690.0, 690.0
+_LOG_MOST = 690.0
+_LOG_LEAST = -_LOG_MOST
 _I = acb(0, 1)
 
 
