@@ -10,8 +10,10 @@ import pytest
 
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate, list_choices
-from leastnoise.errors import CertificateRejected, InvalidArgument
+from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified
 from leastnoise.guarantees.budget import Budget
+from leastnoise.ledger.costs import Cost
+from leastnoise.ledger.preregistered import Preregistered
 
 _NINE = tuple(Fraction(k, 10) for k in range(1, 10))
 
@@ -91,6 +93,16 @@ def test_smaller_rates_say_no_more_and_verify() -> None:
     record = best().to_record()
     record["rates"] = [str(Fraction(rate) / 2) for rate in record["rates"]]
     assert QuantileCertificate.from_record(record).spent == Fraction(1, 2)
+
+
+def test_a_ledger_charges_what_any_pure_release_costs() -> None:
+    blocks = (("one", best()),)
+    plan = PlanCertificate.prove(budget=Budget(epsilon=1, delta=0), blocks=blocks)
+    cost = Cost.of(plan)
+    assert (cost.epsilon, cost.delta, cost.rho, cost.leak) == (1, 0, Fraction(1, 2), 0)
+    Preregistered(budget=Budget(epsilon=2, delta=0), releases=((plan, 2),)).prove()
+    with pytest.raises(NotCertified):
+        Preregistered(budget=Budget(epsilon="1.9", delta="1e-9"), releases=((plan, 2),)).prove()
 
 
 def test_levels_that_fall_are_no_certificate() -> None:
