@@ -156,6 +156,9 @@ SUBJECTS: dict[str, Subject] = {
         sensitivity_of_kind, {"kind": "norm", **AS_SENSITIVITY}, kind=("word", "l2"), **BOUND
     ),
     "Linf": subject(ln.Linf, AS_SENSITIVITY, l0=("whole", 2), whole=("flag", False), **BOUND),
+    "RowCounts": subject(
+        ln.RowCounts, AS_SENSITIVITY, neighbours=("word", "add-remove"), **BOUND
+    ),
     "CountingQueries": subject(
         ln.CountingQueries, AS_SENSITIVITY, dimension=("whole", 3), max_nonzero=("whole", 2),
         neighbours=("word", "add-remove"), with_total=("flag", False), **BOUND,

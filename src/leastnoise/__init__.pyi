@@ -12,6 +12,7 @@ from .clusters.vectors import release_vector as release_vector
 from .design.lower_bound import LowerBound as LowerBound
 from .guarantees.budget import Budget as Budget
 from .guarantees.interval import Interval as Interval
+from .guarantees.row_counts import RowCounts as RowCounts
 from .guarantees.sensitivity import L1 as L1
 from .guarantees.sensitivity import L2 as L2
 from .guarantees.sensitivity import Integer as Integer

@@ -31,6 +31,7 @@ from leastnoise.guarantees.bodies.together import Together
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Geometry, Matrix
 from leastnoise.guarantees.geometry import Cells as CellsAlone
+from leastnoise.guarantees.row_counts import RowCounts
 from leastnoise.guarantees.sensitivity import BALLS, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices, Within
 from leastnoise.noise.base import Noise
@@ -65,7 +66,7 @@ class _Kinds:
 
 KINDS: Mapping[type[Any], _Kinds] = {
     Sensitivity: _Kinds.of(
-        (*BALLS.values(), CountingQueries, Groups, Linf, Vertices, Within), _brief_text
+        (*BALLS.values(), CountingQueries, Groups, Linf, RowCounts, Vertices, Within), _brief_text
     ),
     Geometry: _Kinds.of((CountEllipse, Blocks, Matrix, CellsAlone), _brief_text),
     Body: _Kinds.of(

@@ -192,12 +192,6 @@ class CountingQueries(Sensitivity):
             counted=self.with_total,
         )
 
-    def _rows(self, dimension: int) -> Rows | None:
-        if self.with_total or dimension != self.dimension:
-            return None
-        most = math.ceil(self.bound) * self.max_nonzero
-        return Rows(most=most, replaced=self.neighbours == "replace-one")
-
     def largest(self, form: QuadraticForm) -> Fraction:
         """Return the largest value of `form` over all shifts, exactly.
 

@@ -5,7 +5,7 @@ a node of level l. A_l is the law of a node's sum if only the weights of the nod
 it counted: A_L ∝ e^(−r_L|t|), and A_l ∝ (A_{l+1} added b_{l+1} times)·e^(−r_l|t|), of which the
 sampler keeps the share κ_l. All other nodes multiply it by U_l(t), U_0 = 1 and
 U_{l+1}(t) = Σ_s e^(−r_l|s|) U_l(s) C_l(s − t), where C_l is A_{l+1} added b_{l+1} − 1 times. So
-P(Z_l = t) ∝ A_l(t) U_l(t) (theory/workloads.md §2, "Exact laws").
+P(Z_l = t) ∝ A_l(t) U_l(t) (theory/noise.md §11).
 
 Two errors are bounded. All sums are taken modulo a `window` N, which is right on the event T that
 no node's sum is N/2 or more. Outside T both the law and what is computed weigh at most
