@@ -85,7 +85,7 @@ def test_every_level_has_its_exact_law(branches: Any, shares: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "rate", [Fraction(1, 2**31), Fraction(1, 1000), Fraction(2, 3), Fraction(9)]
+    "rate", [Fraction(1, 2**44), Fraction(1, 1000), Fraction(2, 3), Fraction(9)]
 )
 @pytest.mark.parametrize("leaf", [False, True])
 def test_floats_and_balls_agree_on_the_same_bits(rate: Fraction, leaf: bool) -> None:
