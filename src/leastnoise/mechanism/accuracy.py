@@ -59,6 +59,8 @@ def half_width(certificate: Certificate, probability: float, coordinate: int = 0
     """
     factor, spread = _mapped(certificate, coordinate)
     quantile = find_quantile(certificate.noise, probability, coordinate)
+    if isinstance(certificate.noise, Agreeing):  # a whole number, but for its division by the scale
+        quantile = float(round(quantile))
     return factor * (quantile + spread * _added(certificate) / 2)
 
 

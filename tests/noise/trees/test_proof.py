@@ -190,3 +190,16 @@ def test_budgets_of_several_releases_add_up() -> None:
     assert both.certificate.delta.upper == 0
     ledger = both.compose(3).epsilon(delta="1e-9")
     assert ledger.upper <= 1
+
+
+def test_a_smaller_epsilon_for_an_accuracy_keeps_the_tree() -> None:
+    shape: Any = {"branches": (2, 3), "shares": ("0.2", "0.3", "0.5")}
+    noise = ln.calibrate(
+        "agreeing", epsilon=3, sensitivity=ONE, dimension=6, parameters=shape
+    ).at_accuracy(9)
+    assert noise.noise.parameters == {
+        "branches": (2, 3),
+        "shares": (Fraction(1, 5), Fraction(3, 10), Fraction(1, 2)),
+    }
+    assert noise.certificate.budget.epsilon < 1
+    assert noise.accuracy(0.95).max() == 9  # whole, and rounding to the grid changes nothing
