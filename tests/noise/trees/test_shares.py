@@ -78,6 +78,10 @@ def test_wide_noise_has_the_shares_of_narrower() -> None:
     assert best_shares((4, 5), 10_000, [1, 1, 1]) == best_shares((4, 5), 2, [1, 1, 1])
 
 
+def test_next_to_no_noise_has_shares_too() -> None:
+    assert sum(best_shares((4, 5), "1e-6", [1, 1, 1])) == 1
+
+
 @pytest.mark.parametrize(
     "importance", [[1, 1], [1, 1, 1, 1], [0, 0, 0], [1, 1, -1], [1, 1, math.nan], "111"]
 )
