@@ -34,13 +34,13 @@ _NEAR = 1e-9  # relatively: what is so near to a whole number counts as one in a
 
 def _checked_branches(branches: Iterable[int], *, name: str) -> tuple[int, ...]:
     found = _validate.wholes(branches, name=name, most=MOST_CELLS)
-    if not 1 <= len(found) <= MOST_LEVELS or math.prod(found) > MOST_CELLS:
-        raise InvalidArgument(
-            name=name,
-            value=f"{len(found)} levels of {math.prod(found):,} cells",
-            expected=f"1 to {MOST_LEVELS} levels, of at most {MOST_CELLS:,} cells",
-        )
-    return found
+    if 1 <= len(found) <= MOST_LEVELS and math.prod(found) <= MOST_CELLS:
+        return found
+    raise InvalidArgument(
+        name=name,
+        value=f"{len(found):,} levels, {list(found[:MOST_LEVELS])}",
+        expected=f"1 to {MOST_LEVELS} levels, of at most {MOST_CELLS:,} cells",
+    )
 
 
 def _checked_shares(
