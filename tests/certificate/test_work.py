@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.proof.work import check_work
+from leastnoise.accounting.proof.single import check_work
 from leastnoise.balls.core import precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable

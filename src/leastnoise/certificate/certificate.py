@@ -11,7 +11,7 @@ from typing import Any, Self, final
 from leastnoise import _validate
 from leastnoise._record import derived, field, instance_of, optional, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.proof.work import check_work
+from leastnoise.accounting.proof.single import check_work
 from leastnoise.certificate.records import read_noise, read_record, write_record
 from leastnoise.certificate.strict_json import (
     exact_fields,
@@ -22,12 +22,12 @@ from leastnoise.certificate.strict_json import (
 )
 from leastnoise.certificate.subject import (
     check_subject,
+    line_of,
     neighbours_of,
     one_release,
     shifts_of,
     stated_beside,
 )
-from leastnoise.certificate.words import line_of
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import (
     A_SAMPLING_RATE,

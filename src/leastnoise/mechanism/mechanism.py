@@ -16,7 +16,7 @@ from leastnoise._record import field, record, takes
 from leastnoise.accounting.proof.composed import gaussian_square, prove_composed
 from leastnoise.balls.core import PLAIN_BITS, ball, float_above, float_below, precision
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.words import noise_of, statement
+from leastnoise.certificate.subject import noise_of, statement
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from leastnoise.accounting.proof.at_infinity import certain, largest_loss
 from leastnoise.accounting.proof.sampled import (
     find_sampled_spread,
     loss_range,
@@ -309,3 +308,27 @@ def check_monotone(noise: Noise) -> None:
             family=noise.name,
             why="its worst shift may change with epsilon, and its composition isn't proved here",
         )
+
+
+# The largest losses that there are: the finite ones, and how much has an infinite one.
+
+
+def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
+    """Return a loss that no finite one exceeds, and that is met if noise is as large as the shift.
+
+    Norms of x and x − v differ by |v| at most, and so many whole steps lie between two of them.
+    None where it isn't as simple as that.
+    """
+    known = registered(type(noise)).part("largest_loss")
+    return known(noise, shift) if known else None
+
+
+def certain(noise: Noise, *, shift: Fraction, profile: Profile) -> arb | None:
+    """Enclose P(Z = ∞): δ at an ε that no finite loss exceeds; None where no such ε is known.
+
+    The `profile` alone can't tell it from a finite loss that is larger than all ε looked at.
+    """
+    if (largest := largest_loss(noise, shift)) is not None:
+        return profile(largest)
+    beyond = registered(type(noise)).part("no_loss_beyond")
+    return profile(beyond(noise, shift)) if beyond else None

@@ -15,8 +15,7 @@ from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies import base, shares
 from leastnoise.guarantees.bodies.base import Point
-from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
-from leastnoise.guarantees.bodies.one_sided import Layout, OneSided, Pieces
+from leastnoise.guarantees.bodies.one_sided import Layout, Mixing, OneSided, Pieces, coefficients
 from leastnoise.guarantees.bodies.shares import Radical, raise_rational, sum_at_most_one
 
 if TYPE_CHECKING:
