@@ -36,7 +36,7 @@ def prove_composed(
         return prove_hidden(parts[0].noise, parts[0].shifts, epsilon)
     if is_gaussian(parts):
         return _gaussians(parts, epsilon)
-    return _by_losses().enclosed(parts, epsilon, points_per_std=points_per_std)
+    return _by_losses().enclose(parts, epsilon, points_per_std=points_per_std)
 
 
 def prove_pair(

@@ -86,7 +86,7 @@ class Jointly(OneSided):
         for part, radius, block in self._split(x):
             pairs.append([value / ball(radius) for value in part.enclosures(block)])
         added, removed = (
-            shares.combined(column, exponent=self.exponent) for column in zip(*pairs, strict=True)
+            shares.combine(column, exponent=self.exponent) for column in zip(*pairs, strict=True)
         )
         return added, removed
 
@@ -99,7 +99,7 @@ class Jointly(OneSided):
             below.append(removed / float(radius))
             start = end
         p = self.exponent
-        return shares.combined_floats(above, exponent=p), shares.combined_floats(below, exponent=p)
+        return shares.combine_floats(above, exponent=p), shares.combine_floats(below, exponent=p)
 
     def pieces(self) -> Pieces:
         """The source is theory/bodies.md §3, "A p-combination with signs"."""
