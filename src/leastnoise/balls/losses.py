@@ -273,7 +273,7 @@ def _on_lattice(
 
 
 def _mean(lattice: LossLattice) -> float:
-    """Return about the mean of the finite losses under P, the divergence of what was merged."""
+    """Approximate the mean of the finite losses under P, the divergence of the merged outputs."""
     points = float(lattice.point(0)) + np.arange(len(lattice.masses)) * float(lattice.step)
     return float(points @ lattice.masses)
 

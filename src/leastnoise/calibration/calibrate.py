@@ -1,4 +1,4 @@
-"""From a family and a question to a proved noise law."""
+"""Calibrate one family: find its law in floats, prove it, and widen it if the proof fails."""
 
 from __future__ import annotations
 

@@ -346,7 +346,7 @@ def _stated(found: Interval, most: Fraction) -> Interval:
 
 
 def _reproduced(fresh: Interval, stated: Interval, most: Fraction) -> bool:
-    """Say whether δ, now known to be in `fresh` and at most `most`, is surely in `stated`."""
+    """Whether δ, now known to be in `fresh` and at most `most`, is surely in `stated`."""
     below = min(Fraction(fresh.upper), most) <= Fraction(stated.upper)
     return stated.lower <= fresh.lower and below
 
@@ -379,7 +379,7 @@ def _check_fixed(fields: dict[str, Any]) -> None:
 
 
 def assumptions_at(sampling_rate: Fraction) -> tuple[str, ...]:
-    """Return what a statement about that sampling rate rests on beside the proof."""
+    """Return the assumptions of a statement about that sampling rate."""
     return ASSUMPTIONS if sampling_rate == 1 else (*ASSUMPTIONS, SAMPLING)
 
 

@@ -100,7 +100,7 @@ def check_sampling(
 def shifts_of(
     family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None
 ) -> ShiftBounds:
-    """Return what the noise must hide; raises NotApplicable if the geometry isn't for this."""
+    """Return the shifts that the noise must hide; NotApplicable if the geometry isn't for them."""
     if geometry is None:
         return ShiftBounds.of(sensitivity)
     shifts = geometry.shifts(sensitivity)

@@ -1,4 +1,4 @@
-"""A witness that no purely private additive noise for some shifts has a smaller loss."""
+"""A lower bound on the loss of purely private noise, from volumes (theory/bodies.md §8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A witness that no additive noise for a vector has a smaller mean squared error.
+"""A lower bound on the mean squared error of any additive noise for a vector.
 
 It rests on the distribution of the cosine between a random and a fixed direction, enclosed in
 floats.

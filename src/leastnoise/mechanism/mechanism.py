@@ -1,4 +1,4 @@
-"""A proved noise law, ready to publish."""
+"""`Mechanism`: a proved law that releases, composes and says how accurate it is."""
 
 from __future__ import annotations
 

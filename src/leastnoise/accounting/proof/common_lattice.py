@@ -1,4 +1,4 @@
-"""Choose a common grid for several loss distributions, and its range; from both sides.
+"""A common lattice for the losses of several releases: its step and range, from both sides.
 
 Most laws come by way of their profile (`losses`), some bring losses of their own; those of samples
 are made from the lattice of the whole data (`sampled`).
@@ -74,7 +74,7 @@ def make_lower_parts(
 
 
 def law_of(part: Releases) -> tuple[Noise, Sensitivity, Fraction]:
-    """Return what the losses of one release depend on: the law, the shifts, the sampling rate."""
+    """Return the law, the shifts and the sampling rate: the losses of a release depend on these."""
     return part.noise, part.shifts.outer, part.sampling_rate
 
 
@@ -248,7 +248,7 @@ def _loss_range(
 
 @lru_cache(maxsize=64)
 def _spread(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> float:
-    """Return about the standard deviation of the loss."""
+    """Approximate the standard deviation of the loss."""
     reach = _reach(noise, sensitivity)
     coarse = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE)
     if sampling_rate != 1:
@@ -296,7 +296,7 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
 
 
 def _settled(profile: Profile, epsilon: Fraction) -> bool:
-    """Say whether δ stays as it is beyond `epsilon`: next to nothing, or a constant."""
+    """Whether δ stays as it is beyond `epsilon`: next to nothing, or a constant."""
     here = profile(epsilon)
     return bool(here.is_zero() or here < arb(_NOTHING) or here.overlaps(profile(2 * epsilon)))
 

@@ -26,7 +26,7 @@ PRECISIONS = (128, 256, 512, 1024, 4096)
 
 
 def method_of(noise: Noise) -> Callable[..., arb]:
-    """Return what encloses δ(ε) of `noise`, given `shift` and `epsilon`; raises NotRegistered."""
+    """Return the function of `shift` and `epsilon` that encloses δ(ε); raises NotRegistered."""
     return part_of(type(noise), "proof")
 
 

@@ -1,4 +1,4 @@
-"""Several sets of what can be added, all at once."""
+"""`Jointly`: several one-sided sets, added to at once."""
 
 from __future__ import annotations
 

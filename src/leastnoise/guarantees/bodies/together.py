@@ -1,4 +1,4 @@
-"""Blocks that one unit moves all at once."""
+"""`Together`: several bodies, moved at once."""
 
 from __future__ import annotations
 
