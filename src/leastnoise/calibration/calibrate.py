@@ -104,7 +104,7 @@ def ask_again(certificate: Certificate, budget: Budget) -> Question:
 
 
 def prove_answer(question: Question, noise: Noise) -> Certificate:
-    """Return the statement that `noise` is what the question asks for; raises what `prove` does."""
+    """Return the certificate that `noise` answers the question; raises like `Certificate.prove`."""
     found = Certificate.prove(
         budget=question.budget,
         noise=noise,

@@ -33,7 +33,7 @@ def is_scalable(certificate: Certificate) -> bool:
 
 
 def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
-    """Say why the noise isn't scaled with others to meet `budget`; None if it is.
+    """Return the reason why the noise can't be scaled to meet `budget` with others; None if it can.
 
     Parameters are kept, so that the shape is the one it has, and the best for another budget.
     """

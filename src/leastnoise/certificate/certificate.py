@@ -333,7 +333,7 @@ def _note_proof(claim: Certificate) -> None:
 
 
 def _stated(found: Interval, most: Fraction) -> Interval:
-    """Return what a certificate states where δ is proved to be in `found`, and at most `most`.
+    """Return the interval of δ that a certificate states, for one proved to be in `found`.
 
     Proofs that sum in floats end elsewhere by some units in the last place on another machine. Both
     enclosures contain δ: if they are about as wide, either lies in the other with its own width

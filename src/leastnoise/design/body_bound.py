@@ -79,7 +79,7 @@ class BodyWitness:
         return room
 
     def record(self) -> dict[str, object]:
-        """Return the witness as what JSON holds, exactly."""
+        """Return the witness as JSON values, exactly."""
         return {
             "sensitivity": write_record(self.sensitivity),
             "dimension": self.dimension,

@@ -219,7 +219,7 @@ class RadialWitness:
             raise CertificateRejected("The prices of a lower bound must end in 0.")
 
     def record(self) -> dict[str, object]:
-        """Return the witness as what JSON holds, exactly."""
+        """Return the witness as JSON values, exactly."""
         return {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod

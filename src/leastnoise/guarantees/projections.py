@@ -132,7 +132,7 @@ def _counts(sensitivity: CountingQueries, dimension: int) -> Projections:
 
 
 def _groups(sensitivity: Groups, dimension: int) -> Projections:
-    """Return what happens within a group: to its sums, whatever its number of records does."""
+    """Return the volumes within one group: of its sums, whatever its number of records does."""
     del dimension
     added = sensitivity.neighbours == "add-remove"
     return Projections(

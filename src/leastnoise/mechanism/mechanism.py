@@ -220,7 +220,7 @@ class Mechanism:
         return prove_composed((self.certificate.releases,), budget.epsilon).interval
 
     def delta_per_release(self, *, epsilon: Exact) -> Interval:
-        """Return the same of one release."""
+        """Return an interval that contains δ(epsilon) of one release alone."""
         return self._once.delta(epsilon=epsilon)
 
     def epsilon(self, *, delta: Exact) -> Interval:
@@ -234,7 +234,7 @@ class Mechanism:
         return Composition(parts=(self.certificate.releases,)).epsilon(delta=delta)
 
     def epsilon_per_release(self, *, delta: Exact) -> Interval:
-        """Return the same of one release."""
+        """Return an interval that contains ε(delta) of one release alone."""
         return self._once.epsilon(delta=delta)
 
     @property

@@ -77,7 +77,7 @@ class Bisection:
         until: _Until[_N] = None,
         aim: _Aim[_N] = None,
     ) -> tuple[_N, _N] | None:
-        """Return the same, if `guess` is doubled until it holds; None if that is beyond `most`.
+        """Return such points, with `guess` doubled until it holds; None if that is beyond `most`.
 
         >>> Bisection().beyond(lambda n: n * n > 1000, 0, 1, most=64)
         (31, 32)
