@@ -2,6 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# uv if it is there, else pip: the same packages in the same .venv, in less time.
+ifneq (,$(shell command -v uv 2>/dev/null))
+VENV := uv venv --quiet --allow-existing --python $(PYTHON) .venv
+INSTALL := uv pip install --quiet --python $(BIN)/python -c constraints.txt
+else
+VENV := $(PYTHON) -m venv .venv
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+endif
+
 # Tests start hundreds of processes: what is compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -9,19 +18,26 @@ unexport PYTHONDONTWRITEBYTECODE
 
 install: .venv/.complete
 
-# The marker is written last, so that an install cut short is done again.
-.venv/.complete: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,test]'
+# The markers are written last, so that an install cut short is done again. What isn't compiled here
+# is compiled where it is first imported, and most of it never is.
+.venv/.complete: .venv/.demo
+	$(INSTALL) -e '.[demo,test]'
 	@touch $@
 
-demo: install
+# Of statsmodels the demo reads a table, and imports nothing: pandas and the like can wait.
+.venv/.demo: pyproject.toml constraints.txt
+	$(VENV)
+	$(INSTALL) -e .
+	$(INSTALL) --no-deps statsmodels
+	@touch $@
+
+demo: .venv/.demo
 	@rm -rf build/demo && mkdir -p build
 	@$(BIN)/leastnoise demo build/demo
 
 # The documentation site, in build/site: read it there, without a server. Pages are in docs/.
 docs: install
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lint: install
@@ -63,7 +79,7 @@ test-attacks: install
 # Java and PostgreSQL; elsewhere it says what is missing.
 test-engines: install
 	sh tests/engines/install.sh
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dask,postgres,spark]' distributed
+	$(INSTALL) -e '.[dask,postgres,spark]' distributed
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark classic tests/engines
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark connect tests/engines
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and slow' --gate --spark classic tests/engines
@@ -79,7 +95,7 @@ test-minimum:
 	  tests/balls tests/cli tests/guarantees tests/ledger tests/mechanism tests/report tests/tables
 
 bench: install
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(INSTALL) -e '.[bench]'
 	@$(BIN)/python -m benchmarks > benchmarks/RESULTS.new
 	@mv benchmarks/RESULTS.new benchmarks/RESULTS.md && cat benchmarks/RESULTS.md
 
@@ -91,7 +107,7 @@ side-by-side: install
 # Some minutes each; the losses.csv files that are there are completed, not computed again, which
 # would take up to half an hour more.
 experiments: install
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,report]'
+	$(INSTALL) -e '.[bench,report]'
 	@for run in experiments/*/run.py experiments/*/*/run.py; do OMP_NUM_THREADS=1 $(BIN)/python $$run || exit 1; done
 
 clean:

@@ -17,7 +17,7 @@ from leastnoise.tables.read import spec_file
 REGIONS = {"region": list(range(50))}
 COUNT = {"name": "n", "statistics": ["count"], "group_by": REGIONS}
 BOTH = {"name": "n", "statistics": ["count", "sum(x)"], "group_by": REGIONS}
-CONDITIONS = [{"name": f"c{i}", "where": {"it": {"x": {"min": i}}}} for i in range(3)]
+CONDITIONS = [{"name": f"c{i}", "conditions": {"it": {"x": {"min": i}}}} for i in range(3)]
 MIXED = [
     COUNT,
     BOTH | {"name": "both"},
@@ -42,12 +42,12 @@ SETTINGS: list[tuple[str, tuple[str, str], dict[str, Any], list[dict[str, Any]],
 def rows(name: str, cells: int, numbers: int = 1, weight: int = 1) -> dict[str, Any]:
     """A block of rows: a count and sums, `numbers` in all, in each of so many cells."""
     sums = [f"sum(x{i})" for i in range(numbers - 1)]
-    block = {"name": name, "weight": weight, "statistics": ["count", *sums]}
+    block = {"name": name, "importance": weight, "statistics": ["count", *sums]}
     return block | {"group_by": {"region": list(range(cells))}}
 
 
 def conditions(name: str, count: int) -> dict[str, Any]:
-    return {"name": name, "where": {f"c{i}": {"x": {"min": i}} for i in range(count)}}
+    return {"name": name, "conditions": {f"c{i}": {"x": {"min": i}} for i in range(count)}}
 
 
 # what is asked of each block's count: a floating-point prototype's plan (theory/bodies.md §7)

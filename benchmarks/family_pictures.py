@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
@@ -20,6 +21,8 @@ from numpy.typing import NDArray
 
 import leastnoise as ln
 from leastnoise.noise.base import Noise
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.noise.trees.levels import level_laws
 from leastnoise.report.figures import Figure, Line, save_side_by_side
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures" / "families"
@@ -86,6 +89,12 @@ _COUNTS = Problem(
     along=(1, 1, 1, 1, 1),
     title="5 counting queries",
 )
+_TREE = Problem(
+    sensitivity=ln.CountingQueries(dimension=10, max_nonzero=1),
+    rivals={},
+    delta="0",
+    title="a total and its 10 cells",
+)
 _BOX = Problem(
     sensitivity=ln.Linf(1, l0=2),
     rivals={"gaussian": ln.Linf(1, l0=2), "laplace": ln.L1(2)},
@@ -95,6 +104,7 @@ _BOX = Problem(
 )
 
 PROBLEMS = {
+    "agreeing": _TREE,
     **dict.fromkeys(
         (
             "cactus",
@@ -123,6 +133,8 @@ PROBLEMS = {
 def picture(name: str) -> tuple[Figure, Figure]:
     """Return the figures of a family: densities at ε = 1, and the mse against ε."""
     problem = PROBLEMS[name]
+    if name == "agreeing":
+        return _tree_picture(problem)
     drawn = [name, *(rival for rival in problem.rivals if rival != name)]
     shown = {one: problem.calibrated(one, SHOWN).noise for one in drawn}
     budget = f"δ = {problem.delta}"
@@ -148,6 +160,63 @@ def picture(name: str) -> tuple[Figure, Figure]:
         log_y=True,
     )
     return density, error
+
+
+def _tree_picture(problem: Problem) -> tuple[Figure, Figure]:
+    """Return the laws of the total and of a cell, and what the one has for the other's error."""
+    shares = [Fraction(root, 20) for root in range(19)]
+    noises = [_tree_noise(problem, share) for share in shares]
+    stds = [[level.std for level in level_laws(noise)] for noise in noises]
+    best = level_laws(_tree_noise(problem, None))
+    x = np.arange(-12, 13)
+    laws = Figure(
+        title=f"Probabilities, ε = {SHOWN}, δ = {problem.delta}: {problem.title}",
+        x_label="noise",
+        y_label="probability",
+        lines=tuple(
+            Line(name=name, x=_short(x), y=_short(law.probabilities[np.abs(x)]), marks=True)
+            for name, law in (
+                ("agreeing: total", best[0]),
+                ("agreeing: cell", best[1]),
+                ("cells alone: total", level_laws(noises[0])[0]),
+            )
+        ),
+    )
+    sums, apart = np.transpose(stds), _apart(shares[1:])
+    errors = Figure(
+        title=f"Errors by the root's share, ε = {SHOWN}, δ = {problem.delta}",
+        x_label="standard deviation of a cell",
+        y_label="standard deviation of the total",
+        lines=(
+            Line(name="agreeing", x=_short(sums[1]), y=_short(sums[0])),
+            Line(name="each by itself (they disagree)", x=_short(apart[1]), y=_short(apart[0])),
+        ),
+        log_x=True,
+        log_y=True,
+    )
+    return laws, errors
+
+
+def _tree_noise(problem: Problem, root: Fraction | None) -> Agreeing:
+    """Return the noise at ε = 1 of the root's share, or of the best."""
+    shape: dict[str, Any] = {"branches": (10,)}
+    if root is not None:
+        shape["shares"] = (root, 1 - root)
+    noise = ln.calibrate(
+        "agreeing", epsilon=SHOWN, sensitivity=problem.sensitivity, parameters=shape
+    ).noise
+    assert isinstance(noise, Agreeing)
+    return noise
+
+
+def _apart(shares: Iterable[Fraction]) -> NDArray[np.float64]:
+    """Return the stds of geometric noise that a total and its cells get of ε = 1 each."""
+
+    def std(epsilon: Fraction) -> float:
+        sensitivity = ln.Integer(1)
+        return math.sqrt(ln.calibrate("geometric", epsilon=epsilon, sensitivity=sensitivity).mse)
+
+    return np.transpose([[std(share), std(1 - share)] for share in shares])
 
 
 def _axis(problem: Problem) -> str:

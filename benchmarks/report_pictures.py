@@ -21,7 +21,7 @@ QUIET = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--virtual-time-budget=2000", "--allow-file-access-from-files",
 ]  # fmt: skip
-PHONE, HEIGHT = 390, 1400
+DESKTOP, PHONE, HEIGHT = 1280, 390, 1400
 FRAME = """<!DOCTYPE html><title>{width}</title>
 <style>body{{margin:0}}iframe{{border:0;display:block}}</style>
 <iframe id="page" src="{page}" width="{width}" height="{height}"></iframe><script>
@@ -53,7 +53,7 @@ def main() -> None:
             )
         page = folder / "visits-report.html"
         print(f"{page.name}: {page.stat().st_size:,} bytes")
-        for what, width in (("desktop", 1000), ("phone", PHONE)):
+        for what, width in (("desktop", DESKTOP), ("phone", PHONE)):
             frame = folder / f"{what}.html"
             frame.write_text(FRAME.format(page=page.name, width=width, height=HEIGHT))
             dom = chromium(folder, frame, "--dump-dom")

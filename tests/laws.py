@@ -20,6 +20,7 @@ from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase, Tulap
+from leastnoise.noise.trees.law import Agreeing
 
 # Each family is here: test_families checks that.
 LAWS: tuple[Noise, ...] = (
@@ -60,6 +61,7 @@ LATTICE_LAWS: tuple[Noise, ...] = (
 
 # Moments and densities of these have tests of their own: tests/noise/bodies/test_laws.py.
 BODY_LAWS: tuple[VectorNoise, ...] = (
+    Agreeing(scale="0.7", branches=(2, 3), shares=("0.2", "0.3", "0.5")),
     KNorm(scale="0.7", body=Signed(of=Counts(queries=3))),
     KNorm(scale="0.7", body=Box(bounds=[1, 2])),
     KStaircase(scale="0.7", body=Ball(bound=1, coordinates=3), gamma="0.4", decay="1.5"),

@@ -10,6 +10,9 @@ from leastnoise.guarantees.bodies.signed import Signed
 
 COUNTS = Counts(queries=3)
 NOISE: Mapping[str, dict[str, tuple[str, Any]]] = {
+    "agreeing": {
+        "branches": ("wholes", (2, 3)), "shares": ("exacts", ("0.2", "0.3", "0.5")),
+    },
     "cactus": {"cells": ("whole", 1), "masses": ("wholes", (2, 1))},
     "discrete-staircase": {"cells": ("whole", 1), "masses": ("wholes", (2, 1))},
     "flipped-huber": {"alpha": ("exact", 0), "gamma": ("exact", 2)},

@@ -21,7 +21,7 @@ release = ln.Release(
         {"name": "age", "histogram": {"column": "age", "edges": [18, 30, 45, 60, 75, 100]}},
         {
             "name": "conditions",
-            "where": {
+            "conditions": {
                 "retired": {"age": {"min": 65}},
                 "low_income": {"income": {"below": 20_000}},
                 "renting": {"tenure": {"among": ["rent"]}},

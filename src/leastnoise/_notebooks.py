@@ -1,4 +1,4 @@
-"""How results become tables: HTML for a notebook, and frames of three libraries."""
+"""How results become tables: text, HTML for a notebook, and frames of three libraries."""
 
 from __future__ import annotations
 
@@ -61,6 +61,26 @@ class Framed(ABC):
     def to_arrow(self) -> pa.Table:
         """Return the columns as a table of PyArrow; raises MissingLibrary if it isn't installed."""
         return _frame(self._columns(), "pyarrow")
+
+
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as lines of text: numbers to the right, all else to the left.
+
+    >>> print(text_table(("name", "n"), [("a", "7"), ("b", "1,200")]))
+    name      n
+    a         7
+    b     1,200
+    """
+    shown = [[*map(_words.plain, row)] for row in (heads, *rows)]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    numeric = [all(map(_words.is_number, column[1:])) for column in zip(*shown, strict=True)]
+    lines: list[str] = []
+    for row in shown:
+        cells = zip(row, widths, numeric, strict=True)
+        lines.append(
+            "  ".join(f"{one:>{w}}" if right else f"{one:<{w}}" for one, w, right in cells)
+        )
+    return "\n".join(map(str.rstrip, lines))
 
 
 def _frame(columns: Columns, backend: str) -> Any:

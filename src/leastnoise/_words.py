@@ -89,6 +89,19 @@ def number(value: Fraction | float) -> str:
     return _short(_rounded(value, ROUND_HALF_EVEN))
 
 
+def is_number(text: str) -> bool:
+    """Whether a table's cell is a number, as people write it, or empty.
+
+    >>> is_number("±1,200.5"), is_number("60 %"), is_number(""), is_number("a")
+    (True, True, True, False)
+    """
+    try:
+        float(text.replace(",", "").lstrip("±").rstrip("× %"))
+    except ValueError:
+        return not text
+    return True
+
+
 def tenths(value: float, *, digits: int, comma: Literal["", ","] = "") -> str:
     """Return a published number: tenths of hundreds and more, so many `digits` of what is small.
 
@@ -100,13 +113,13 @@ def tenths(value: float, *, digits: int, comma: Literal["", ","] = "") -> str:
     return f"{value:{comma}.1f}" if 100 <= abs(value) < 10**15 else f"{value:.{digits}g}"
 
 
-def at_least(value: Fraction | float) -> str:
-    """Return `value` rounded up to four digits: what is stated of a budget holds as it is read.
+def at_least(value: Fraction | float, *, digits: int = _DIGITS) -> str:
+    """Return `value` rounded up, to four digits: what is stated of a budget holds as it is read.
 
     >>> at_least(Fraction(2, 3)), at_least(Fraction(1, 10**5)), at_least(0.0)
     ('0.6667', '1e-5', '0')
     """
-    return _short(_rounded(value, ROUND_CEILING))
+    return _short(_rounded(value, ROUND_CEILING, digits=digits))
 
 
 def at_most(value: Fraction | float) -> str:
@@ -129,14 +142,27 @@ def private(epsilon: Fraction, delta: Fraction) -> str:
     return f"({at_least(epsilon)}, {at_least(delta)})-DP"
 
 
-def neighbours(relation: str, unit: str) -> str:
-    """Return which tables are neighbours, in a sentence.
+def protected(relation: str, unit: str) -> str:
+    """Return what neighbouring tables differ in, in a sentence for people.
 
-    >>> neighbours("replace-one", "person")
-    'Neighbouring tables differ by one person that is replaced by another.'
+    >>> protected("add-remove", "person")
+    'Protected: the presence or absence of any one person.'
+    >>> protected("replace-one", "person")
+    'Protected: all that is said of any one person, but not how many there are.'
     """
-    how = "is there or not" if relation == "add-remove" else "is replaced by another"
-    return f"Neighbouring tables differ by one {unit} that {how}."
+    if relation == "add-remove":
+        return f"Protected: the presence or absence of any one {unit}."
+    return f"Protected: all that is said of any one {unit}, but not how many there are."
+
+
+def limited(what: str, low: Fraction, high: Fraction) -> str:
+    """Return what bounds do to values, in a sentence.
+
+    >>> limited("income", Fraction(0), Fraction(150_000)), limited("x", Fraction(-1), Fraction(1))
+    ('Values of income are limited to 0–150,000.', 'Values of x are limited to −1 to 1.')
+    """
+    ends = [f"{float(end):,.6g}".replace("-", "−") for end in (low, high)]
+    return f"Values of {what} are limited to {(' to ' if low < 0 else '–').join(ends)}."
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
@@ -178,9 +204,9 @@ def sensitivity(value: object) -> str:
     return f"{name}({at_least(bound)})" if isinstance(bound, Fraction) else name
 
 
-def _rounded(value: Fraction | float, rounding: str) -> Decimal:
+def _rounded(value: Fraction | float, rounding: str, *, digits: int = _DIGITS) -> Decimal:
     exactly = Fraction(value)
-    context = Context(prec=_DIGITS, rounding=rounding)
+    context = Context(prec=digits, rounding=rounding)
     return context.divide(Decimal(exactly.numerator), Decimal(exactly.denominator))
 
 

@@ -16,7 +16,7 @@ Cell = tuple[Any, ...]
 
 def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way | None) -> Vector:
     """Return the vector of a unit with these rows, bounded in one of the `ways`."""
-    if "where" in query:
+    if "conditions" in query:
         return _conditions(rows, spec, query)
     by_row = spec["privacy"]["unit"] == "row"
     total, seen = _in_cells(rows, spec, query, by_row=by_row)
@@ -79,8 +79,8 @@ def _times(values: Vector, limit: Fraction, size: Fraction) -> Vector:
 
 def ways(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
     """Return the records of how a person may be bounded, as docs/tables.md says it."""
-    if "where" in query:
-        most = query.get("max_conditions", len(query["where"]))
+    if "conditions" in query:
+        most = query.get("max_conditions", len(query["conditions"]))
         return [{"kind": "first-cells", "most": most}]
     limits, cells = spec["contribution"], len(_cells(query))
     kinds = [kind for kind, *_ in _parts(spec, query, by_row=False)]
@@ -130,7 +130,7 @@ def _first(vector: Vector, most: int) -> Vector:
 def _conditions(rows: list[Row], spec: dict[str, Any], query: dict[str, Any]) -> Vector:
     held = [
         Fraction(int(any(_holds(row, one, spec) for row in rows)))
-        for one in query["where"].values()
+        for one in query["conditions"].values()
     ]
     return _first(held, query.get("max_conditions", len(held)))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.attacks import bodies, losses, oracles, truth, vectors
+from tests.attacks import bodies, losses, oracles, trees, truth, vectors
 from tests.attacks.oracles import Bounds
 
 Record = dict[str, Any]
@@ -34,6 +34,9 @@ def check(record: Record) -> None:
     if record["noise"]["name"] in bodies.FAMILIES:
         _check_body(record)
         return
+    if record["noise"]["name"] == trees.FAMILY:
+        _check_tree(record)
+        return
     low, high = delta(record, truth.number(record["epsilon"]))
     _check_most(low, record)
     interval = record.get("delta_interval")
@@ -41,6 +44,15 @@ def check(record: Record) -> None:
         below, above = (float(truth.number(end)) for end in interval)
         assert low <= above, f"δ is {low!r} at least, outside the stated interval, up to {above!r}"
         assert below <= high, f"δ is {high!r} at most, outside the stated interval, from {below!r}"
+
+
+def _check_tree(record: Record) -> None:
+    """One release: it is purely private, and no sum of losses is looked at."""
+    if record["compositions"] == 1 and truth.number(record["sampling_rate"]) == 1:
+        least = trees.least_epsilon(record["noise"], record["sensitivity"], record["dimension"])
+        epsilon = truth.number(record["epsilon"])
+        above = truth.number(record["delta_interval"][1])
+        assert least <= epsilon or above, f"it is private at {least}, not at {epsilon}"
 
 
 def _check_body(record: Record) -> None:

@@ -89,11 +89,11 @@ def _limits(random: Random) -> dict[str, Any]:
 
 def _query(random: Random, *, by_row: bool, low: float) -> dict[str, Any]:
     query: dict[str, Any] = {"name": "q"}
-    shape = random.choice(("statistics", "statistics", "histogram", "where"))
-    if shape == "where":
-        query["where"] = {f"c{i}": _condition(random) for i in range(random.randint(1, 4))}
+    shape = random.choice(("statistics", "statistics", "histogram", "conditions"))
+    if shape == "conditions":
+        query["conditions"] = {f"c{i}": _condition(random) for i in range(random.randint(1, 4))}
         if random.random() < 0.6:
-            query["max_conditions"] = random.randint(1, len(query["where"]))
+            query["max_conditions"] = random.randint(1, len(query["conditions"]))
         return query
     if random.random() < 0.6:
         axes = {

@@ -40,7 +40,7 @@ SPEC: dict[str, Any] = {
     "query": [
         {
             "name": "by_plan",
-            "weight": 2,
+            "importance": 2,
             "accuracy": {"half_width_95": 5, "statistic": "count"},
             "assume": {"n": 100},
             "round": True,
@@ -56,7 +56,7 @@ SPEC: dict[str, Any] = {
         {
             "name": "conditions",
             "max_conditions": 2,
-            "where": {
+            "conditions": {
                 "often": {"x": {"min": "0.1", "below": 3}, "plan": {"among": [1, 2]}},
                 "noted": {"note": {"among": ["y"]}},
             },

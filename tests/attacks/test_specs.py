@@ -33,7 +33,7 @@ _BASES: dict[str, dict[str, Any]] = {
         "query": [
             {
                 "name": "n",
-                "weight": 2,
+                "importance": 2,
                 "statistics": ["count", "mean(x)"],
                 "group_by": {"plan": [1, 2], "x": {"edges": [0, 5, float("inf")]}},
                 "accuracy": {"half_width_95": 3, "statistic": "mean(x)"},
@@ -72,7 +72,10 @@ _BASES: dict[str, dict[str, Any]] = {
         "query": [
             {
                 "name": "w",
-                "where": {"a": {"x": {"min": 1, "below": 5}}, "b": {"plan": {"among": [1, 2]}}},
+                "conditions": {
+                    "a": {"x": {"min": 1, "below": 5}},
+                    "b": {"plan": {"among": [1, 2]}},
+                },
                 "max_conditions": 1,
             },
             {"name": "s", "statistics": ["sum(x)", "count_units"]},

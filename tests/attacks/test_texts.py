@@ -46,7 +46,7 @@ _MANY: dict[str, tuple[str, str, str]] = {
     "group keys": ("[query.group_by]\nx = [", "1.5,", "]"),
     "groups": ("[query.group_by]\n", "c# = [1]\n", ""),
     "edges": ("[[query]]\nname = 'a'\nhistogram = { column = 'x', edges = [", "1,", "] }"),
-    "conditions": ("[query.where]\n", "c# = {}\n", ""),
+    "conditions": ("[query.conditions]\n", "c# = {}\n", ""),
     "names with dots": ("", "a.", "b = 1\n"),
     "a header with dots": ("[", "a.", "b]\n"),
     "headers": ("", "[a.b#.c]\n", ""),

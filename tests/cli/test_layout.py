@@ -82,6 +82,7 @@ COMMANDS = [
     ("verify", "out"),
     ("verify", "out", "--ledger", "b.ledger"),
     ("release", "spec.toml", "--plan"),
+    ("release", "spec.toml", "--plan", "--verbose"),
     ("ledger", "show", "b.ledger"),
     ("ledger", "history", "b.ledger"),
     ("ledger", "check", "b.ledger"),

@@ -30,7 +30,7 @@ def test_a_plan_says_which_rows_are_dropped(
         ],
         folder=tmp_path,
     )
-    records.print_plan(release.plan())
+    records.print_plan(release.plan(), verbose=True)
     shown = capsys.readouterr().out
     assert "Rows are dropped where age is below 0 or above 120 or missing.\n" in shown
     assert shown.count("Rows are dropped") == 1
@@ -79,11 +79,11 @@ def test_wishes_and_assumed_sizes(tmp_path: Path) -> None:
 
     code, shown, _ = plan("spec.toml")
     assert code == 0
-    assert "mean_size of 1,000 values" in shown
+    assert "mean_size (1,000 values)" in shown
     assert "Wished for count: std 2: met." in shown
     code, shown, _ = plan("least.toml", "--assume", "n=77")
     assert code == 0
-    assert "mean_size of 77 values" in shown
+    assert "mean_size (77 values)" in shown
     assert "with the least ε found that meets every accuracy" in shown
     (tmp_path / "spec.toml").write_text(SPEC.replace("std = 2", "std = 1.4"))
     assert "would meet every accuracy" in plan("spec.toml")[1]

@@ -20,7 +20,7 @@ statistics = [
     "count",
     "mean(siz)",
 ]
-weigth = 2
+importence = 2
 """
 _NUMBER = "Expected a decimal number, got epsilon=True. Write epsilon like 0.5 or 1e-5."
 _LIMIT = "give max_rows, say, the most rows that one person can have."
@@ -35,7 +35,7 @@ def test_each_problem_starts_with_its_file_and_line(tmp_path: Path) -> None:
     assert header == "leastnoise: The spec has 4 problems:"
     assert [one.partition(": ")[::2] for one in problems] == [
         ("spec.toml:6", f"privacy.epsilon: {_NUMBER}"),
-        ("spec.toml:14", "query[0].weigth: Unknown key. Did you mean weight?"),
+        ("spec.toml:14", "query[0].importence: Unknown key. Did you mean importance?"),
         ("  contribution", f"Missing: {_LIMIT}"),
         ("spec.toml:12", f"query[0].statistics[1]: {_COLUMN}"),
     ]
@@ -43,7 +43,7 @@ def test_each_problem_starts_with_its_file_and_line(tmp_path: Path) -> None:
 
 def test_so_do_those_that_the_source_shows(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("who,length\n1,2\n")
-    fixed = SPEC.replace("true", '"1"').replace("siz)", "size)").replace("weigth", "weight")
+    fixed = SPEC.replace("true", '"1"').replace("siz)", "size)").replace("importence", "importance")
     fixed += "[columns.size]\nbounds = [0, 1]\n[contribution]\nmax_rows = 1\n"
     (tmp_path / "spec.toml").write_text(fixed)
     done = run("release", "spec.toml", "--plan", cwd=tmp_path)
@@ -76,3 +76,10 @@ def test_what_is_no_toml_has_its_line(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text("version = 1\n[data\n")
     done = run("release", "spec.toml", cwd=tmp_path)
     assert "\nspec.toml:2: TOML: " in done.stderr
+
+
+def test_old_words_are_refused_with_the_new_ones(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(SPEC.replace("importence", "weight") + "[query.where]\n")
+    done = run("release", "spec.toml", cwd=tmp_path)
+    assert "query[0].weight: Unknown key. It is called importance now." in done.stderr
+    assert "query[0].where: Unknown key. It is called conditions now." in done.stderr

@@ -10,13 +10,21 @@ import pytest
 
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.expressions.spark_columns import Compiled
+from leastnoise.tables.rows.spark.casts import Casts
 from leastnoise.tables.rows.spark.sources import functions_of
 from tests.tables.expressions.oracle import TYPES, random_expression, random_rows
 from tests.tables.integers import integers
 from tests.tables.rows.test_computed import ROWS, raw
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
-_SQL = {"int": "double", "float": "double", "text": "string", "bool": "boolean", "date": "date"}
+_SQL = {
+    "int": "double",
+    "float": "double",
+    "text": "string",
+    "bool": "boolean",
+    "date": "date",
+    "timestamp": "timestamp_ntz",
+}
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
@@ -48,8 +56,10 @@ def test_random_expressions_mean_what_they_mean_in_python(
         for place, row in enumerate(rows)
     ]
     frame = session.createDataFrame(listed, f"place int, {declared}")
+    f, at = functions_of(frame), columns["at"]
+    frame = frame.withColumn(at, Casts(f).as_day(f.col(at)))
     trees = [parse(one.text, TYPES) for one in expressions]
-    compiled = Compiled(functions_of(frame), trees, columns)
+    compiled = Compiled(f, trees, columns)
     values = [value.alias(f"found{place}") for place, value in enumerate(compiled.values)]
     found = compiled.around(frame).select("place", *values).collect()
     for place, *got in map(tuple, found):

@@ -81,9 +81,11 @@ def test_what_a_server_holds_is_never_an_error(address: str, tmp_path: Path) -> 
         "CREATE TABLE odd (who numeric(38,0), x numeric(10,2), town varchar(5000), pad char(6), "
         "day date, id uuid, price money, at timestamp, free numeric, few varchar(9)[])",
         "INSERT INTO odd VALUES "
-        "(1, 2.25, 'é', 'ab', '2026-01-31', '00000000-0000-0000-0000-000000000001', 3, now(), 1), "
+        "(1, 2.25, 'é', 'ab', '2026-01-31', '00000000-0000-0000-0000-000000000001', 3, "
+        "'2026-01-31', 1), "
         "(2, 'NaN', repeat('x', 4997), 'ab', 'infinity', NULL, NULL, 'infinity', '1e400'), "
-        "(99999999999999999999999999999999999998, 4, 'é', NULL, '0044-03-15 BC', NULL, 1, NULL, 1),"
+        "(99999999999999999999999999999999999998, 4, 'é', NULL, '0044-03-15 BC', NULL, 1, "
+        "'0044-03-15 BC', 1),"
         "(99999999999999999999999999999999999999, 8, 'é', 'ab', '-infinity', NULL, 1, NULL, 'NaN')",
     )
     raw = raw_spec(address) | {"contribution": {"max_rows": 1}}
@@ -99,6 +101,9 @@ def test_what_a_server_holds_is_never_an_error(address: str, tmp_path: Path) -> 
         },
     ]
     found = {name.split()[0]: vector for name, vector in integers(raw, tmp_path).items()}
+    stamped = raw | {"derive": {"year": "year(at)"}}
+    stamped["query"] = [{"name": "q", "statistics": ["count"], "group_by": {"year": [2026, -43]}}]
+    assert list(integers(stamped, tmp_path).values()) == [[1, 0]]
     one = found["ids"][0]
     assert found["pads"] == [3 * one, 0]
     assert found["days"] == [one, 0]

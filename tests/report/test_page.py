@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html.parser
 import json
+import math
 import re
 import shutil
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected
-from leastnoise.report import page
-from leastnoise.report.bar_chart import Bar, bar_chart
+from leastnoise.report import page, protection
+from leastnoise.report.dot_chart import Dot, dot_chart
+from leastnoise.report.numbers import beside_noise
+from leastnoise.tables.spec.model import Privacy
 from tests.cli.program import run
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_release import make_rows, release
@@ -66,18 +70,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_says_what_was_released(made: Path) -> None:
     text = page.report(made)
     reader = read(text)
-    words = " ".join(reader.words)
+    words = " ".join(reader.words).replace("\u2011", "-")
     assert "(1, 1e-6)-differential privacy" in words
     assert "In by_plan, each who has at most 4 rows." in words
-    assert "A x below 0 counts as 0, one above 10 as 10." in words
+    assert "Values of x are limited to 0–10." in words
     assert "Rows without a value of x are left out of its mean." in words
     assert "Rows without a plan, or with another than its keys, are left out." in words
-    assert "95 % of the noise" in words
+    assert "with probability 95 %" in words
     for line in (made / "by_plan.csv").read_text().splitlines()[1:]:
         plan, count = line.split(",")[0], float(line.split(",")[1])
-        shown = f"{count:,.1f}" if abs(count) >= 100 else f"{count:.4g}"
         assert plan in reader.words
-        assert shown.replace("-", "−") in reader.words
+        assert f"{round(count):,}".replace("-", "−") in reader.words
     assert len(text.encode()) < 200_000
 
 
@@ -96,7 +99,7 @@ def test_it_loads_nothing_and_runs_nothing(made: Path) -> None:
 def test_texts_of_a_spec_are_no_html(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1]}}]
-    conditions = {"name": "c", "where": {HOSTILE: {"x": {"min": 1}}}}
+    conditions = {"name": "c", "conditions": {HOSTILE: {"x": {"min": 1}}}}
     release(folder, query=[*query, conditions], output={"path": "<b>", "format": "json"}).run()
     text = page.report(folder / "<b>")
     assert HOSTILE not in text
@@ -109,7 +112,7 @@ def test_texts_of_a_spec_turn_no_words(tmp_path: Path) -> None:
     """Marks of direction would let "1 to 9" be read as "9 to 1", and hide what stands beside."""
     folder, turned = make_rows(tmp_path), "a\u202eb\u2067c\u200fd\x9be\x00f\u2028g"
     query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1]}}]
-    conditions = {"name": "c", "where": {turned: {"x": {"min": 1}}}}
+    conditions = {"name": "c", "conditions": {turned: {"x": {"min": 1}}}}
     release(
         folder, query=[*query, conditions], output={"path": f"o{turned[:8]}", "format": "json"}
     ).run()
@@ -144,7 +147,7 @@ def test_a_large_table_is_cut_off_and_says_so(tmp_path: Path) -> None:
     release(folder, query=many, output={"path": "out", "format": "parquet"}).run()
     text = page.report(folder / "out")
     assert "4,800 more rows are in the table's file." in text
-    assert "the first 40 of 5,000" in text
+    assert "the first 20 of 5,000" in text
     assert len(text.encode()) < 200_000
 
 
@@ -224,16 +227,115 @@ def test_a_spec_asks_for_the_page_too(tmp_path: Path) -> None:
 
 
 def test_a_chart_reaches_every_end() -> None:
-    chart = bar_chart("t", [Bar(label="a", value=-3, low=-8.5, high=2)], unit="count")
+    dots = [Dot(label="a", value=-3, low=-8.5, high=2)]
+    chart = dot_chart("t", dots, unit="count", from_zero=True)
     shown = re.findall(r'class="tick"[^>]*>([-\d,.]+)<', chart)
     ticks = [float(one.replace(",", "")) for one in shown]
     assert min(ticks) <= -8.5
     assert max(ticks) >= 2
-    assert bar_chart("t", [], unit="count") == ""
-    assert bar_chart("t", [Bar(label="a", value=1e308, low=-1e308, high=1e308)], unit="x") == ""
-    assert bar_chart("t", [Bar(label="a", value=0, low=0, high=5e-324)], unit="x") == ""
+
+    def drawn(value: float, low: float, high: float) -> str:
+        dot = Dot(label="a", value=value, low=low, high=high)
+        return dot_chart("t", [dot], unit="x", from_zero=True)
+
+    assert dot_chart("t", [], unit="count", from_zero=True) == ""
+    assert drawn(1e308, -1e308, 1e308) == ""
+    assert drawn(0, 0, 5e-324) == ""
     for value in (0.0, 1e-290, 1e300):
-        read(bar_chart("t", [Bar(label="a", value=value, low=value, high=value)], unit="x"))
+        read(drawn(value, value, value))
+
+
+def test_counts_begin_at_0_and_means_need_not() -> None:
+    dots = [Dot(label="a", value=105, low=100, high=110)]
+    places: list[float] = []
+    for from_zero in (True, False):
+        chart = dot_chart("t", dots, unit="x", from_zero=from_zero)
+        ticks = re.findall(r'class="tick" x="([\d.]+)%"[^>]*>([\d,]+)<', chart)
+        assert (ticks[0] == ("0.00", "0")) == from_zero
+        (dot,) = re.findall(r'class="dot" cx="([\d.]+)%"', chart)
+        ends = re.findall(r'class="whisker" x1="([\d.]+)%" x2="([\d.]+)%"', chart)[0]
+        assert float(ends[0]) < float(dot) < float(ends[1])
+        # a dot stands between the ticks as its value does between their numbers
+        first, last = (float(ticks[end][1]) for end in (0, -1))
+        assert float(dot) == pytest.approx(100 * (105 - first) / (last - first), abs=0.01)
+        places.append(float(dot))
+    assert places[0] > places[1]
+
+
+ABOUT = {"title": HOSTILE, "publisher": "An office", "contact": "x@y", "text": f"A.\n\n{HOSTILE}"}
+
+
+def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    crossed = {"plan": [1, 2, 3], "x": {"edges": [0, 5, 10]}}
+    release(
+        folder,
+        privacy={"unit": "who", "unit_name": "patient", "epsilon": 1},
+        columns={"x": {"bounds": [0, 10], "label": HOSTILE}},
+        query=[
+            {"name": "cross", "statistics": ["count", "count_units"], "group_by": crossed},
+            {"name": "sums", "statistics": ["sum(x)"]},
+        ],
+        report=ABOUT,
+    ).run()
+    text = page.report(folder / "out")
+    assert HOSTILE not in text
+    words = read(text).words
+    assert words[0] == HOSTILE  # the title of the window
+    order = ["An office · x@y", "A.", "Findings", "The tables", "About this protection"]
+    assert sorted(order, key=words.index) == order
+    assert "<details><summary>About this protection" in text
+    assert "Protected: the presence or absence of any one patient." in words
+    assert "count, each patient once" in words
+    assert f"sums, sum of {HOSTILE}: " in " ".join(words)
+    # both keys of a table are its edges
+    assert f"count of rows, by plan and {HOSTILE}" in words
+    assert words.count("0 to below 5") == 2 * 1
+    verified = " ".join(run("verify", str(folder / "out")).stdout.split())
+    assert "Protected: the presence or absence of any one patient." in verified
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "neighbours"),
+    [("1", 0, "add-remove"), ("0.1", "1e-6", "add-remove"), ("5", "0.01", "replace-one")],
+)
+def test_no_guess_is_surer_than_is_said(epsilon: str, delta: str, neighbours: str) -> None:
+    budget = ln.Budget(epsilon=epsilon, delta=delta)
+    proved = ln.Interval(0, float(budget.delta))
+    # the two outcomes of four that (ε, δ) lets differ most: guess what is likelier
+    e, d = math.exp(float(epsilon)), float(delta)
+    one = [d, (1 - d) * e / (1 + e), (1 - d) / (1 + e), 0]
+    best = sum(map(max, one, one[::-1])) / 2
+    bound = float(protection.most_right(budget.epsilon, proved))
+    assert best <= bound * (1 + 1e-15)
+    assert bound == pytest.approx(best, rel=1e-12)
+    privacy = Privacy(unit="row", epsilon=budget.epsilon, neighbours=neighbours)
+    said = protection.surest_guess(budget, proved, privacy)
+    (shown,) = re.findall(r"at most ([\d.]+) %", said)
+    assert best <= float(shown) / 100 <= best + 0.001
+    assert ("guesses right" in said) == bool(budget.delta)
+
+
+def test_of_large_epsilons_nothing_is_promised() -> None:
+    assert protection.most_right(Fraction(10**6), ln.Interval(0, 0)) == 1
+    assert protection.most_right(Fraction(99), ln.Interval(0, 0)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("numbers", "whole", "shown"),
+    [
+        ((3.00412, 1.0249, 4.6116), False, ("3.0", "1.0", "4.7")),
+        ((0.12346, 0.12001, 0.12701), False, ("0.1235", "0.1200", "0.1271")),
+        ((-1234.5, -2000.2, -999.9), False, ("−1,234", "−2,001", "−999")),
+        ((41.3, 7.1, 75.2), True, ("41", "7", "76")),
+        ((7.0, 7.0, 7.0), False, ("7", "7", "7")),
+        ((math.nan, -math.inf, math.inf), True, ("–", "−∞", "∞")),
+    ],
+)
+def test_intervals_are_rounded_outward(
+    numbers: tuple[float, float, float], whole: bool, shown: tuple[str, ...]
+) -> None:
+    assert beside_noise(*numbers, whole=whole) == shown
 
 
 @pytest.mark.parametrize("letters", [236, 250])

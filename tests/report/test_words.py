@@ -15,20 +15,18 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     release(make_rows(tmp_path)).run()
     found = ln.verify_directory(tmp_path / "out")
     said = words.verified_release(found, tmp_path / "out")
-    assert said[1].startswith(
-        "Each who, all of its rows together, has (1, 1e-6)-differential privacy. Proved: δ ≤ "
-    )
-    assert said[1].endswith("Neighbouring tables differ by one who that is there or not.")
+    assert said[1].startswith("Promised: ε = 1, δ = 1e-6. Proved: δ ≤ 3.334e-7 (better than pro")
+    assert said[1].endswith("Protected: the presence or absence of any one who.")
     assert said[2].startswith("Tables: by_plan (3 rows), bins (")
     assert said[3] == "No budget ledger was used for this release."
     assert said[2].endswith("Each file has the SHA-256 that release.json states.")
-    assert said[4].startswith("Signature: there is none, so whoever can write")
+    assert said[4].startswith("Signature: none. Whoever can write")
     (tmp_path / "out" / "release.sig").write_text("00")
     (tmp_path / "out" / "more.csv").write_text("")
     found = ln.verify_directory(tmp_path / "out")
     said = words.verified_release(found, tmp_path / "out")
     assert "Not of the release, and not checked: more.csv." in said[2]
-    assert said[4].startswith("Signature: there is one, not checked (--key FILE), so whoever can")
+    assert said[4].startswith("Signature: there is one, not checked (--key FILE). Whoever can")
     assert not any("changed since" in one for one in said)
     assert said[-1].startswith("Not checked, since nobody can")
 

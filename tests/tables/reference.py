@@ -147,7 +147,7 @@ def vector(
     columns, unit = spec.get("columns", {}), spec["privacy"]["unit"]
     by_row = unit == "row"
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    if "where" in query:
+    if "conditions" in query:
         return conditions(rows, query, columns, unit=None if by_row else unit)
     parts = scalars(query.get("statistics", ["count"]), columns, by_row=by_row)
     cells = list(itertools.product(*axes_of(query)))
@@ -280,13 +280,13 @@ def conditions(
         who = index if unit is None else row[unit]
         if who is None:
             continue
-        held = mine.setdefault(who, [False] * len(query["where"]))
-        for i, predicates in enumerate(query["where"].values()):
+        held = mine.setdefault(who, [False] * len(query["conditions"]))
+        for i, predicates in enumerate(query["conditions"].values()):
             held[i] |= all(
                 satisfies(row[column], predicate, given(columns.get(column, {})))
                 for column, predicate in predicates.items()
             )
-    totals = [0] * len(query["where"])
+    totals = [0] * len(query["conditions"])
     for held in mine.values():
         places = [i for i, one in enumerate(held) if one]
         for i in places[: query.get("max_conditions", len(held))]:

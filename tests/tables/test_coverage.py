@@ -37,7 +37,10 @@ def made(folder: Path, **changes: Any) -> tuple[Release, pd.DataFrame]:
         query=[
             {"name": "numbers", "statistics": ["count", "sum(x)"], "group_by": groups} | changes,
             {"name": "means", "statistics": MADE, "group_by": groups},
-            {"name": "high", "where": {"high": {"x": {"min": 0.5}}, "low": {"x": {"max": 0.1}}}},
+            {
+                "name": "high",
+                "conditions": {"high": {"x": {"min": 0.5}}, "low": {"x": {"max": 0.1}}},
+            },
         ],
         folder=folder,
     )

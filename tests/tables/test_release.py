@@ -27,7 +27,7 @@ from leastnoise.tables.publish.verify import verify_directory
 QUERIES = [
     {
         "name": "by_plan",
-        "weight": 2,
+        "importance": 2,
         "statistics": ["count", "count_units", "mean(x)"],
         "group_by": {"plan": [1, 2, 9]},
     },

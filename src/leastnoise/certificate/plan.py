@@ -13,8 +13,11 @@ from leastnoise import _validate, _words
 from leastnoise._record import derived, field, instance_of, one_of, record, takes
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.certificate.certificate import VERSION, Certificate, check_header, read_budget
+from leastnoise.certificate.quantiles import KIND as QUANTILES
+from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
-from leastnoise.certificate.threshold import KIND, ThresholdCertificate
+from leastnoise.certificate.threshold import KIND as THRESHOLD
+from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import (
     CertificateRejected,
     InvalidArgument,
@@ -31,8 +34,8 @@ RULE = "basic composition: epsilons and deltas add up"
 COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"
 _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
 
-Block = Certificate | ThresholdCertificate
-"""A draw of noise that is published, or is where it reaches a threshold."""
+Block = Certificate | ThresholdCertificate | QuantileCertificate
+"""A draw of noise that is published, or is where it reaches a threshold; or chosen quantiles."""
 Blocks = tuple[tuple[str, Block], ...]
 
 
@@ -42,7 +45,10 @@ def _checked_blocks(blocks: Blocks, *, name: str) -> Blocks:
         (
             _validate.text(block, name=name),
             _validate.instance(
-                certificate, (Certificate, ThresholdCertificate), name=name, like=like
+                certificate,
+                (Certificate, ThresholdCertificate, QuantileCertificate),
+                name=name,
+                like=like,
             ),
         )
         for block, certificate in _validate.pairs(blocks, name=name, like=like)
@@ -58,8 +64,8 @@ class PlanCertificate:
     alone. By the `rule` RULE, basic composition (Dwork & Roth 2014, Theorem 3.16): Σεᵢ <= ε and
     Σδᵢ <= δ, in exact fractions. By COMPOSED the blocks' budgets may add up to more: the laws of
     all draws together have δ(ε) <= δ (theory/accounting.md §1 A). Blocks of groups that nobody
-    listed have no such law: by either rule they count with their own budgets, and the other draws
-    together meet what these leave.
+    listed, and of chosen quantiles, have no such law: by either rule they count with their own
+    budgets, and the other draws together meet what these leave.
     """
 
     budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
@@ -141,7 +147,7 @@ class PlanCertificate:
                 f"The blocks together have delta in [{found.lower!r}, {found.upper!r}] at epsilon="
                 f"{decimal_text(left.epsilon)}; the certificate claims {decimal_text(left.delta)}."
             )
-        apart = self.budget.delta - left.delta  # of blocks with a threshold, each of them verified
+        apart = self.budget.delta - left.delta  # of blocks without a law, each of them verified
         return _outward(Fraction(found.lower), Fraction(found.upper) + apart)
 
     def _why_not_sums(self) -> str:
@@ -208,16 +214,16 @@ def read_certificate(text: str) -> Certificate | PlanCertificate:
 
 
 def _left(plan: PlanCertificate) -> Budget:
-    """Return what blocks with a threshold leave; raises InvalidArgument if that is none."""
+    """Return what blocks without a law leave; raises InvalidArgument if that is none."""
     epsilon, delta = plan.budget.epsilon, plan.budget.delta
     for _, block in plan.blocks:
-        if isinstance(block, ThresholdCertificate):
+        if not isinstance(block, Certificate):
             epsilon, delta = epsilon - block.budget.epsilon, delta - block.budget.delta
     return Budget(epsilon=epsilon, delta=delta)
 
 
 def _draws(blocks: Sequence[tuple[str, Block]]) -> tuple[Releases, ...]:
-    """Return the draws of all blocks but those with a threshold.
+    """Return the draws of all blocks that have a law.
 
     Raises NotApplicable if there are none, and for those of one sample, which aren't of several.
     """
@@ -227,7 +233,7 @@ def _draws(blocks: Sequence[tuple[str, Block]]) -> tuple[Releases, ...]:
             why = "several draws of one sample aren't proved under subsampling"
             raise NotApplicable(family=block.noise.name, why=why)
     if not draws:
-        why = "what is published from a threshold on isn't composed more tightly than by sums"
+        why = "thresholds and chosen quantiles aren't composed more tightly than by sums"
         raise NotApplicable(family="noise", why=why)
     return tuple(block.releases for block in draws)
 
@@ -236,8 +242,11 @@ def _block_of(record: object) -> tuple[str, Block]:
     fields = exact_fields(record, ("name", "certificate"), where="block")
     name = typed(fields["name"], str, where="block.name")
     own = fields["certificate"]
-    if isinstance(own, dict) and own.get("kind") == KIND:
+    kind = own.get("kind") if isinstance(own, dict) else None
+    if kind == THRESHOLD:
         return name, ThresholdCertificate.from_record(own)
+    if kind == QUANTILES:
+        return name, QuantileCertificate.from_record(own)
     return name, Certificate.from_record(own)
 
 

@@ -20,6 +20,7 @@ types = { zper = "int", plan = "int", mdvis = "int", totadm = "int" }
 
 [privacy]
 unit = "zper"              # a person, with all of her years
+unit_name = "person"
 neighbours = "add-remove"
 epsilon = "1"
 delta = "1e-6"
@@ -30,28 +31,39 @@ max_rows = 5               # the experiment lasted at most five years
 [columns.mdvis]            # visits to a doctor in a year
 bounds = [0, 20]
 missing = "none"           # public: the study has the visits of every year that it has a row of
+label = "doctor visits"
+
+[columns.totadm]
+label = "hospital admissions"
+
+[columns.plan]
+label = "insurance plan"
 
 [[query]]
 name = "visits_by_plan"
-weight = 3
+importance = 3
 assume = { n = 1000 }      # of how many values in a group the plan shows a mean's error
 statistics = ["count", "mean(mdvis)"]
 group_by = { plan = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19] }
 
 [[query]]
 name = "admissions"
-weight = 1
+importance = 1
 histogram = { column = "totadm", edges = [0, 1, 2, 3, 4, 9] }
 
 [[query]]
 name = "persons"
-weight = 1
+importance = 1
 
-[query.where]              # a person may be in several
+[query.conditions]              # a person may be in several
 admitted = { totadm = { min = 1 } }
 ten_visits = { mdvis = { min = 10 } }
 no_visit_in_a_year = { mdvis = { max = 0 } }
 free_care = { plan = { among = [11] } }
+
+[report]
+title = "Doctor visits by insurance plan"
+publisher = "The RAND Health Insurance Experiment, 1974 to 1982"
 
 [output]
 path = "out"

@@ -181,9 +181,9 @@ releases = options_of(
 _query = options_of(
     QUERY,
     ("--dimension", INTEGER, "Coordinates released together.", 1),
-    ("--sensitivity", NUMBER, "The most that one unit can move the query.", "1"),
+    ("--sensitivity", NUMBER, "The most that one person can move the query.", "1"),
     ("--norm", among("l2", "l1", "linf"), "Norm of the sensitivity.", "l2"),
-    ("--l0", INTEGER, "With --norm linf: how many coordinates one unit moves."),
+    ("--l0", INTEGER, "With --norm linf: how many coordinates one person moves."),
     ("--counting-queries", None, "Each record adds a number from 0 to 1 to each query."),
     ("--max-nonzero", INTEGER, "How many counting queries one record adds to; all if left out."),
     ("--release-n", None, "Release the number of records with the counting queries."),

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.interval import Interval
     from leastnoise.selection.comparison import Candidate
     from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.plan.quantiles import QuantilePlan
     from leastnoise.tables.plan.unlisted import Groups
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.query.results import Table
 
 _MOST_ROWS = 50
@@ -40,28 +43,38 @@ _COLUMNS = (
 )
 
 
-def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = None) -> None:
-    """Print what a release will hold and how large its errors will be, a table a query.
+def print_plan(
+    plan: Plan, *, least: bool = False, needed: Fraction | None = None, verbose: bool = False
+) -> None:
+    """Print what a release will hold and how large its errors will be, in one table.
 
     `least` says that its ε was searched; `needed` is the ε with which all accuracies would be met,
-    if this plan misses one.
+    if this plan misses one. What is `verbose` has a table a query and every note, too.
     """
-    for block in plan.blocks:
-        _print_block(block, plan.unit)
-    said = [_COLUMNS, _words.neighbours(plan.blocks[0].layout.neighbours, plan.unit)]
+    from leastnoise.tables.plan import summary
+
     guarantee = _words.private(plan.budget.epsilon, plan.budget.delta)
     found = ", with the least ε found that meets every accuracy" if least else ""
-    said.append(f"The whole release has {guarantee}{found}.")
+    print_table(
+        f"The whole release has {guarantee}{found}.", summary.HEADS, summary.list_rows(plan)
+    )
+    said = summary.list_sentences(plan)
     if needed is not None:
         said.append(f"At these weights, epsilon = {float(needed):.5g} would meet every accuracy.")
-    print_sentences([*said, *plan.notes])
+    print_sentences(said)
     say()
+    if verbose:
+        for query in plan.by_query:
+            for block in query.blocks:
+                _print_block(block, plan.person)
+            for part in query.quantiles:
+                _print_quantiles(part, plan.person)
+        print_sentences([_COLUMNS, *plan.notes])
+        say()
 
 
 def _print_block(block: BlockPlan, unit: str) -> None:
-    """Print the plan of one query."""
-    from leastnoise.tables.query.axes import Bins
-
+    """Print the plan of one query, with all that is known of it."""
     layout = block.layout
     rows = [
         (
@@ -78,20 +91,44 @@ def _print_block(block: BlockPlan, unit: str) -> None:
         (where, "std", "95 % of the noise", "plain Laplace", "plain Gaussian"),
         rows,
     )
-    said = [] if layout.by_row else [f"Each {unit} {layout.bounding.in_words(layout.numbers)}."]
+    said = [] if block.groups is None else block.groups.in_words()
     if block.groups is not None:
         _print_groups(block.groups)
-        said += block.groups.in_words()
-    said += [
+    print_sentences(_rows_of(layout, unit, said) + [wish.in_words() for wish in block.wishes])
+    say()
+
+
+def _print_quantiles(part: QuantilePlan, unit: str) -> None:
+    """Print the plan of the quantiles of one column in a query."""
+    layout, claim = part.layout, part.certificate
+    what = ", ".join(one.label for one in layout.statistics)
+    cells = _words.counted(layout.cells, "cell")
+    ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
+    title = (
+        f"{part.name}: {what}; in {cells}, for ε = {_words.at_least(part.budget.epsilon)}. Each is "
+        f"chosen among {claim.candidates:,} candidates {ends}, by permute-and-flip."
+    )
+    rows = [(one.statistic, f"{one.rows_95:.4g}") for one in part.errors]
+    print_table(title, ("in each cell", "rows from the true rank, 95 %"), rows)
+    print_sentences(_rows_of(layout, unit, part.in_words()))
+    say()
+
+
+def _rows_of(layout: Layout | Ranks, unit: str, said: Sequence[str]) -> list[str]:
+    """Return which rows count and for how much, in sentences, around those that are `said`."""
+    from leastnoise.tables.query import selection
+    from leastnoise.tables.query.axes import Bins
+    from leastnoise.tables.query.layout import Layout
+
+    dropped = [
         f"Rows are dropped where {axis.column} is {axis.dropped}."
         for axis in layout.axes
         if isinstance(axis, Bins) and axis.dropped
     ]
-    said += [f"Only rows where {text} count." for text in layout.filters]
-    said += layout.missing
-    said += [wish.in_words() for wish in block.wishes]
-    print_sentences(said)
-    say()
+    filters = [f"Only rows where {text} count." for text in layout.filters]
+    limits = [] if layout.by_row else [f"Each {unit} {layout.limits}."]
+    kept = selection.in_words(layout) if isinstance(layout, Layout) else ()
+    return [*limits, *said, *dropped, *layout.joined, *filters, *layout.missing, *kept]
 
 
 def _print_groups(groups: Groups) -> None:
@@ -123,12 +160,12 @@ def _title(block: BlockPlan, unit: str) -> str:
         said += f", beside {_words.counted(public, 'public cell')}" if public > 1 else ""
     said += f", for ε = {_words.at_least(budget.epsilon)}, δ = {_words.at_least(budget.delta)}"
     others = [label for label in block.group if label != layout.label]
-    said += f", in one draw with {_words.listed(others)}" if others else ""
-    said += f". Noise: {noise.name}, scale {float(noise.scale):.6g}"
+    said += f", planned together with {_words.listed(others)}" if others else ""
+    said += f". Noise: {noise.name}"
     if block.saved is not None:
-        how = f"fitted by {geometry.kind}" if geometry else f"shaped by what one {unit} can do"
-        said += f", {how}: {100 * block.saved:.0f} % less variance than plain "
-        said += f"{block.baselines.spherical.name} noise"
+        said += (
+            f", fitted by {geometry.kind}" if geometry else f", shaped by what one {unit} can do"
+        )
     if block.relative_to_split is not None:
         said += ". Planning the queries together cut its error by "
         said += f"{100 * (1 - block.relative_to_split):.0f} %"
@@ -144,30 +181,11 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
 
     `truth`, a row a row and a value a statistic, is for public data alone.
     """
-    columns = {name: list(map(_short, values)) for name, values in table.columns.items()}
-    shown: list[tuple[str, list[str]]] = []
-    parts = ("_std", "_low", "_high")
-    found = {name for name in columns if all(f"{name}{part}" in columns for part in parts)}
-    hidden_columns = {f"{name}{part}" for name in found for part in parts}
-    statistics = 0
-    for name, values in columns.items():
-        if name in found:
-            shown.append((name, values))
-            ends = zip(columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
-            shown.append(("95 % of noise", [f"{low} to {high}" for low, high in ends]))
-            if truth:
-                shown.append(("truth", [row[statistics] for row in truth]))
-            statistics += 1
-        elif name not in hidden_columns:
-            shown.append((name, values))
+    shown = table.shown(truth)
     rows = list(zip(*(values for _, values in shown), strict=True))
     hidden = len(rows) - _MOST_ROWS
     note = f"… and {hidden:,} more rows in the file" if hidden > 0 else ""
     print_table(table.name, [title for title, _ in shown], rows[:_MOST_ROWS], note=note)
-
-
-def _short(value: object) -> str:
-    return _words.tenths(value, digits=3) if isinstance(value, float) else str(value)
 
 
 def calibrated_record(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leastnoise import _files
+from leastnoise import _files, _words
 from leastnoise.cli import options, records, terminal
 from leastnoise.cli import spec as specs
 from leastnoise.cli.commands import Command, Kind, argument, option
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 _PLAN = "Plan"
 _ENGINES = ("duckdb", "polars", "spark", "sc://")
+_WEAK = 10  # an ε above which a release is asked about
+_NO_LEDGER = (
+    "No budget ledger: nothing counts what other releases of these data spend. leastnoise ledger "
+    "init opens one."
+)
 _READ = (
     "Read the rows with duckdb, polars, spark (the session that Spark's own settings describe) or "
     "a Spark Connect server at sc://host:port, whatever the spec says."
@@ -41,18 +46,22 @@ _READ = (
     Kind("n=ROWS"),
     "Show errors that depend on it for groups of so many values.",
 )
+@option(_PLAN, "--verbose", None, "Show a table a query, and every note.")
 @option("Data", "--engine", Kind("NAME", complete=lambda: _ENGINES), _READ)
 @option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
 @option(OUTPUT, "--report", None, "Write a page for people, too, beside the folder.")
+@option(OUTPUT, "--yes", None, f"Publish without a question where ε is above {_WEAK}.")
 @options.as_json
 def command(
     *,
     spec: Path,
     plan: bool,
     assume: str | None,
+    verbose: bool,
     engine: str | None,
     sign: Path | None,
     report: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Publish a table's statistics, as a spec says.
@@ -66,24 +75,55 @@ def command(
     with specs.locate_problems(spec, elsewhere=() if engine is None else ("data.engine",)):
         release = Release.from_toml(spec, assume=rows, engine=engine)
         if plan:
-            _plan(release, as_json=as_json)
+            _plan(release, verbose=verbose, as_json=as_json)
         else:
+            if not yes:
+                _agree(release, silent=as_json)
             _publish(release, spec.parent, sign=sign, report=report, as_json=as_json)
 
 
-def _plan(release: Release, *, as_json: bool) -> None:
+def _plan(release: Release, *, verbose: bool, as_json: bool) -> None:
     with terminal.stages("Planning", silent=as_json) as tell:
         planned = release.plan(progress=tell)
         needed = release.needed_epsilon()
     if not as_json:
         least = release.spec.privacy.epsilon == "least"
-        records.print_plan(planned, least=least, needed=needed)
+        records.print_plan(planned, least=least, needed=needed, verbose=verbose)
+        if not verbose:
+            terminal.say("All of it: --plan --verbose, or --plan --json.")
     admitted = release.afford(planned)
     if as_json:
         more = {} if needed is None else {"needed_epsilon": float(needed)}
         records.print_json(planned.to_record() | more)
     elif admitted is not None:
         terminal.say(f"The ledger would admit it, by the filter {admitted}.")
+    elif release.spec.privacy.ledger is None:
+        terminal.print_sentences([_NO_LEDGER])
+
+
+def _agree(release: Release, *, silent: bool) -> None:
+    """Ask at a terminal whether a weak promise is meant; raises Refused without a yes.
+
+    A script is never asked: it says --yes.
+    """
+    from leastnoise.errors import Refused
+    from leastnoise.tables.spec.values import LEAST
+
+    epsilon = release.spec.privacy.epsilon
+    if epsilon == LEAST:
+        with terminal.stages("Planning", silent=silent) as tell:
+            epsilon = release.plan(progress=tell).budget.epsilon
+    if epsilon <= _WEAK:
+        return
+    large, person = _words.at_least(epsilon), release.spec.privacy.person
+    weak = (
+        f"ε = {large} is a weak promise: a result may be e^{large} times as likely with the rows "
+        f"of any one {person} as without."
+    )
+    if silent or not terminal.asks():
+        raise Refused(f"{weak} Nothing was released or spent. If it is meant, say so with --yes.")
+    if not click.confirm(_words.plain(f"{weak} Release it?"), err=True):
+        raise Refused("Nothing was released or spent.")
 
 
 def _publish(
@@ -137,6 +177,8 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
         return
     for table in released.tables.values():
         records.print_released(table)
+    if released.entry is None:
+        terminal.print_sentences([_NO_LEDGER])
     said = [f"Written to {released.path}. Check it with: leastnoise verify {released.path}"]
     terminal.print_sentences(said if page is None else [*said, f"Its page is {page}."])
 

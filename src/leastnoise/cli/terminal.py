@@ -104,7 +104,7 @@ def _draw(
 
     table = Table(box=SIMPLE, padding=(0, 1, 0, blanks - 2))
     for index, (name, room) in enumerate(zip(names, widths, strict=True)):
-        numeric = all(_is_number(row[index]) for row in cells)
+        numeric = all(_words.is_number(row[index]) for row in cells)
         justify = "right" if numeric else "left"
         table.add_column(Text(name), justify=justify, width=room, overflow="fold")
     for row in cells:
@@ -160,14 +160,6 @@ def _columns() -> int:
     return max(shutil.get_terminal_size().columns, _LEAST_WIDTH)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "").lstrip("±").rstrip("×"))
-    except ValueError:
-        return not text
-    return True
-
-
 @contextmanager
 def stages(first: str = "Working", *, silent: bool = False) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows the stage a long command is at, on stderr; never a row count.
@@ -193,6 +185,13 @@ def _is_watched(stream: IO[str] | None) -> bool:
     """Return whether `stream` is a terminal; TTY_COMPATIBLE stands for one, as rich has it."""
     with suppress(OSError, ValueError):  # a closed stream
         return stream is not None and (stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1")
+    return False
+
+
+def asks() -> bool:
+    """Whether somebody at a terminal can be asked."""
+    with suppress(OSError, ValueError):  # a closed stream
+        return all(one is not None and one.isatty() for one in (sys.stdin, sys.stderr))
     return False
 
 

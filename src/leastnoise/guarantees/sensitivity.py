@@ -26,6 +26,7 @@ from leastnoise.guarantees.bodies.base import Body, OutOfRange
 from leastnoise.guarantees.bodies.box import Interval
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact, float_at_least, root_above
+from leastnoise.guarantees.rows import Rows
 
 Neighbours = Literal["add-remove", "replace-one"]
 """Whether neighbouring inputs differ by a record that is there or not, or by one replaced."""
@@ -109,7 +110,19 @@ class Sensitivity(ABC):
         except OutOfRange:
             return None
 
+    def rows(self, *, dimension: int) -> Rows | None:
+        """Return how a unit moves whole numbers, as rows in cells; None where that isn't known.
+
+        Raises InvalidArgument for what is no dimension.
+        """
+        return self._rows(_validate.dimension(dimension))
+
     def _body(self, dimension: int) -> Body | None:
+        """The argument is checked."""
+        del dimension
+        return None
+
+    def _rows(self, dimension: int) -> Rows | None:
         """The argument is checked."""
         del dimension
         return None
@@ -209,6 +222,9 @@ class Integer(Sensitivity):
     def _body(self, dimension: int) -> Body | None:
         """An interval, whose ends are whole numbers."""
         return Interval(bound=self.bound) if dimension == 1 else None
+
+    def _rows(self, dimension: int) -> Rows | None:
+        return Rows(most=int(self.bound)) if dimension == 1 else None
 
 
 BALLS: dict[str, type[L1] | type[L2] | type[Integer]] = {

@@ -38,6 +38,7 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.polygon import MOST_POINTS
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
+from leastnoise.guarantees.rows import Rows
 from leastnoise.guarantees.sensitivity import (
     A_BOUND,
     NEIGHBOURS,
@@ -85,6 +86,9 @@ class Linf(Sensitivity):
     def _body(self, dimension: int) -> Body | None:
         """Cells, or a box, or what lies between."""
         return hulls.moved_cells(bound=self.bound, most=min(self.l0, dimension), cells=dimension)
+
+    def _rows(self, dimension: int) -> Rows | None:
+        return Rows(most=int(self.bound) * min(self.l0, dimension)) if self.whole else None
 
 
 @final
@@ -187,6 +191,12 @@ class CountingQueries(Sensitivity):
             queries=self.dimension,
             counted=self.with_total,
         )
+
+    def _rows(self, dimension: int) -> Rows | None:
+        if self.with_total or dimension != self.dimension:
+            return None
+        most = math.ceil(self.bound) * self.max_nonzero
+        return Rows(most=most, replaced=self.neighbours == "replace-one")
 
     def largest(self, form: QuadraticForm) -> Fraction:
         """Return the largest value of `form` over all shifts, exactly.

@@ -11,7 +11,6 @@ from typing import Self, final
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import Block, PlanCertificate
-from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.noise.body_noise import VectorNoise
 
 Certified = Certificate | PlanCertificate
@@ -75,7 +74,7 @@ def _zcdp(certificate: Block) -> tuple[Fraction, Fraction]:
     """Return (ρ, δ') of a certificate."""
     budget = certificate.budget
     stated = budget.epsilon**2 / 2
-    if isinstance(certificate, ThresholdCertificate):  # what is silent has no density to compare
+    if not isinstance(certificate, Certificate):  # what is silent, or chosen, has no density
         return stated, budget.delta
     noise, draws = certificate.noise, certificate.releases
     if certificate.sampling_rate != 1:  # of noise for a small sample alone, ρ would be large
@@ -84,7 +83,8 @@ def _zcdp(certificate: Block) -> tuple[Fraction, Fraction]:
         shift = noise.worst_shift(draws.shifts.outer)
         return draws.compositions * shift**2 / variance / 2, Fraction(0)
     if isinstance(noise, VectorNoise) and noise.purely_private:  # ε₀-private
-        return draws.compositions * noise.largest_loss**2 / 2, Fraction(0)
+        largest = noise.worst_shift(draws.shifts.outer) * noise.largest_loss
+        return draws.compositions * largest**2 / 2, Fraction(0)
     square = noise.scale**2 if noise.exponential else noise.smoothed_square
     if square is not None:
         # Whatever (ε, δ) it was calibrated for, exp(−‖x‖/b) is Δ/b-private, and a mixture of

@@ -13,7 +13,6 @@ from leastnoise.accounting.proof.composed import bound_composed
 from leastnoise.certificate.certificate import Certificate, read_budget
 from leastnoise.certificate.plan import Block, PlanCertificate
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
-from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
@@ -107,9 +106,9 @@ class Preregistered:
     def _parts(self) -> Iterator[Releases]:
         for release, count in self.releases:
             for block in blocks_of(release):
-                if isinstance(block, ThresholdCertificate):
-                    why = "groups that nobody listed are charged by sums of budgets alone"
-                    raise NotApplicable(family=block.noise.noise.name, why=why)
+                if not isinstance(block, Certificate):
+                    why = "unlisted groups and quantiles are charged by sums of budgets alone"
+                    raise NotApplicable(family="noise", why=why)
                 one = block.releases
                 yield one.times(count)
 

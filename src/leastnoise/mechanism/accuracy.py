@@ -26,6 +26,7 @@ from leastnoise.noise.draw import find_quantile, has_quantiles
 from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.registry import registered
 from leastnoise.noise.steps.law import Geometric
+from leastnoise.noise.trees.law import Agreeing
 from leastnoise.numerics.roots import IncreasingRoot
 
 if TYPE_CHECKING:
@@ -129,6 +130,8 @@ def _out_of_range(log_epsilon: float) -> str:
 def _added(certificate: Certificate) -> float:
     """Return the grid, 0 where rounding to it changes nothing."""
     grid, noise = certificate.grid or Fraction(0), certificate.noise
+    if isinstance(noise, Agreeing):
+        return 0.0 if grid <= 1 else float(grid)
     if isinstance(noise, Geometric | DiscreteStaircase) and grid:
         points = noise.scale / noise.cells / grid  # values are whole, and the grid a power of two
         return 0.0 if grid <= 1 and points.denominator == 1 else float(grid)

@@ -13,6 +13,7 @@
 | `alpha`, `p` (generalized-gamma) | α, p | r^α e^(−r^p) is the density of the radius r in scales |
 | `edges`, `weights` (optimal-radial) | e_j, h_j | where steps end, in scale/cells; their heights |
 | `body`, `of` (laws on bodies) | K, T | the shifts that are hidden (`guarantees.bodies`) |
+| `branches`, `shares` (agreeing) | b_l, w_l | children of a node; what a row costs on each level |
 | `core` (two-sided laws) | a, b | up to where P and Q cost nothing, in scales |
 | `dimension` | d | number of coordinates drawn together |
 | `variance`, `mean_abs` | Var Xᵢ, E|Xᵢ| | per coordinate; on bodies their means |

@@ -21,3 +21,4 @@ from .steps.law import Geometric as Geometric
 from .steps.law import Staircase as Staircase
 from .steps.law import TruncatedStaircase as TruncatedStaircase
 from .steps.law import Tulap as Tulap
+from .trees.law import Agreeing as Agreeing

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Norm, Sensitivity
 
 
-Parameter = Fraction | int | tuple[int, ...] | Body | OneSided
+Parameter = Fraction | int | tuple[int, ...] | tuple[Fraction, ...] | Body | OneSided
 """What a family may take beside its scale and dimension."""
 
 
@@ -58,7 +58,8 @@ class Noise(ABC):
     or a shape.
 
     For other dimensions than `least_dimension` to `most_dimension` the family isn't offered, which
-    `too_few` and `too_many` say; `without_delta` says why not for delta=0, "" where it is.
+    `too_few` and `too_many` say; `without_delta` says why not for delta=0, "" where it is. Of the
+    parameters that are lists, a user sets those in `lists_to_set` alone.
     """
 
     name: ClassVar[str]
@@ -69,6 +70,7 @@ class Noise(ABC):
     too_few: ClassVar[str] = "it is noise for a vector"
     too_many: ClassVar[str] = "it is noise for one number"
     without_delta: ClassVar[str] = ""
+    lists_to_set: ClassVar[tuple[str, ...]] = ()
     dimension: int
     scale: Fraction
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.one_sided import OneSided
     from leastnoise.guarantees.exact import Exact
+    from leastnoise.guarantees.rows import Rows
     from leastnoise.guarantees.sensitivity import Norm, Sensitivity
 
 
@@ -36,7 +37,7 @@ class VectorNoise(Noise):
 
     @classmethod
     @abstractmethod
-    def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | OneSided | None:
+    def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | OneSided | Rows | None:
         """Return what a law has to be built on to hide `sensitivity`; None if that isn't known."""
 
     @abstractmethod

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 from leastnoise import _validate
 from leastnoise.guarantees.budget import Budget, amplify
@@ -57,8 +57,8 @@ class Question:
     With a `geometry` the noise goes through its map. The `budget` is that of all `compositions`
     releases together, each of a Poisson sample if `sampling_rate` < 1; the `loss` is that of one.
     It decides those parameters beside the scale that a family's source leaves open; `fixed` holds
-    those that the user has set. `stated_neighbours` says who the neighbours are where neither the
-    sensitivity nor sampling does.
+    those that the user has set (numbers, and tuples of them). `stated_neighbours` says who the
+    neighbours are where neither the sensitivity nor sampling does.
 
     What a proof is about is another record, `Releases`: it has noise, and no budget.
 
@@ -72,7 +72,7 @@ class Question:
     dimension: int = 1
     geometry: Geometry | None = None
     loss: Loss = Loss.MSE
-    fixed: Mapping[str, Fraction | int] = field(default_factory=dict, hash=False)
+    fixed: Mapping[str, Any] = field(default_factory=dict, hash=False)
     compositions: int = 1
     sampling_rate: Fraction = Fraction(1)
     stated_neighbours: Neighbours | None = None

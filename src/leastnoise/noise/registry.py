@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _families: dict[str, Family] = {
+    "agreeing": Family(
+        law="leastnoise.noise.trees.law:Agreeing",
+        proof="leastnoise.noise.trees.proof:delta_ball",
+        attained="leastnoise.noise.trees.proof:attained",
+        longest_is_worst=True,
+        largest_loss="leastnoise.noise.trees.proof:largest_loss",
+        fit="leastnoise.noise.trees.fit:search",
+        several="leastnoise.noise.trees.fit:several",
+        sampler="leastnoise.noise.trees.sampler:sampler",
+        quantile="leastnoise.noise.trees.profile:quantile",
+    ),
     "cactus": Family(
         law="leastnoise.noise.lattice.law:Cactus",
         proof="leastnoise.noise.lattice.proof:step_delta_ball",

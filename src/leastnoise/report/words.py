@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.interval import Interval
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.publish.verify import VerifiedRelease
-    from leastnoise.tables.spec.model import Privacy
 
 _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
 
 _CHECKED = "Their keys, columns and stated errors are those of the spec and its noise."
 _KEYS = (
-    " Keys that nobody listed are data: that they are distinct, in order and of the right form was "
-    "checked, and that each published count reaches its threshold."
+    " Keys that nobody listed come from the data: they are distinct, in order and of the right "
+    "form, and each published count reaches its threshold."
+)
+_CHOSEN = (
+    " Of groups that min_count or top leaves out nothing is there: that their counts were lower "
+    "can't be checked."
 )
 _SAME = "Each file has the SHA-256 that release.json states."
 _UNCHECKED = (
@@ -48,31 +51,41 @@ def guarantee(budget: Budget) -> str:
 
 def proved_delta(budget: Budget, delta: Interval) -> str:
     """Return the proved bound of δ at the budget's ε, in a sentence."""
-    at = f"at ε = {decimal_text(budget.epsilon)}"
+    return _proved(budget, delta, at=f" at ε = {decimal_text(budget.epsilon)}")
+
+
+def _proved(budget: Budget, delta: Interval, *, at: str = "") -> str:
     if not budget.delta:
-        return f"Proved: δ = 0 {at}."
-    better = " (better than promised)" if 2 * Fraction(delta.upper) < budget.delta else ""
-    return f"Proved: δ ≤ {_words.at_least(delta.upper)} {at}{better}."
+        return f"Proved: δ = 0{at}."
+    better = " (better than promised)" if 2 * Fraction(delta.upper) <= budget.delta else ""
+    return f"Proved: δ ≤ {_words.at_least(delta.upper)}{at}{better}."
 
 
-def unit_of(privacy: Privacy) -> str:
-    """Return who is protected."""
-    return "Each row" if privacy.by_row else f"Each {privacy.unit_label}, all of its rows together,"
+def promise(budget: Budget, delta: Interval) -> str:
+    """Return what was promised and what is proved, in two sentences.
+
+    >>> from leastnoise.guarantees.budget import Budget
+    >>> from leastnoise.guarantees.interval import Interval
+    >>> promise(Budget(epsilon=1, delta="1e-6"), Interval(lower=0, upper=5e-7))
+    'Promised: ε = 1, δ = 1e-6. Proved: δ ≤ 5e-7 (better than promised).'
+    """
+    epsilon, most = decimal_text(budget.epsilon), decimal_text(budget.delta)
+    return f"Promised: ε = {epsilon}, δ = {most}. {_proved(budget, delta)}"
 
 
 def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     """Return, in sentences, the checks of `verify_directory`, and what nobody can check."""
     privacy, budget = found.spec.privacy, found.certificate.budget
-    unit = "row" if privacy.by_row else privacy.unit_label
-    who = f"{unit_of(privacy)} has {guarantee(budget)}. {proved_delta(budget, found.delta)}"
     tables = ", ".join(
         f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
     )
-    unlisted = any(layout.unlisted for layout in found.layouts)
+    checked = _CHECKED
+    checked += _KEYS if any(layout.unlisted for layout in found.layouts) else ""
+    checked += _CHOSEN if any(layout.decides for layout in found.layouts) else ""
     return [
         f"Verified {folder}.",
-        f"{who} {_words.neighbours(privacy.neighbours, unit)}",
-        f"Tables: {tables}. {_CHECKED}{_KEYS if unlisted else ''} {_SAME}{_beside(found)}",
+        f"{promise(budget, found.delta)} {_words.protected(privacy.neighbours, privacy.person)}",
+        f"Tables: {tables}. {checked} {_SAME}{_beside(found)}",
         of_ledger(found),
         _of_signature(found),
         _UNCHECKED,
@@ -100,10 +113,10 @@ def of_ledger(found: VerifiedRelease) -> str:
 def _of_signature(found: VerifiedRelease) -> str:
     if found.signed:
         return "Signature: by the owner of this key. No file was changed since."
-    said = "there is none" if found.signed is False else "there is one, not checked (--key FILE)"
+    said = "none" if found.signed is False else "there is one, not checked (--key FILE)"
     return (
-        f"Signature: {said}, so whoever can write to the directory can have changed a table and "
-        "its SHA-256 together. leastnoise release --sign KEY signs one."
+        f"Signature: {said}. Whoever can write to the folder can have changed a table and its "
+        "SHA-256 together. leastnoise release --sign KEY signs one."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any, get_args
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
@@ -16,6 +17,8 @@ from leastnoise.noise.registry import family_named, registered
 
 MOST_COMPOSITIONS = 10**7
 
+Setting = Exact | Sequence[Exact]
+"""What a parameter is set to: a number, or several for one that is a list."""
 Sensitivities = Sensitivity | Sequence[Sensitivity]
 """One sensitivity, or several that all hold for the query."""
 
@@ -79,11 +82,12 @@ def choose_family(noise: str, *, dimension: int, in_cells: bool = False) -> type
     return family_named(instead) if instead else family
 
 
-def fix_parameters(
-    family: type[Noise], parameters: Mapping[str, Exact] | None
-) -> dict[str, Fraction | int]:
-    """Return the parameters that the user sets, in the kinds that the family has."""
-    fixed: dict[str, Fraction | int] = {}
+def fix_parameters(family: type[Noise], parameters: Mapping[str, Setting] | None) -> dict[str, Any]:
+    """Return the parameters that the user sets, in the kinds that the family has.
+
+    Numbers are ints or Fractions, lists tuples of them; a text spells a list with commas.
+    """
+    fixed: dict[str, Any] = {}
     for name, value in _validate.table(parameters, name="parameters").items():
         known = tuple(family.parameter_kinds)
         if name not in known:
@@ -94,9 +98,19 @@ def fix_parameters(
                 hint=_validate.nearest(name, known),
             )
         kind = family.parameter_kinds[name]
-        _refuse_list(name, kind)
-        fixed[name] = _whole_parameter(value, name) if kind is int else exact(value, name=name)
+        if name in family.lists_to_set:
+            listed = value.split(",") if isinstance(value, str) else value
+            like = 'numbers, such as [2, 10] or "2,10"'
+            (kind, _), values = get_args(kind), _validate.items(listed, name=name, like=like)
+            fixed[name] = tuple(_one_parameter(one, name, kind) for one in values)
+        else:
+            _refuse_list(name, kind)
+            fixed[name] = _one_parameter(value, name, kind)
     return fixed
+
+
+def _one_parameter(value: Any, name: str, kind: object) -> Fraction | int:
+    return _whole_parameter(value, name) if kind is int else exact(value, name=name)
 
 
 def _whole_parameter(value: Exact, name: str) -> int:

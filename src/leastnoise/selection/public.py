@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 from leastnoise import _validate
@@ -24,6 +23,7 @@ from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named, registered
 from leastnoise.selection.ask import (
     Sensitivities,
+    Setting,
     ask,
     check_compositions,
     check_dimension,
@@ -49,7 +49,7 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     loss: str = "mse",
     compositions: int = 1,
     sampling_rate: Exact = 1,
-    parameters: Mapping[str, Exact] | None = None,
+    parameters: Mapping[str, Setting] | None = None,
     gap: float | None = None,
     time_limit: float | None = None,
 ) -> Mechanism:
@@ -100,7 +100,7 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     sampling_rate: Exact = 1,
     bound: bool = False,
     progress: Progress | None = None,
-    parameters: Mapping[str, Mapping[str, Exact]] | None = None,
+    parameters: Mapping[str, Mapping[str, Setting]] | None = None,
     gap: float | None = None,
     time_limit: float | None = None,
 ) -> Comparison:
@@ -152,7 +152,7 @@ def compare_families(
     question: Question,
     *,
     families: Sequence[type[Noise]] | None = None,
-    fixed: Mapping[str, Mapping[str, Fraction | int]] | None = None,
+    fixed: Mapping[str, Mapping[str, Any]] | None = None,
     effort: Effort | None = None,
     usable: Callable[[Noise], bool] = lambda _: True,
     known: Comparison | None = None,
@@ -244,7 +244,7 @@ def find_candidate(
     noise: str,
     question: Question,
     *,
-    parameters: Mapping[str, Exact] | None = None,
+    parameters: Mapping[str, Setting] | None = None,
     effort: Effort | None = None,
 ) -> Candidate:
     """Return the calibrated family `noise` with its timings, and the mechanism in it."""
@@ -263,7 +263,7 @@ def privacy_profile(
     dimension: int = 1,
     compositions: int = 1,
     sampling_rate: Exact = 1,
-    parameters: Mapping[str, Exact] | None = None,
+    parameters: Mapping[str, Setting] | None = None,
 ) -> tuple[Interval, ...]:
     """Return an interval that contains δ(ε) for each of `epsilons`, at a scale you give.
 

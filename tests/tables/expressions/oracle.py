@@ -6,12 +6,21 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from leastnoise.tables.expressions.tree import Type
 
 Row = dict[str, Any]
+SQL = {
+    "int": "DOUBLE",
+    "float": "DOUBLE",
+    "text": "VARCHAR",
+    "bool": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+}
+"""What a table has for each type."""
 TYPES: dict[str, Type] = {
     "a": "int",
     "b": "int",
@@ -23,11 +32,18 @@ TYPES: dict[str, Type] = {
     "q": "bool",
     "d": "date",
     "e": "date",
+    "at": "timestamp",
 }
 _LARGEST = 2**53
 _NUMBERS = [0, 1, -1, 2, 7, 18, 0.1, 0.5, -2.5, 1e16, 3.0000000000000004]
 _TEXTS = ["", "a", "A", "north", " north ", "Ä", "2024-02-29", "2023-02-29", "😀b", "o'hara", "\t"]
 _DAYS = [date(1, 1, 1), date(2020, 12, 31), date(2021, 1, 3), date(2024, 2, 29), date(9999, 12, 31)]
+_STAMPS = [
+    datetime(1, 1, 1),
+    datetime(1969, 12, 31, 23, 59, 59, 999999),
+    datetime(2024, 2, 29, 23, 59, 59, 999999),
+    datetime(9999, 12, 31, 23, 59, 59, 999999),
+]
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,9 @@ def random_rows(random: random.Random, count: int) -> list[Row]:
         "date": lambda: random.choice(
             [*_DAYS, date(1990, 1, 1) + timedelta(random.randrange(20000))]
         ),
+        "timestamp": lambda: random.choice(
+            [*_STAMPS, datetime(1930, 1, 1) + timedelta(seconds=random.randrange(4 * 10**9))]
+        ),
     }
     return [
         {name: None if random.random() < 0.15 else kinds[kind]() for name, kind in TYPES.items()}
@@ -67,6 +86,9 @@ def random_expression(random: random.Random, kind: str, depth: int) -> Expressio
 
 
 def _leaf(random: random.Random, kind: str) -> Expression:
+    if kind == "date" and random.random() < 0.3:
+        written = random.choice(["date(at)", "cast(at as date)"])
+        return Expression(written, "date", lambda row: _if(row["at"], datetime.date))
     if random.random() < 0.6:
         types = ("int", "float") if kind == "number" else (kind,)
         name = random.choice([name for name, own in TYPES.items() if own in types])
@@ -93,11 +115,17 @@ def _whole_or_none(value: float, kind: str) -> float | None:
 
 
 def _number(random: random.Random, depth: int) -> Expression:
-    match random.randrange(7):
+    match random.randrange(8):
         case 0 | 1 | 2:
             return _arithmetic(random, depth)
+        case 7:
+            one = random_expression(random, "number", depth)
+            negated = lambda value: 0.0 - float(value)  # noqa: E731  # as it is computed
+            return Expression(f"-({one.text})", one.type, lambda row: _if(one.value(row), negated))
         case 3:
             one = random_expression(random, "date", depth)
+            if random.random() < 0.2:  # a timestamp is its date
+                one = Expression("at", "date", lambda row: _if(row["at"], datetime.date))
             word, part = random.choice(
                 [
                     ("year", lambda day: day.year),
@@ -108,7 +136,10 @@ def _number(random: random.Random, depth: int) -> Expression:
                     ("weekday", lambda day: day.isoweekday()),
                 ]
             )
-            return Expression(f"{word}({one.text})", "int", lambda row: _if(one.value(row), part))
+            text = f"{word}({one.text})"
+            if word != "weekday" and random.random() < 0.3:
+                text = f"extract({word} from {one.text})"
+            return Expression(text, "int", lambda row: _if(one.value(row), part))
         case 4:
             return _rounded(random, depth)
         case 5:
@@ -256,47 +287,83 @@ def _chosen(random: random.Random, kind: str, depth: int) -> Expression:
     one, two = (random_expression(random, kind, depth) for _ in range(2))
     types = {one.type, two.type}
     own = one.type if len(types) == 1 else "float"
-    if random.random() < 0.5:
+    if random.random() < 0.4:
 
         def first(row: Row) -> Any:
             value = one.value(row)
             return two.value(row) if value is None else value
 
-        return Expression(f"coalesce({one.text}, {two.text})", own, first)
+        return Expression(f"coalesce({one.text}, null, {two.text})", own, first)
+    if random.random() < 0.3:
+        return _switched(random, depth, (one, two), own)
     when = random_expression(random, "bool", depth)
-    return Expression(
-        f"case when {when.text} then {one.text} else {two.text} end",
-        own,
-        lambda row: one.value(row) if when.value(row) else two.value(row),
-    )
+    text = f"case when {when.text} then {one.text} else {two.text} end"
+    if random.random() < 0.3:
+        text = f"if({when.text}, {one.text}, {two.text})"
+    return Expression(text, own, lambda row: one.value(row) if when.value(row) else two.value(row))
+
+
+def _switched(
+    random: random.Random, depth: int, pair: tuple[Expression, Expression], own: str
+) -> Expression:
+    """`case x when y then …`, and without `else`: the second of two that hold is left out."""
+    one, two = pair
+    subject, *keys = (random_expression(random, "number", depth) for _ in range(3))
+    text = f"case {subject.text} when {keys[0].text} then {one.text} when {keys[1].text} then "
+
+    def value(row: Row) -> Any:
+        given = subject.value(row)
+        for key, then in zip(keys, (one, two), strict=True):
+            if given is not None and given == key.value(row):
+                return then.value(row)
+        return None
+
+    return Expression(f"{text}{two.text} end", own, value)
 
 
 def _bool(random: random.Random, depth: int) -> Expression:
-    match random.randrange(6):
-        case 0 | 1:
-            return _compared(random, depth)
-        case 2:
-            one, two = (random_expression(random, "bool", depth) for _ in range(2))
-            word = random.choice(["and", "or"])
+    makers = [_compared, _compared, _both, _not, _is_null, _is_true, _among, _within]
+    return random.choice([*makers, lambda rng, left: _chosen(rng, "bool", left)])(random, depth)
 
-            def value(row: Row) -> bool | None:
-                values = {one.value(row), two.value(row)}
-                decides = word == "or"
-                if decides in values:
-                    return decides
-                return None if None in values else not decides
 
-            return Expression(f"({one.text}) {word} ({two.text})", "bool", value)
-        case 3:
-            one = random_expression(random, "bool", depth)
-            return Expression(
-                f"not ({one.text})", "bool", lambda row: _if(one.value(row), lambda p: not p)
-            )
-        case 4:
-            one = random_expression(random, random.choice(["number", "text", "date"]), depth)
-            return Expression(f"({one.text}) is null", "bool", lambda row: one.value(row) is None)
-        case _:
-            return _chosen(random, "bool", depth)
+def _both(random: random.Random, depth: int) -> Expression:
+    one, two = (random_expression(random, "bool", depth) for _ in range(2))
+    word = random.choice(["and", "or"])
+
+    def value(row: Row) -> bool | None:
+        values = {one.value(row), two.value(row)}
+        decides = word == "or"
+        if decides in values:
+            return decides
+        return None if None in values else not decides
+
+    return Expression(f"({one.text}) {word} ({two.text})", "bool", value)
+
+
+def _not(random: random.Random, depth: int) -> Expression:
+    one = random_expression(random, "bool", depth)
+    return Expression(f"not ({one.text})", "bool", lambda row: _if(one.value(row), lambda p: not p))
+
+
+def _is_null(random: random.Random, depth: int) -> Expression:
+    one = random_expression(random, random.choice(["number", "text", "date"]), depth)
+    if random.random() < 0.2:
+        one = Expression("at", "timestamp", lambda row: row["at"])
+    negated = random.choice([True, False])
+    return Expression(
+        f"({one.text}) is {'not ' if negated else ''}null",
+        "bool",
+        lambda row: (one.value(row) is None) != negated,
+    )
+
+
+def _is_true(random: random.Random, depth: int) -> Expression:
+    one = random_expression(random, "bool", depth)
+    truth, negated = random.choice([True, False]), random.choice([True, False])
+    word = f"is {'not ' if negated else ''}{str(truth).lower()}"
+    return Expression(
+        f"({one.text}) {word}", "bool", lambda row: (one.value(row) is truth) != negated
+    )
 
 
 def _compared(random: random.Random, depth: int) -> Expression:
@@ -319,3 +386,42 @@ def _compared(random: random.Random, depth: int) -> Expression:
         }[word]
 
     return Expression(f"({one.text}) {word} ({two.text})", "bool", value)
+
+
+def _among(random: random.Random, depth: int) -> Expression:
+    """`x in (…)`: true where one is equal, else NULL where one is NULL, else false."""
+    kind = random.choice(["number", "text", "date"])
+    one, *listed = (random_expression(random, kind, depth) for _ in range(random.randrange(2, 5)))
+    word, found = random.choice([("in", True), ("not in", False)])
+
+    def value(row: Row) -> bool | None:
+        given, keys = one.value(row), [key.value(row) for key in listed]
+        if given is None or (None in keys and given not in keys):
+            return None
+        return found if given in keys else not found
+
+    keys = ", ".join(key.text for key in listed)
+    return Expression(f"({one.text}) {word} ({keys})", "bool", value)
+
+
+def _within(random: random.Random, depth: int) -> Expression:
+    """`x between a and b`: false as soon as one end says so, even if the other is NULL."""
+    kind = random.choice(["number", "text", "date"])
+    one, low, high = (random_expression(random, kind, depth) for _ in range(3))
+    word, found = random.choice([("between", True), ("not between", False)])
+
+    def at_most(first: Any, second: Any) -> bool | None:
+        if first is None or second is None:
+            return None
+        if isinstance(first, str):
+            return first.encode() <= second.encode()
+        return first <= second
+
+    def value(row: Row) -> bool | None:
+        given = one.value(row)
+        holds = {at_most(low.value(row), given), at_most(given, high.value(row))}
+        if False in holds:
+            return not found
+        return None if None in holds else found
+
+    return Expression(f"({one.text}) {word} ({low.text}) and ({high.text})", "bool", value)

@@ -10,9 +10,8 @@ import pytest
 
 from leastnoise.tables.expressions.duckdb_sql import Compiled
 from leastnoise.tables.expressions.language import parse
-from tests.tables.expressions.oracle import TYPES, Row, random_expression, random_rows
-
-_SQL = {"int": "DOUBLE", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN", "date": "DATE"}
+from leastnoise.tables.values.casts import Held, as_day
+from tests.tables.expressions.oracle import SQL, TYPES, Row, random_expression, random_rows
 
 
 def evaluated(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
@@ -20,12 +19,13 @@ def evaluated(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
     columns = {name: f"c{place}" for place, name in enumerate(TYPES)}
     compiled = Compiled([parse(text, TYPES) for text in texts], columns)
     with duckdb.connect() as connection:
-        declared = ", ".join(f"{columns[name]} {_SQL[kind]}" for name, kind in TYPES.items())
+        declared = ", ".join(f"{columns[name]} {SQL[kind]}" for name, kind in TYPES.items())
         connection.execute(f"CREATE TABLE given (place INTEGER, {declared})")
         marks = ", ".join("?" for _ in range(len(TYPES) + 1))
         listed = [[place, *row.values()] for place, row in enumerate(rows)]
         connection.executemany(f"INSERT INTO given VALUES ({marks})", listed)
-        query = compiled.around("SELECT * FROM given")
+        day = as_day(Held(sql=columns["at"], kind="TIMESTAMP"))
+        query = compiled.around(f"SELECT * REPLACE ({day} AS {columns['at']}) FROM given")
         wanted = ", ".join(compiled.names)
         found = connection.sql(
             f"SELECT {wanted} FROM ({query}) ORDER BY place", params=compiled.bound

@@ -29,7 +29,7 @@ USE = {
 }
 PEOPLE = {"name": "people", "statistics": ["count_units"], "accuracy": {"std": 12}}
 HISTOGRAM: dict[str, Any] = {"histogram": {"column": "visits", "edges": [0, 4, 20]}}
-WHERE: dict[str, Any] = {"where": {"often": {"visits": {"min": 9}}}}
+WHERE: dict[str, Any] = {"conditions": {"often": {"visits": {"min": 9}}}}
 _COUNTS: dict[str, Any] = {"statistics": [], "group_by": {}, "assume": None}
 BINS = {
     "name": "bins",
@@ -106,8 +106,8 @@ def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None
     weights = [block.budget.epsilon / plan.budget.epsilon for block in plan.blocks]
     less = release(
         folder,
-        USE | {"weight": weights[0]},
-        PEOPLE | {"weight": weights[1]},
+        USE | {"importance": weights[0]},
+        PEOPLE | {"importance": weights[1]},
         epsilon=str(plan.budget.epsilon * 99 / 100),
     )
     assert worst(less.plan()) > 1
@@ -236,7 +236,7 @@ def test_a_ledger_is_charged_what_was_found(folder: Path) -> None:
         ({"accuracy": {"std": 1, "statistic": "median"}}, "accuracy.statistic", "Expected"),
         (_COUNTS | HISTOGRAM | _wish("count_units"), "accuracy.statistic", "no count_units"),
         (_COUNTS | WHERE | _wish("count"), "accuracy.statistic", "no count, only count_units"),
-        ({"weight": 2}, "query[0].weight", "Not used"),
+        ({"importance": 2}, "query[0].importance", "Not used"),
         ({"assume": {"n": 0}}, "query[0].assume.n", "greater"),
         ({"assume": {"n": True}}, "query[0].assume.n", "a whole number"),
         ({"assume": None}, "query[0].assume", "how many values"),
@@ -279,7 +279,7 @@ def test_an_assumed_size_is_for_errors_that_depend_on_it(folder: Path) -> None:
     )
     path = folder / "spec.toml"
     path.write_text(made.to_toml())
-    with pytest.raises(ln.errors.InvalidArgument, match="no block's error depends on it"):
+    with pytest.raises(ln.errors.InvalidArgument, match="no query's error depends on it"):
         ln.Release.from_toml(path, assume=10)
     for text in ("mean(mean_age)", "std(mean_age)", "ratio(sum(mean_age), count)"):
         path.write_text(made.to_toml().replace("sum(mean_age)", text))

@@ -52,10 +52,10 @@ def drawn(random: Random) -> dict[str, Any]:
 
 
 def _block(random: Random, index: int) -> dict[str, Any]:
-    block: dict[str, Any] = {"name": f"b{index}", "weight": random.choice((1, 1, 1, 2, 5))}
+    block: dict[str, Any] = {"name": f"b{index}", "importance": random.choice((1, 1, 1, 2, 5))}
     if random.random() < 0.3:
         conditions = range(random.randint(1, 6))
-        return block | {"where": {f"c{i}": {"x": {"min": i}} for i in conditions}}
+        return block | {"conditions": {f"c{i}": {"x": {"min": i}} for i in conditions}}
     cells = random.choice((1, 2, 3, 3, 10, 40, 200))
     values = random.sample(("sum(x)", "sum(y)", "sum(z)", "mean(x)"), random.randint(0, 2))
     statistics = ["count", *values]

@@ -44,7 +44,7 @@ def test_overlapping_conditions_get_noise_in_their_shape_and_verify(folder: Path
         "high": {"x": {"min": 3}},
         "plan": {"plan": {"among": [1, 2]}},
     }
-    released = release(folder, query=[{"name": "who", "where": where}]).run()
+    released = release(folder, query=[{"name": "who", "conditions": where}]).run()
     (block,) = released.plan.blocks
     certificate = block.mechanism.certificate
     assert certificate.noise.name == "two-sided-staircase"
@@ -136,7 +136,7 @@ def test_a_histogram_of_rows_gets_whole_numbers_in_each_cell(folder: Path) -> No
 def test_counts_without_a_delta_are_whole_numbers(folder: Path) -> None:
     """Geometric noise: at a fourth of ε = 1, 5.6421 instead of 5.6495 of the staircase."""
     keys = {"plan": list(range(20))}
-    query = [{"name": "cells", "weight": 1, "statistics": ["count"], "group_by": keys}]
+    query = [{"name": "cells", "importance": 1, "statistics": ["count"], "group_by": keys}]
     privacy = {"unit": "row", "epsilon": "0.25", "delta": "0"}
     released = release(folder, query=query, privacy=privacy, contribution=None).run()
     ((_, certificate),) = released.certificate.blocks

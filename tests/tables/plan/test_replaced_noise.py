@@ -76,7 +76,7 @@ def test_the_law_of_one_cell_is_that_of_the_draws() -> None:
         assert (np.abs(drawn) <= 0.8 * half).mean() < 0.93
 
 
-WHERE = [{"name": f"c{i}", "where": {"it": {"x": {"min": i}}}} for i in range(3)]
+WHERE = [{"name": f"c{i}", "conditions": {"it": {"x": {"min": i}}}} for i in range(3)]
 
 
 def test_conditions_are_drawn_together_in_a_box() -> None:

@@ -21,7 +21,7 @@ from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.resealed import verify_resealed
 
-CONDITIONS = [{"name": f"c{i}", "where": {"it": {"x": {"min": i}}}} for i in range(3)]
+CONDITIONS = [{"name": f"c{i}", "conditions": {"it": {"x": {"min": i}}}} for i in range(3)]
 BINS = {"name": "bins", "histogram": {"column": "x", "edges": [0, 2, 5]}}
 
 
@@ -85,8 +85,8 @@ def test_the_best_partition_of_persons(
     tmp_path: Path, queries: list[int], weights: list[int], together: list[tuple[int, ...]]
 ) -> None:
     query = [
-        {"name": f"b{i}", "weight": weight}
-        | {"where": {f"c{j}": {"x": {"min": j}} for j in range(count)}}
+        {"name": f"b{i}", "importance": weight}
+        | {"conditions": {f"c{j}": {"x": {"min": j}} for j in range(count)}}
         for i, (count, weight) in enumerate(zip(queries, weights, strict=True))
     ]
     assert members(release(tmp_path, query)) == together
@@ -96,7 +96,7 @@ def rows_of(name: str, cells: int, *, sums: int = 0, weight: int = 1) -> dict[st
     """A block of counts of rows, and of as many sums."""
     statistics = ["count", *(f"sum(x{i})" for i in range(sums))]
     keys = list(range(cells))
-    return {"name": name, "weight": weight, "statistics": statistics, "group_by": {"who": keys}}
+    return {"name": name, "importance": weight, "statistics": statistics, "group_by": {"who": keys}}
 
 
 def of_rows(folder: Path, query: list[dict[str, Any]], **privacy: Any) -> Release:
@@ -202,7 +202,7 @@ def test_a_smaller_body_than_the_spec_implies_is_rejected(
 def test_no_block_has_more_noise_than_its_own_share_gives(
     tmp_path: Path, weights: tuple[int, int]
 ) -> None:
-    query = [one | {"weight": w} for one, w in zip(CONDITIONS, weights, strict=False)]
+    query = [one | {"importance": w} for one, w in zip(CONDITIONS, weights, strict=False)]
     plan = release(tmp_path, query).plan()
     for block in plan.blocks:
         alone = least_noise(
@@ -312,7 +312,7 @@ def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
         privacy={"unit": "row", "epsilon": 1},
         columns={name: {"bounds": [-1, 1], "missing": "none"} for name in "xy"},
         query=[
-            {"name": name, "weight": weight, "group_by": {"g": [1, 2]}}
+            {"name": name, "importance": weight, "group_by": {"g": [1, 2]}}
             | {"statistics": ["count", f"mean({column})"], "clamp": False}
             for name, weight, column in (("a", 3, "x"), ("b", 2, "y"))
         ],

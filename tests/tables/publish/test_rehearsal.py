@@ -262,7 +262,7 @@ def test_a_budget_that_needs_hardly_any_noise_cuts_no_value_off(folder: Path, ep
     query = [
         {"name": "rows", "statistics": ["count"]},
         {"name": "sums", "statistics": ["sum(x)"], "group_by": {"town": ["a"]}},
-        {"name": "where", "where": where},
+        {"name": "where", "conditions": where},
     ]
     columns = {"x": {"bounds": [0, 7]}}
     made = release(folder, epsilon=epsilon, columns=columns, query=query).run()

@@ -29,7 +29,7 @@ EDITS = {
     "spec's epsilon down": ("spec.toml", "epsilon = 1", 'epsilon = "0.9"'),
     "spec's delta down": ("spec.toml", "1e-6", "1e-7"),
     "more rows a person": ("spec.toml", "max_rows = 4", "max_rows = 5"),
-    "another weight": ("spec.toml", "weight = 2", "weight = 3"),
+    "another weight": ("spec.toml", "importance = 2", "importance = 3"),
     "one more key": ("spec.toml", "    9,", "    9,\n    10,"),
     "another statistic": ("spec.toml", '    "count",\n', ""),
     "another unit": ("spec.toml", "[contribution]\nmax_rows = 4", ""),

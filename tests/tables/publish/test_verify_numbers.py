@@ -35,7 +35,7 @@ def formed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = make_rows(tmp_path_factory.mktemp("formed"))
     query = [
         {"name": "q", "statistics": ["count", "count(x)", "sum(x)", "mean(x)"], **FORM},
-        {"name": "w", "where": {"all": {"x": {"min": 0}}, "none": {"x": {"min": 99}}}, **FORM},
+        {"name": "w", "conditions": {"all": {"x": {"min": 0}}, "none": {"x": {"min": 99}}}, **FORM},
         {"name": "h", "histogram": {"column": "x", "edges": [0, 99, "inf"]}, **FORM},
     ]
     # of a row and without δ, for which noise is soon found

@@ -249,7 +249,9 @@ def test_what_missing_values_do_is_said_of_every_column_that_is_used() -> None:
 def test_a_number_for_missing_values_is_in_no_list_of_keys() -> None:
     where = {"a": {"b": {"min": 2}}, "b": {"b": {"among": [3]}}, "c": {"other": {"max": 6}}}
     spec = parsed(["count"])
-    query = spec_file.parse(spec_file.to_dict(spec) | {"query": [{"name": "q", "where": where}]})
+    query = spec_file.parse(
+        spec_file.to_dict(spec) | {"query": [{"name": "q", "conditions": where}]}
+    )
     ((found,),) = lay_out_query(spec, query.query[0])
     assert found.missing == (
         "A missing value of b counts as 0.",

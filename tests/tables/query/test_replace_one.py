@@ -68,10 +68,10 @@ QUERIES: list[dict[str, Any]] = [
     {"name": "bins", "histogram": {"column": "y", "edges": [0, 1, 5, 30]}},
     {
         "name": "some",
-        "where": {t: {"town": {"among": [t]}} for t in TOWNS} | {"low": {"x": {"max": 1}}},
+        "conditions": {t: {"town": {"among": [t]}} for t in TOWNS} | {"low": {"x": {"max": 1}}},
         "max_conditions": 2,
     },
-    {"name": "all", "where": {"low": {"x": {"max": 1}}, "any": {"z": {"min": -5}}}},
+    {"name": "all", "conditions": {"low": {"x": {"max": 1}}, "any": {"z": {"min": -5}}}},
 ]
 LIMITS: list[dict[str, Any]] = [
     {"max_rows": 3},
@@ -173,7 +173,7 @@ def test_no_two_persons_are_further_apart_than_declared(
     tmp_path: Path, limits: dict[str, Any], query: dict[str, Any]
 ) -> None:
     """Every pair of persons: their difference is in each set that noise is proved for."""
-    persons = 4 if "where" in query else 16
+    persons = 4 if "conditions" in query else 16
     rows = hostile_rows(len(limits), persons, most=12)
     bounded = Bounded(tmp_path, raw_spec(limits, [query]), rows)
     for layout in bounded.layouts():
@@ -185,7 +185,7 @@ def test_no_two_persons_are_further_apart_than_declared(
 def test_no_two_rows_are_further_apart_than_declared(tmp_path: Path, query: dict[str, Any]) -> None:
     if "count_units" in query.get("statistics", []):
         query = query | {"statistics": ["count"]}
-    persons = 4 if "where" in query else 16
+    persons = 4 if "conditions" in query else 16
     bounded = Bounded(tmp_path, raw_spec(None, [query]), hostile_rows(7, persons, most=1))
     (layout,) = bounded.layouts()
     for moved in differences(bounded, layout):

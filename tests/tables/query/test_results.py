@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from leastnoise.tables.query.axes import Bins
 from leastnoise.tables.query.layout import Layout, lay_out_query
-from leastnoise.tables.query.results import table_of
+from leastnoise.tables.query.results import Table, table_of
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.reference import published
@@ -168,7 +168,7 @@ def test_intervals_of_rounded_and_clamped_counts_hold_at_95_percent(
     "query",
     [
         {"histogram": {"column": "x", "edges": [0, 1, 2]}},
-        {"where": {"a": {"x": {"min": 1}}, "b": {"x": {"max": 1}}}},
+        {"conditions": {"a": {"x": {"min": 1}}, "b": {"x": {"max": 1}}}},
         {"statistics": ["count_units"], "group_by": {"k": [1, 2]}},
     ],
 )
@@ -194,3 +194,21 @@ def test_intervals_of_a_mean_hold_at_95_percent(count: int, mean: float) -> None
     if count == 500:  # and where the delta method applies, its deviation is the one seen
         assert np.std(columns["mean_x"]) == pytest.approx(columns["mean_x_std"][0], rel=0.05)
         assert np.mean(inside) < 0.9999
+
+
+def test_a_printed_table_shows_numbers() -> None:
+    columns = {
+        "town": ["a", "b\x1b"],
+        "count": [1234.56, -0.5],
+        "count_std": [1.0, 1.0],
+        "count_low": [1232.56, -2.5],
+        "count_high": [1236.56, 1.5],
+        "n": [1, 2],
+    }
+    shown = str(Table(name="t", columns=columns)).splitlines()
+    assert shown[0] == "<Table: 2 rows, 6 columns; t>"
+    assert shown[2].split() == ["town", "count", "95", "%", "of", "noise", "n"]
+    assert shown[3].split() == ["a", "1234.6", "1232.6", "to", "1236.6", "1"]
+    assert shown[4].split() == ["b?", "-0.5", "-2.5", "to", "1.5", "2"]
+    long = str(Table(name="t", columns={"n": [*range(60)]}))
+    assert long.endswith("… and 10 more rows")

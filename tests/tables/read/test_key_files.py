@@ -35,7 +35,8 @@ def raw_of(entry: Any, column: str = "region", types: Any = TYPES) -> dict[str, 
 def keys(folder: Path, name: str, column: str = "region", types: Any = TYPES) -> Any:
     """What the spec has for the column where it names this file."""
     raw = raw_of({"file": name}, column, types)
-    return spec_file.parse(raw, folder=folder).query[0].group_by[column]
+    spec = spec_file.parse(raw, folder=folder)
+    return spec.groupings(spec.query[0])[column]
 
 
 def why_not(folder: Path, name: Any, column: str = "region", types: Any = TYPES) -> str:
@@ -85,7 +86,8 @@ def test_a_parquet_file_has_types_of_its_own(
     duckdb.sql(f"COPY ({sql}) TO '{tmp_path}/a.parquet' (FORMAT parquet)")
     raw = raw_of({"file": "a.parquet"}, column, types)
     raw["data"]["source"] = "rows.parquet"
-    found = spec_file.parse(raw, folder=tmp_path).query[0].group_by[column]
+    spec = spec_file.parse(raw, folder=tmp_path)
+    found: Any = spec.groupings(spec.query[0])[column]
     assert found == wanted
     assert list(map(type, found)) == list(map(type, wanted))
 

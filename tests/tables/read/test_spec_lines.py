@@ -34,7 +34,7 @@ statistics = ["count",
 plan = ["a", """
 b""", "c"]
 [[query]]
-[query.where]
+[query.conditions]
 often = { visits = { min = 10, day = 1979-05-27 07:32:00 } }
 [[query]]
 name = "three"
@@ -60,15 +60,15 @@ name = "three"
         ("columns.x y.bounds[0]", 13),
         ("columns.x y.bounds[1]", 14),
         ("query[0]", 16),
-        ("query[0].weight", 16),
+        ("query[0].importance", 16),
         ("query[0].statistics[0]", 18),
         ("query[0].statistics[1]", 19),
         ("query[0].group_by", 20),
         ("query[0].group_by.plan[1]", 21),
         ("query[0].group_by.plan[2]", 22),
         ("query[1]", 23),
-        ("query[1].where", 24),
-        ("query[1].where.often.visits.min", 25),
+        ("query[1].conditions", 24),
+        ("query[1].conditions.often.visits.min", 25),
         ("query[2].name", 27),
         ("output.path", 29),
         ("contribution", None),

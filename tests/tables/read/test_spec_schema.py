@@ -36,6 +36,24 @@ def test_files_of_keys_and_open_ends_satisfy_it() -> None:
     assert accepts(json_schema(), spec)
 
 
+@pytest.mark.parametrize(
+    ("keys", "group_by", "good"),
+    [
+        ([1, 2], ["plan"], True),
+        ({"file": "plans.txt"}, ["plan"], True),
+        ({"fil": "plans.txt"}, ["plan"], False),
+        ([1.5], ["plan"], False),
+        ([1, 2], [1], False),
+        ([1, 2], [], False),
+    ],
+)
+def test_columns_may_say_their_keys(keys: Any, group_by: Any, good: bool) -> None:
+    spec = tomllib.loads(GOOD)
+    spec["columns"]["plan"] = {"keys": keys}
+    spec["query"][0]["group_by"] = group_by
+    assert accepts(json_schema(), spec) == good
+
+
 def test_every_spelling_of_a_statistic_satisfies_it() -> None:
     spec = tomllib.loads(GOOD)
     asked = [*(f"{kind}(a b)" for kind in ("count", "sum", "mean", "var", "std")), "count_units"]
@@ -103,21 +121,24 @@ def test_every_key_has_words_and_an_example_that_is_one(model: Any) -> None:
 
 def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:
     spec, query = schema["properties"], schema["properties"]["query"]["items"]["properties"]
+    groups, _names = query["group_by"]["anyOf"]
     return {
         Spec.__name__: schema,
         "Data": spec["data"],
+        "Join": spec["data"]["properties"]["join"]["additionalProperties"],
         "Privacy": spec["privacy"],
         "LedgerAccount": spec["privacy"]["properties"]["ledger"],
         "Contribution": spec["contribution"],
         "Column": spec["columns"]["additionalProperties"],
         "Query": spec["query"]["items"],
         "Histogram": query["histogram"],
-        "Bands": query["group_by"]["additionalProperties"]["anyOf"][1],
-        "PrivateKeys": query["group_by"]["additionalProperties"]["anyOf"][2],
-        "Predicate": query["where"]["additionalProperties"]["additionalProperties"],
+        "Bands": groups["additionalProperties"]["anyOf"][1],
+        "PrivateKeys": groups["additionalProperties"]["anyOf"][2],
+        "Predicate": query["conditions"]["additionalProperties"]["additionalProperties"],
         "Accuracy": query["accuracy"],
         "Assumed": query["assume"],
         "Output": spec["output"],
+        "About": spec["report"],
     }[name]
 
 

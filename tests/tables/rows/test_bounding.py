@@ -61,7 +61,7 @@ QUERIES: list[dict[str, Any]] = [
     },
     {
         "name": "overlapping",
-        "where": {
+        "conditions": {
             "low": {"x": {"max": 1}},
             "plan one, low y": {"plan": {"among": [1, 4]}, "y": {"below": 5.5}},
             "old": {"old": {"among": [True]}},
@@ -70,7 +70,7 @@ QUERIES: list[dict[str, Any]] = [
         },
         "max_conditions": 2,
     },
-    {"name": "all", "where": {"low": {"x": {"max": 1}}, "any": {"x": {"min": -1e300}}}},
+    {"name": "all", "conditions": {"low": {"x": {"max": 1}}, "any": {"x": {"min": -1e300}}}},
     {
         "name": "values",
         "statistics": ["count", "count(y)", "mean(y)", "sum(y)", "mean(z)", "count(z)", "sum(w)"],
@@ -89,7 +89,7 @@ QUERIES: list[dict[str, Any]] = [
     {"name": "spread", "statistics": ["std(x)", "var(x)"]},
     {"name": "some", "statistics": ["count(y)"], "group_by": {"plan": [3, 1, 2]}},
     {"name": "of_texts", "statistics": ["mean(w)", "count(town)", "count(k)", "sum(z)"]},
-    {"name": "gaps", "where": {"w": {"w": {"min": 0}}, "z": {"z": {"min": -9}}}},
+    {"name": "gaps", "conditions": {"w": {"w": {"min": 0}}, "z": {"z": {"min": -9}}}},
 ]
 
 

@@ -184,7 +184,7 @@ def test_texts_are_compared_by_bytes_whatever_their_collation(
         {"name": "q", "statistics": ["count_units"]},
         {
             "name": "q",
-            "where": {key: {"year": {"among": [key]}} for key in "mMeE"},
+            "conditions": {key: {"year": {"among": [key]}} for key in "mMeE"},
         },
     ]
     with duckdb.connect(str(tmp_path / "texts.duckdb")) as connection:

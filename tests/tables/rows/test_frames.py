@@ -53,6 +53,20 @@ def answers(given: ln.Release) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("kind", FRAMES)
+def test_data_may_be_the_frame_itself(kind: str) -> None:
+    frame = FRAMES[kind]
+    raw = {name: one for name, one in raw_spec(None).items() if name not in {"version", "data"}}
+    assert answers(ln.Release(data=frame(ROWS), **raw)) == answers(release(frame(ROWS)))
+
+
+@pytest.mark.parametrize("none", ["visits.csv", 3, ["a.csv"], object()])
+def test_data_that_is_no_frame_is_told_so(none: Any) -> None:
+    raw = {name: one for name, one in raw_spec(None).items() if name not in {"version", "data"}}
+    with pytest.raises(SpecError, match="data: Expected a table of source"):
+        ln.Release(data=none, **raw)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
 def test_every_block_has_the_integers_of_a_file(tmp_path: Path, kind: str) -> None:
     ROWS.to_parquet(tmp_path / "rows.parquet")
     raw = raw_spec("rows.parquet")
@@ -335,7 +349,7 @@ def test_a_value_that_its_type_can_not_have_is_missing(kind: str, made: str) -> 
     ((*found,),) = asking({"statistics": ["count"], "group_by": {"v": keys}}, types, None)
     assert len(set(found)) == 1
     assert found[0] > 0
-    assert asking({"where": {"a": {"v": {"among": keys}}}}, types, None) == [[2]]
+    assert asking({"conditions": {"a": {"v": {"among": keys}}}}, types, None) == [[2]]
 
 
 def _grid(value: int, most: int) -> int:

@@ -61,13 +61,13 @@ def uses(name: str, declared: str | None) -> list[dict[str, Any]]:
         found.append({"statistics": ["count", f"sum({name})", f"mean({name})"], **by_good})
     if declared not in {"text", "bool"}:
         found.append({"histogram": {"column": name, "edges": [1, 2, 3]}, **by_good})
-        found.append({"where": {"w": {"good": {"among": [True]}, name: {"min": 1}}}})
+        found.append({"conditions": {"w": {"good": {"among": [True]}, name: {"min": 1}}}})
     keys: dict[str, Any] = {"int": 1, "text": "1", "bool": True}
     for kind, key in keys.items():
         if declared in {None, kind}:
             both = {"group_by": {name: [key], "good": [True]}}
             found.append({"statistics": ["count"], **both})
-            found.append({"where": {"w": {"good": {"among": [True]}, name: {"among": [key]}}}})
+            found.append({"conditions": {"w": {"good": {"among": [True]}, name: {"among": [key]}}}})
     return found
 
 

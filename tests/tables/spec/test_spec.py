@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,7 +35,7 @@ bounds = [0, 0.1]
 missing = 0
 [[query]]
 name = "use_by_plan"
-weight = 2
+importance = 2
 statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]
 group_by = { plan = [1, 2, 3] }
 [[query]]
@@ -43,7 +44,7 @@ histogram = { column = "mdvis", edges = [0, 1, 5.5, 30] }
 [[query]]
 name = "conditions"
 max_conditions = 2
-[query.where]
+[query.conditions]
 often = { mdvis = { min = "0.1", below = 3 }, plan = { among = [1, 2] } }
 noted = { note = { among = ["x"] } }
 [output]
@@ -80,7 +81,7 @@ def test_bands_read_back_equal_in_the_order_that_they_are_given() -> None:
     bands = 'plan = { edges = [0, "0.1", 5.5] }, note = ["b", "a"], mdvis = { edges = [-1, 30] }'
     spec = spec_file.loads(GOOD.replace("plan = [1, 2, 3]", bands))
     assert list(spec.query[0].group_by) == ["plan", "note", "mdvis"]
-    assert spec.query[0].group_by["plan"] == Bands(
+    assert spec.groupings(spec.query[0])["plan"] == Bands(
         edges=(Fraction(0), Fraction(1, 10), Fraction(11, 2))
     )
     assert spec_file.loads(spec_file.dumps(spec)) == spec
@@ -103,7 +104,7 @@ def test_open_ends_read_back_equal(ends: Any) -> None:
 
 
 def test_sums_are_clamped_where_they_can_not_be_negative() -> None:
-    clamped = GOOD.replace("weight = 2", "clamp = true\nround = true")
+    clamped = GOOD.replace("importance = 2", "clamp = true\nround = true")
     spec = spec_file.loads(clamped.replace('name = "visits"', 'name = "visits"\nround = true'))
     assert [query.round for query in spec.query] == [True, True, False]
     assert [query.clamp for query in spec.query] == [True, False, False]
@@ -129,7 +130,7 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         query=[
             {
                 "name": "use_by_plan",
-                "weight": 2.0,
+                "importance": 2.0,
                 "statistics": ["count", "mean(mdvis)", " sum( mdvis ) "],
                 "group_by": {"plan": [1, 2, 3]},
             },
@@ -137,7 +138,7 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
             {
                 "name": "conditions",
                 "max_conditions": 2,
-                "where": {
+                "conditions": {
                     "often": {"mdvis": {"min": 0.1, "below": 3}, "plan": {"among": [1, 2]}},
                     "noted": {"note": {"among": ("x",)}},
                 },
@@ -226,43 +227,43 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ("max_conditions = 2", "max_conditions = 3", "query[2].max_conditions", "at most 2"),
         ("max_conditions = 2", "max_conditions = 0", "query[2].max_conditions", "greater than"),
         ("max_conditions = 2", 'statistics = ["count"]', "query[2].statistics", "another"),
-        ("max_conditions = 2", "group_by = { plan = [1] }", "query[2].where", "another"),
-        ('min = "0.1", ', "min = 0, max = 2, ", "query[2].where.often.mdvis", "not both"),
-        ('min = "0.1", below = 3', "", "query[2].where.often.mdvis", "min, max or below"),
+        ("max_conditions = 2", "group_by = { plan = [1] }", "query[2].conditions", "another"),
+        ('min = "0.1", ', "min = 0, max = 2, ", "query[2].conditions.often.mdvis", "not both"),
+        ('min = "0.1", below = 3', "", "query[2].conditions.often.mdvis", "min, max or below"),
         (
             'min = "0.1", below',
             "least = 1, below",
-            "query[2].where.often.mdvis.least",
+            "query[2].conditions.often.mdvis.least",
             "Unknown key",
         ),
         (
             'min = "0.1", below = 3',
             "among = [1]",
-            "query[2].where.often.mdvis.among",
+            "query[2].conditions.often.mdvis.among",
             "min and max",
         ),
         (
             "plan = { among = [1, 2]",
             'plan = { among = ["a"]',
-            "query[2].where.often.plan.among[0]",
+            "query[2].conditions.often.plan.among[0]",
             "Expected int",
         ),
         (
             "plan = { among = [1, 2]",
             "plna = { among = [1, 2]",
-            "query[2].where.often.plna",
+            "query[2].conditions.often.plna",
             "Did you mean plan?",
         ),
         (
             'note = { among = ["x"] }',
             "note = { min = 1 }",
-            "query[2].where.noted.note",
+            "query[2].conditions.noted.note",
             "text column",
         ),
-        ('{ note = { among = ["x"] } }', "{}", "query[2].where.noted", "at least one"),
-        ("weight = 2", "round = 1", "query[0].round", "true or false"),
-        ("weight = 2", 'clamp = "yes"', "query[0].clamp", "true or false"),
-        ("weight = 2", "rund = true", "query[0].rund", "Did you mean round?"),
+        ('{ note = { among = ["x"] } }', "{}", "query[2].conditions.noted", "at least one"),
+        ("importance = 2", "round = 1", "query[0].round", "true or false"),
+        ("importance = 2", 'clamp = "yes"', "query[0].clamp", "true or false"),
+        ("importance = 2", "rund = true", "query[0].rund", "Did you mean round?"),
         (
             'statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]',
             'statistics = ["mean(mdvis)", "sum(mdvis)"]\nround = true',
@@ -275,8 +276,8 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
             "query[0].clamp",
             "without a count or a sum",
         ),
-        ("weight = 2", "weight = 1e-7", "query[0].weight", "millionth"),
-        ("weight = 2", "weight = 0", "query[0].weight", "> 0"),
+        ("importance = 2", "importance = 1e-7", "query[0].importance", "millionth"),
+        ("importance = 2", "importance = 0", "query[0].importance", "> 0"),
         ("visits.csv", "visits.xlsx", "data.source", "ending in .csv, .csv.gz"),
         ('"float", note', '"flaot", note', "data.types.mdvis", "Did you mean float?"),
         ("version = 1", "version = 2", "version", "1"),
@@ -326,6 +327,22 @@ def test_all_problems_are_listed_at_once() -> None:
     keys = {"privacy.epsilon", "privacy.delta", "contribution.max_row", "columns.mdvis.bounds"}
     keys |= {"query[0].statistics[0]", "query[0].group_by.plan", "query[1].histogram.edges"}
     assert set(problems(raw)) == {*keys, "output.fromat"}
+
+
+def test_a_release_may_be_made_of_a_path(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(GOOD)
+    made, read = Release(tmp_path / "spec.toml"), Release.from_toml(str(tmp_path / "spec.toml"))
+    assert made.spec == read.spec
+    assert made._folder == tmp_path
+    assert Release(str(tmp_path / "spec.toml")).spec == read.spec
+    with pytest.raises(SourceError, match="found none"):
+        Release(tmp_path / "none.toml")
+    beside: dict[str, Any]
+    for beside in ({"privacy": {"unit": "row"}}, {"data": pd.DataFrame()}, {"folder": "a"}):
+        with pytest.raises(InvalidInput, match="a path alone"):
+            Release(tmp_path / "spec.toml", **beside)
+    with pytest.raises(SpecError, match="privacy: Missing"):
+        Release(data={"source": "a.csv"}, query=[])  # pyright: ignore[reportCallIssue]
 
 
 def test_files_that_are_no_specs(tmp_path: Path) -> None:

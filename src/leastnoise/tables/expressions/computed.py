@@ -19,6 +19,7 @@ COLUMN_TYPES: Mapping[Type, ColumnType] = {
     "text": "text",
     "bool": "bool",
     "date": "text",  # as 2024-01-31, which is what the keys of its groups are
+    "timestamp": "text",
 }
 
 

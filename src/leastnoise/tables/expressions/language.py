@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from datetime import date
-from typing import Final
 
 import sqlglot
 from sqlglot import Expr as Parsed
@@ -22,12 +19,19 @@ from leastnoise.tables.expressions.tree import (
     Type,
     walk,
 )
+from leastnoise.tables.expressions.typed import (
+    alike,
+    as_number,
+    as_stored,
+    as_type,
+    read_day,
+    type_of,
+)
 
 LONGEST_TEXT = 4096
 MOST_NODES = 500
 MOST_LEVELS = 60
 UNITS = ("year", "quarter", "month", "week")
-_NUMBERS: Final[tuple[Type, ...]] = ("int", "float")
 _COMPARISONS: Mapping[type[Parsed], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -71,10 +75,15 @@ _HARMLESS = {"typed", "safe", "ignore_nulls", "by", "is_string", "quoted", "inpu
 """Arguments that the parser notes of its dialect, and that change nothing here."""
 
 
-def parse(text: str, types: Mapping[str, Type] | None = None) -> Expression:
+def parse(
+    text: str,
+    types: Mapping[str, Type] | None = None,
+    unreadable: Mapping[str, str] | None = None,
+) -> Expression:
     """Return the checked tree of an expression; `types` has the type of each column.
 
     Without `types` those of columns are left open, and only what doesn't depend on them is checked.
+    Of columns that have none, `unreadable` says why.
     Raises ValueError, saying what isn't allowed and what to write instead.
 
     >>> parse("age >= 18 and emergency", {"age": "int", "emergency": "bool"}).type
@@ -83,7 +92,7 @@ def parse(text: str, types: Mapping[str, Type] | None = None) -> Expression:
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"Expected an expression of at most {LONGEST_TEXT:,} letters.")
     try:
-        return check_size(_Reader(types).read(_parsed(text)))
+        return check_size(_Reader(types, unreadable or {}).read(_parsed(text)))
     except RecursionError:
         raise ValueError(_TOO_LARGE) from None
 
@@ -121,8 +130,8 @@ def _parsed(text: str) -> Parsed:
 class _Reader:
     """Reads the parser's tree, and checks the types on its way."""
 
-    def __init__(self, types: Mapping[str, Type] | None) -> None:
-        self._types = types
+    def __init__(self, types: Mapping[str, Type] | None, unreadable: Mapping[str, str]) -> None:
+        self._types, self._unreadable = types, unreadable
         self._readers: dict[type[Parsed], Callable[[Parsed], Expression]] = {
             exp.Column: self._column,
             exp.Literal: self._literal,
@@ -179,7 +188,8 @@ class _Reader:
             return Column(name, "null")
         if name not in self._types:
             hint = _validate.nearest(name, tuple(self._types))
-            raise ValueError(f"There is no column {name!r}.{' ' if hint else ''}{hint}")
+            why = f"There is no column {name!r}.{' ' if hint else ''}{hint}"
+            raise ValueError(self._unreadable.get(name, why))
         return Column(name, self._types[name])
 
     def _literal(self, node: Parsed) -> Expression:
@@ -196,7 +206,7 @@ class _Reader:
         return Constant(number, "float")
 
     def _negated(self, node: Parsed) -> Expression:
-        found = _number(self._of(node), "-")
+        found = as_number(self._of(node), "-")
         if isinstance(found, Constant) and isinstance(found.value, int | float):
             return Constant(-found.value, found.type)
         return Call("-", (Constant(0, "int"), found), found.type)
@@ -204,18 +214,18 @@ class _Reader:
     def _logical(self, word: str, given: Sequence[Expression]) -> Expression:
         arguments: list[Expression] = []
         for one in given:
-            checked = _of_type(one, ("bool",), word, hint=' Write a comparison, such as "x = 1".')
+            checked = as_type(one, ("bool",), word, hint=' Write a comparison, such as "x = 1".')
             same = isinstance(checked, Call) and checked.operator == word and word != "not"
             arguments += checked.arguments if same else (checked,)
         return Call(word, tuple(arguments), "bool")
 
     def _compared(self, node: Parsed) -> Expression:
-        first, second = _alike(self._both(node), _COMPARISONS[type(node)])
+        first, second = alike(self._both(node), _COMPARISONS[type(node)])
         return Call(_COMPARISONS[type(node)], (first, second), "bool")
 
     def _computed(self, node: Parsed) -> Expression:
         word = _ARITHMETIC[type(node)]
-        first, second = (_number(one, word) for one in self._both(node))
+        first, second = (as_number(one, word) for one in self._both(node))
         whole = word != "/" and "float" not in {first.type, second.type}
         return Call(word, (first, second), "int" if whole else "float")
 
@@ -223,11 +233,11 @@ class _Reader:
         _check_arguments(node, "this", "expression")
         found = self.read(node.this)
         if isinstance(node.args["expression"], exp.Null):
-            return Call("is null", (found,), "bool")
+            return Call("is null", (as_stored(found),), "bool")
         wanted = self.read(node.args["expression"])
         if wanted.type != "bool":
             raise ValueError("Expected is null or is not null.")
-        same = Call("=", (_of_type(found, ("bool",), "is"), wanted), "bool")
+        same = Call("=", (as_type(found, ("bool",), "is"), wanted), "bool")
         return Call("coalesce", (same, Constant(False, "bool")), "bool")  # noqa: FBT003  # a value
 
     def _in(self, node: Parsed) -> Expression:
@@ -236,15 +246,15 @@ class _Reader:
         if not listed:
             raise ValueError("Expected a list after in, such as \"region in ('north', 'south')\".")
         found = self.read(node.this)
-        pairs = (_alike([found, self.read(one)], "in") for one in listed)
+        pairs = (alike([found, self.read(one)], "in") for one in listed)
         equal = [Call("=", (first, second), "bool") for first, second in pairs]
         return equal[0] if len(equal) == 1 else Call("or", tuple(equal), "bool")
 
     def _between(self, node: Parsed) -> Expression:
         _check_arguments(node, "this", "low", "high")
         found = self.read(node.this)
-        low = _alike([found, self.read(node.args["low"])], "between")
-        high = _alike([found, self.read(node.args["high"])], "between")
+        low = alike([found, self.read(node.args["low"])], "between")
+        high = alike([found, self.read(node.args["high"])], "between")
         return Call("and", (Call(">=", low, "bool"), Call("<=", high, "bool")), "bool")
 
     def _case(self, node: Parsed) -> Expression:
@@ -255,14 +265,14 @@ class _Reader:
             _check_arguments(one, "this", "true")
             when = self.read(one.this)
             if subject is not None:
-                when = Call("=", _alike([self.read(subject), when], "case"), "bool")
-            pairs.append((_of_type(when, ("bool",), "case"), self.read(one.args["true"])))
+                when = Call("=", alike([self.read(subject), when], "case"), "bool")
+            pairs.append((as_type(when, ("bool",), "case"), self.read(one.args["true"])))
         default = node.args.get("default")
         return self._chosen(pairs, None if default is None else self.read(default))
 
     def _if(self, node: Parsed) -> Expression:
         _check_arguments(node, "this", "true", "false")
-        when = _of_type(self.read(node.this), ("bool",), "if")
+        when = as_type(self.read(node.this), ("bool",), "if")
         default = node.args.get("false")
         other = None if default is None else self.read(default)
         return self._chosen([(when, self.read(node.args["true"]))], other)
@@ -271,33 +281,33 @@ class _Reader:
         self, pairs: Sequence[tuple[Expression, Expression]], default: Expression | None
     ) -> Expression:
         other = default or Constant(None, "null")
-        values = _alike([*(value for _, value in pairs), other], "case")
+        values = alike([*(value for _, value in pairs), other], "case")
         arguments: list[Expression] = []
         for (when, _), value in zip(pairs, values, strict=False):
             arguments += (when, value)
-        return Call("case", (*arguments, values[-1]), _type_of(values))
+        return Call("case", (*arguments, values[-1]), type_of(values))
 
     def _coalesce(self, node: Parsed) -> Expression:
         values = self._listed(node, "coalesce")
-        return Call("coalesce", values, _type_of(values))
+        return Call("coalesce", values, type_of(values))
 
     def _extreme(self, node: Parsed) -> Expression:
         word = _EXTREMES[type(node)]
-        values = tuple(_number(one, word) for one in self._listed(node, word))
-        return values[0] if len(values) == 1 else Call(word, values, _type_of(values))
+        values = tuple(as_number(one, word) for one in self._listed(node, word))
+        return values[0] if len(values) == 1 else Call(word, values, type_of(values))
 
     def _listed(self, node: Parsed, word: str) -> tuple[Expression, ...]:
         _check_arguments(node, "this", "expressions")
-        return _alike([self.read(one) for one in (node.this, *node.args["expressions"])], word)
+        return alike([self.read(one) for one in (node.this, *node.args["expressions"])], word)
 
     def _of_a_number(self, node: Parsed) -> Expression:
         word = _OF_A_NUMBER[type(node)]
-        found = _number(self._of(node), word)
+        found = as_number(self._of(node), word)
         return Call(word, (found,), found.type if word == "abs" else "int")
 
     def _round(self, node: Parsed) -> Expression:
         _check_arguments(node, "this", "decimals")
-        found = _number(self.read(node.this), "round")
+        found = as_number(self.read(node.this), "round")
         decimals = node.args.get("decimals")
         digits = Constant(0, "int") if decimals is None else self.read(decimals)
         value = digits.value if isinstance(digits, Constant) else None
@@ -309,11 +319,11 @@ class _Reader:
 
     def _of_a_text(self, node: Parsed) -> Expression:
         word = _OF_A_TEXT[type(node)]
-        return Call(word, (_of_type(self._of(node), ("text",), word),), "text")
+        return Call(word, (as_type(self._of(node), ("text",), word),), "text")
 
     def _substring(self, node: Parsed) -> Expression:
         _check_arguments(node, "this", "start", "length")
-        found = _of_type(self.read(node.this), ("text",), "substr")
+        found = as_type(self.read(node.this), ("text",), "substr")
         places = [self.read(node.args.get(name)) for name in ("start", "length")]
         for place, least in zip(places, (1, 0), strict=True):
             value = place.value if isinstance(place, Constant) else None
@@ -329,8 +339,8 @@ class _Reader:
 
     def _date(self, found: Expression) -> Expression:
         if isinstance(found, Constant) and isinstance(found.value, str):
-            return Constant(_day(found.value), "date")
-        checked = _of_type(found, ("text", "date"), "date")
+            return Constant(read_day(found.value), "date")
+        checked = as_type(found, ("text", "date"), "date")
         return checked if checked.type == "date" else Call("date", (checked,), "date")
 
     def _of_a_date(self, node: Parsed) -> Expression:
@@ -343,14 +353,14 @@ class _Reader:
     def _part(self, word: str, found: Expression) -> Expression:
         if word not in {*_OF_A_DATE.values(), "weekday"}:
             raise ValueError(_unknown(word))
-        return Call(word, (_of_type(found, ("date",), word, hint=_DATES),), "int")
+        return Call(word, (as_type(found, ("date",), word, hint=_DATES),), "int")
 
     def _truncated(self, node: Parsed) -> Expression:
         _check_arguments(node, "this", "unit")
         unit = str(node.args["unit"].name).lower()
         if unit not in UNITS:
             raise ValueError(f"Expected date_trunc of {_words.listed(UNITS)}, got {unit[:40]!r}.")
-        found = _of_type(self.read(node.this), ("date",), "date_trunc", hint=_DATES)
+        found = as_type(self.read(node.this), ("date",), "date_trunc", hint=_DATES)
         return Call("date_trunc", (found,), "date", unit=unit)
 
     def _named(self, node: Parsed) -> Expression:
@@ -361,65 +371,6 @@ class _Reader:
 
 
 _DATES = " Texts become dates by date(x)."
-
-
-def _alike(given: Sequence[Expression], word: str) -> tuple[Expression, ...]:
-    """Return values that are compared or stand for one another, of one type; ValueError if not."""
-    dates = any(one.type == "date" for one in given)
-    found = tuple(
-        Constant(_day(one.value), "date")
-        if dates and isinstance(one, Constant) and isinstance(one.value, str)
-        else one
-        for one in given
-    )
-    _ = _type_of(found, word)
-    return found
-
-
-def _type_of(values: Sequence[Expression], word: str = "") -> Type:
-    """Return the one type of several values; raises ValueError where they have none."""
-    types: list[Type] = [one.type for one in values if one.type != "null"]
-    if not types:
-        return "null"
-    if all(kind in _NUMBERS for kind in types):
-        return "float" if "float" in types else "int"
-    if len(set(types)) > 1:
-        names = _words.listed([_NAMES[kind] for kind in dict.fromkeys(types)])
-        raise ValueError(f"{word} has {names} in one place: they are never equal.")
-    return types[0]
-
-
-_NAMES: Mapping[Type, str] = {
-    "int": "a number",
-    "float": "a number",
-    "text": "a text",
-    "bool": "a truth value",
-    "date": "a date",
-    "null": "NULL",
-}
-
-
-def _number(found: Expression, word: str) -> Expression:
-    """Return it as a number; true counts as 1."""
-    if found.type == "bool":
-        one, zero = Constant(1, "int"), Constant(0, "int")
-        untrue = Call("not", (found,), "bool")
-        return Call("case", (found, one, untrue, zero, Constant(None, "null")), "int")
-    return _of_type(found, _NUMBERS, word)
-
-
-def _of_type(found: Expression, wanted: Sequence[Type], word: str, *, hint: str = "") -> Expression:
-    if found.type in wanted or found.type == "null":
-        return found
-    expected = " or ".join(dict.fromkeys(_NAMES[kind] for kind in wanted))
-    raise ValueError(f"{word} takes {expected}, got {_NAMES[found.type]}.{hint}")
-
-
-def _day(text: str) -> date:
-    with suppress(ValueError):
-        if len(text) == len("2024-01-31"):  # Python knows others, such as 20240131
-            return date.fromisoformat(text)
-    raise ValueError(f"Expected a date such as '2024-01-31', got {text[:40]!r}.")
 
 
 def _check_arguments(node: Parsed, *known: str) -> None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal, final
 
-Type = Literal["int", "float", "text", "bool", "date", "null"]
+Type = Literal["int", "float", "text", "bool", "date", "timestamp", "null"]
+"""A timestamp is of no time zone, and used through its date alone, which it is to engines."""
 Value = int | float | str | bool | date | None
 
 LARGEST_INT = 2**53

@@ -191,10 +191,10 @@ def _ratios_of_draws(found: Plan) -> list[float]:
 def _ratios(found: Plan) -> dict[str, float]:
     """Return each query's largest ratio of an error to what is wished."""
     return {
-        parts[0].name: max(
-            (wish.found / wish.wished for part in parts for wish in part.wishes), default=0.0
+        query.name: max(
+            (wish.found / wish.wished for part in query.blocks for wish in part.wishes), default=0.0
         )
-        for parts in found.by_query
+        for query in found.by_query
     }
 
 
@@ -209,7 +209,8 @@ def _only(laid: LaidOut, indices: Sequence[int], *, of_delta: float) -> LaidOut:
     privacy = spec.privacy.model_copy(update={"delta": delta})
     queries = tuple(spec.query[i] for i in indices)
     alone = spec.model_copy(update={"privacy": privacy, "query": queries})
-    return replace(laid, spec=alone, queries=tuple(laid.queries[i] for i in indices))
+    queries, ranks = (tuple(of[i] for i in indices) for of in (laid.queries, laid.ranks))
+    return replace(laid, spec=alone, queries=queries, ranks=ranks)
 
 
 def _with(
@@ -224,7 +225,7 @@ def _with(
         whole = math.fsum(shares)
         weights = [max(round(share / whole * _WHOLE), _SLIGHTEST) for share in shares]
         changed["query"] = tuple(
-            query.model_copy(update={"weight": Fraction(weight, _WHOLE)})
+            query.model_copy(update={"importance": Fraction(weight, _WHOLE)})
             for query, weight in zip(spec.query, weights, strict=True)
         )
     return replace(laid, spec=spec.model_copy(update=changed))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _words
 from leastnoise.certificate.plan import COMPOSED
+from leastnoise.tables.plan.quantiles import QUANTILES_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,6 +41,11 @@ GROUPS_NOTE = (
     "group whose noise was lower isn't there. Intervals hold for each group whether it is "
     "published or not; of those that are published, near the threshold fewer than 95 % do."
 )
+SELECTED_NOTE = (
+    "Where min_count or top chooses groups, their published counts alone decide, which costs "
+    "nothing. Those that are there are biased upwards. Intervals hold for each group whether it is "
+    "published or not; of those that are published fewer than 95 % may."
+)
 _MANY_ROWS = 10**7
 MEAN_NOTE = (
     "A mean's error depends on how many values its group has, which isn't public: it is shown, at "
@@ -65,8 +71,11 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     """Return the notes of a plan."""
     layouts = [block.layout for block in plan.blocks]
     sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
-    notes = (CLIP_NOTE, *_of_sizes(sized))
-    notes = notes if layouts[0].by_row else (*notes, UNIT_NOTE)
+    notes = (CLIP_NOTE, *_of_sizes(sized)) if layouts else ()
+    if plan.quantiles:
+        notes += (QUANTILES_NOTE,)
+    by_row = (*plan.blocks, *plan.quantiles)[0].layout.by_row
+    notes = notes if by_row else (*notes, UNIT_NOTE)
     found = (block.exact_rows for block in plan.blocks)
     exact = min((rows for rows in found if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:
@@ -75,6 +84,8 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
         notes += (PARTS_NOTE,)
     if any(block.groups is not None for block in plan.blocks):
         notes += (GROUPS_NOTE,)
+    if any(layout.decides for layout in layouts):
+        notes += (SELECTED_NOTE,)
     if len([draw for draw in plan.draws if draw[0].groups is None]) <= 1:
         return notes
     if plan.certificate.rule == COMPOSED:

@@ -9,21 +9,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _words
-from leastnoise._notebooks import Framed, Shown
+from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
+from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.records import write_record
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.tables.plan import notes, together
+from leastnoise.tables.plan import notes, summary, together
 from leastnoise.tables.plan.joint import split_noise
 from leastnoise.tables.plan.plan_search import search_draws
+from leastnoise.tables.plan.quantiles import NAME, QuantilePlan, plan_quantiles
+from leastnoise.tables.plan.served import JOIN, check_draw, check_groups, find_served
 from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
+from leastnoise.tables.query import selection
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
-from leastnoise.tables.query.limits import FewGroups
 from leastnoise.tables.query.noise_error import (
     ExpectedError,
     check_range,
@@ -31,21 +34,23 @@ from leastnoise.tables.query.noise_error import (
     noise_errors,
     rounded_rows,
 )
+from leastnoise.tables.query.ranks import share_parts
 from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from leastnoise._notebooks import Columns
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.certificate.plan import Block
+    from leastnoise.certificate.plan import Block as Certified
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
     from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.spec.model import Query, Spec
 
 _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
-JOIN = "+"  # between the names of blocks that share a draw; no name has it
 
 
 @final
@@ -142,9 +147,32 @@ class BlockPlan:
             "missing": list(layout.missing),
             "errors": [error.to_record() for error in errors],
             "wishes": [wish.to_record() for wish in wishes(layout, errors)],
+            **({"joined": list(layout.joined)} if layout.joined else {}),
             **({"filters": list(layout.filters)} if layout.filters else {}),
+            **({"published": said} if (said := [*selection.in_words(layout)]) else {}),
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
         }
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class QueryPlan:
+    """One query: the parts that noise is added to, and its quantiles."""
+
+    name: str
+    blocks: tuple[BlockPlan, ...]
+    quantiles: tuple[QuantilePlan, ...]
+
+    @property
+    def layouts(self) -> tuple[Layout | Ranks, ...]:
+        """The layouts of all parts."""
+        return tuple(part.layout for part in (*self.blocks, *self.quantiles))
+
+    @property
+    def claim(self) -> ThresholdCertificate | None:
+        """What decides which groups are published, where nobody listed them."""
+        groups = self.blocks[0].groups if self.blocks else None
+        return None if groups is None else groups.claim
 
 
 @final
@@ -156,10 +184,14 @@ class Plan(Framed, Shown):
     `query`, `statistic`, `rows` (assumed of a group, for a mean), `cells`, `noise`, `epsilon` and
     `delta` (the query's share of the budget), and in the statistic's own units `std`,
     `half_width_95`, `plain_laplace_std` and `plain_gaussian_std` (missing where there is none).
+    Quantiles have none of these, and `rows_95` beside: by how many rows they are off. Printed it is
+    one table: the shares of the budget, what holds 95 % of the noise, and how many times as much
+    plain noise would err.
     """
 
-    unit: str
+    spec: Spec
     blocks: tuple[BlockPlan, ...]
+    quantiles: tuple[QuantilePlan, ...]
     certificate: PlanCertificate
     """The proof of the whole release: each block's, and of all together."""
 
@@ -182,12 +214,12 @@ class Plan(Framed, Shown):
             raise CertificateRejected("The certificate's budget is not the spec's.")
         composed = certificate.rule == COMPOSED
         found: dict[int, BlockPlan] = {}
-        for place, (blocks, layouts, drawn) in enumerate(_served(laid, certificate)):
+        for place, (blocks, layouts, drawn) in enumerate(find_served(laid, certificate)):
             stated = share = together.share_budget(spec.budget, blocks)
-            where = f"Block {JOIN.join(one.label for one in blocks)!r}"
+            where = f"Query {JOIN.join(one.label for one in blocks)!r}"
             if isinstance(drawn, ThresholdCertificate):
                 (block,), (layout,) = blocks, layouts
-                _check_groups(drawn, layout, share, where=where)
+                check_groups(drawn, layout, share, where=where)
                 found[block.index] = BlockPlan(
                     layout=layout,
                     group=(block.label,),
@@ -200,7 +232,7 @@ class Plan(Framed, Shown):
                 continue
             if composed:  # its ε is what the noise is worth alone, its δ the share
                 stated = replace(share, epsilon=drawn.budget.epsilon)
-            _check_draw(drawn, layouts, stated, spec.privacy.neighbours, where=where)
+            check_draw(drawn, layouts, stated, spec.privacy.neighbours, where=where)
             split = None
             if composed:
                 split = _split(drawn, share) if splits is None else splits[place]
@@ -220,7 +252,24 @@ class Plan(Framed, Shown):
         plans = tuple(block for _, block in sorted(found.items()))
         for block in plans:
             check_range(block.layout, block.certificate, block.baselines, block.first)
-        return cls(unit=spec.privacy.unit_label, blocks=plans, certificate=certificate)
+        return cls(
+            spec=spec, blocks=plans, quantiles=_chosen(laid, certificate), certificate=certificate
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the queries, in the order of the spec."""
+        return tuple(query.name for query in self.spec.query)
+
+    @property
+    def unit(self) -> str:
+        """What ledgers call those who are protected, a column or rows."""
+        return self.spec.privacy.unit_label
+
+    @property
+    def person(self) -> str:
+        """What people who read of it call the unit."""
+        return self.spec.privacy.person
 
     @property
     def budget(self) -> Budget:
@@ -228,29 +277,47 @@ class Plan(Framed, Shown):
         return self.certificate.budget
 
     def __repr__(self) -> str:
-        names = list(dict.fromkeys(block.name for block in self.blocks))
-        queries = _words.counted(len(names), "query", "queries")
+        queries = _words.counted(len(self.names), "query", "queries")
         said = _words.private(self.budget.epsilon, self.budget.delta)
         return _words.line(
-            "Plan", f"{queries}, {said} for each {self.unit}: {_words.listed(names)}"
+            "Plan", f"{queries}, {said} for each {self.person}: {_words.listed(self.names)}"
         )
+
+    def __str__(self) -> str:
+        """Return the plan as a table, and what it rests on."""
+        table = text_table(summary.HEADS, summary.list_rows(self))
+        return "\n".join([repr(self), "", table, "", *summary.list_sentences(self)])
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What one unit does between two tables that nobody can tell apart."""
+        return self.spec.privacy.neighbours
 
     def _columns(self) -> Columns:
         rows = [(block, error) for block in self.blocks for error in block.errors]
-        budgets = [block.budget for block, _ in rows]
-        return {
-            "query": [block.name for block, _ in rows],
-            "statistic": [error.statistic for _, error in rows],
-            "rows": [error.rows for _, error in rows],
-            "cells": [block.layout.cells for block, _ in rows],
-            "noise": [block.certificate.noise.name for block, _ in rows],
+        ranks = [(part, error) for part in self.quantiles for error in part.errors]
+        both = [*rows, *ranks]
+        budgets = [part.budget for part, _ in both]
+        found: Columns = {
+            "query": [part.name for part, _ in both],
+            "statistic": [error.statistic for _, error in both],
+            "rows": [*(error.rows for _, error in rows), *([None] * len(ranks))],
+            "cells": [part.layout.cells for part, _ in both],
+            "noise": [block.certificate.noise.name for block, _ in rows] + [NAME] * len(ranks),
             "epsilon": [printed_at_least(budget.epsilon) for budget in budgets],
             "delta": [printed_at_least(budget.delta) for budget in budgets],
-            **{name: [getattr(error, name) for _, error in rows] for name in _ERRORS},
+            **{
+                name: [*(getattr(error, name) for _, error in rows), *([None] * len(ranks))]
+                for name in _ERRORS
+            },
         }
+        if ranks:
+            found["rows_95"] = [*([None] * len(rows)), *(error.rows_95 for _, error in ranks)]
+        return found
 
     def _tables(self) -> dict[str, Columns]:
-        return {"": self._columns()}
+        rows = zip(*summary.list_rows(self), strict=True)
+        return {"": dict(zip(summary.HEADS, map(list, rows), strict=True))}
 
     @property
     def draws(self) -> tuple[tuple[BlockPlan, ...], ...]:
@@ -261,10 +328,16 @@ class Plan(Framed, Shown):
         )
 
     @property
-    def by_query(self) -> tuple[tuple[BlockPlan, ...], ...]:
-        """The blocks, the parts of one query together."""
-        names = dict.fromkeys(block.name for block in self.blocks)
-        return tuple(tuple(one for one in self.blocks if one.name == name) for name in names)
+    def by_query(self) -> tuple[QueryPlan, ...]:
+        """The parts of each query together."""
+        return tuple(
+            QueryPlan(
+                name=name,
+                blocks=tuple(one for one in self.blocks if one.name == name),
+                quantiles=tuple(one for one in self.quantiles if one.name == name),
+            )
+            for name in self.names
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -276,12 +349,17 @@ class Plan(Framed, Shown):
         return {
             "version": 1,
             "unit": self.unit,
-            "neighbours": self.blocks[0].layout.neighbours,
+            "neighbours": self.neighbours,
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
             "rule": self.certificate.rule,
             "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
             "blocks": [block.to_record() for block in self.blocks],
+            **(
+                {"quantiles": [part.to_record() for part in self.quantiles]}
+                if self.quantiles
+                else {}
+            ),
             "notes": list(self.notes),
         }
 
@@ -300,7 +378,7 @@ def plan(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> P
     `progress` is told the stages. Raises Refused if no noise can serve a block, or its numbers may
     be out of the range of float64.
     """
-    drawn: list[tuple[str, Block, Noise | None]] = []
+    drawn: list[tuple[str, Certificate | ThresholdCertificate, Noise | None]] = []
     for block in together.list_blocks(laid):
         if block.ways[0].unlisted:
             (progress or (lambda _: None))(f"Finding and proving the threshold of {block.label}")
@@ -313,117 +391,48 @@ def plan(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> P
         drawn.append((JOIN.join(draw.labels), rounded.certificate, split))
     order = [block.label for block in together.list_blocks(laid)]
     drawn.sort(key=lambda one: order.index(one[0].split(JOIN)[0]))
-    blocks = tuple((label, claim) for label, claim, _ in drawn)
-    certificate = PlanCertificate.prove(budget=laid.spec.budget, blocks=blocks)
+    blocks: list[tuple[str, Certified]] = [(label, claim) for label, claim, _ in drawn]
+    blocks += [(one.layout.label, one.certificate) for one in plan_quantiles(laid)]
+    certificate = PlanCertificate.prove(budget=laid.spec.budget, blocks=tuple(blocks))
     return Plan.of(laid, certificate, [split for *_, split in drawn])
 
 
 def _listed(laid: LaidOut) -> LaidOut | None:
-    """Return the queries whose groups are public, at the budget that the others leave.
+    """Return what noise is added to in public groups, at the budget that all else leaves.
 
-    None if there are none. Theirs are the same parts of the whole as before.
+    None if there is none. These are the same parts of the whole as before.
     """
-    pairs = zip(laid.spec.query, laid.queries, strict=True)
-    kept = [(query, parts) for query, parts in pairs if not parts[0][0].unlisted]
+    if not any(laid.ranks) and not any(parts[0][0].unlisted for parts in laid.queries):
+        return laid
+    kept = [
+        (_without_ranks(query, parts, ranks), parts)
+        for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True)
+        if parts and not parts[0][0].unlisted
+    ]
     if not kept:
         return None
-    if len(kept) == len(laid.queries):
-        return laid
     left = laid.spec.budget.share(sum((laid.spec.share(query) for query, _ in kept), Fraction(0)))
     changed = {"epsilon": left.epsilon, "delta": left.delta}
     privacy = laid.spec.privacy.model_copy(update=changed)
     queries = tuple(query for query, _ in kept)
     spec = laid.spec.model_copy(update={"privacy": privacy, "query": queries})
-    return replace(laid, spec=spec, queries=tuple(parts for _, parts in kept))
+    ranks: tuple[tuple[Ranks, ...], ...] = ((),) * len(kept)
+    return replace(laid, spec=spec, queries=tuple(parts for _, parts in kept), ranks=ranks)
 
 
-_Served = tuple[tuple[together.Block, ...], tuple[Layout, ...], "Block"]
+def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[Ranks]) -> Query:
+    """Return a query that weighs as much as its parts that noise is added to."""
+    own = sum(share_parts(parts, ranks)[: len(parts)], Fraction(0))
+    return query.model_copy(update={"importance": query.importance * own})
 
 
-def _served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[_Served]:
-    """Yield the blocks of each draw, their layouts, and its certificate.
-
-    The blocks are in the order of the spec, as are the draws by their first. Raises
-    CertificateRejected unless each query is in one of them, and the layouts bound a unit as it
-    says.
-    """
-    blocks = together.list_blocks(laid)
-    labels = [block.label for block in blocks]
-    groups = [name.split(JOIN) for name, _ in certificate.blocks]
-    if sorted(label for group in groups for label in group) != sorted(labels):
-        raise CertificateRejected("The certificate's blocks are not the spec's queries.")
-    members = [tuple(labels.index(label) for label in group) for group in groups]
-    if members != sorted(members) or any(one != tuple(sorted(one)) for one in members):
-        raise CertificateRejected("The certificate's blocks are not in the spec's order.")
-    for group, (name, drawn) in zip(members, certificate.blocks, strict=True):
-        own = tuple(blocks[index] for index in group)
-        nobody_listed = [bool(block.ways[0].unlisted) for block in own]
-        if any(nobody_listed) != isinstance(drawn, ThresholdCertificate) or (
-            any(nobody_listed) and len(own) > 1
-        ):
-            raise CertificateRejected(
-                f"Block {name!r}: groups that nobody listed have a threshold, and others none."
-            )
-        noise = drawn.noise if isinstance(drawn, ThresholdCertificate) else drawn
-        layouts = together.find_layouts(own, noise.sensitivity)
-        if layouts is None:
-            raise CertificateRejected(
-                f"Block {name!r}: its sensitivity is not one that the spec implies."
-            )
-        yield own, layouts, drawn
-
-
-def _check_groups(
-    claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str
-) -> None:
-    """Raise CertificateRejected unless it is about the rows of groups that this layout has."""
-    way = layout.bounding
-    fits = (
-        (claim.budget == share, "its budget is not the share that its weight gives"),
-        (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
-        (
-            isinstance(way, FewGroups) and claim.groups == way.groups,
-            "it is about another number of groups that one unit is in",
-        ),
-        (claim.coordinate == layout.counted, "another number than the spec's decides"),
-        (claim.reach == 1, "a unit adds 1 to the count that decides"),
-        (claim.noise.grid is not None, "it has no grid, which every release is rounded to"),
-        (_falls_by_bits(claim.chance_below), "no coin that is tossed has its chance"),
-        (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
-    )
-    for fit, why in fits:
-        if not fit:
-            raise CertificateRejected(f"{where}: {why}.")
-
-
-def _falls_by_bits(chance: Fraction) -> bool:
-    return chance.denominator & (chance.denominator - 1) == 0
-
-
-def _check_draw(
-    drawn: Certificate,
-    layouts: Sequence[Layout],
-    share: Budget,
-    neighbours: Neighbours,
-    *,
-    where: str,
-) -> None:
-    """Raise CertificateRejected unless it is about one draw of noise for these layouts."""
-    coordinates = sum(layout.dimension for layout in layouts)
-    if drawn.dimension != coordinates:
-        raise CertificateRejected(
-            f"{where}: the spec has {coordinates} coordinates, the certificate {drawn.dimension}."
-        )
-    if drawn.budget != share:
-        raise CertificateRejected(f"{where}: its budget is not the share that its weight gives.")
-    if drawn.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
-        raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
-    if drawn.compositions != 1:  # more noise than is needed does no harm, but isn't the plan's
-        raise CertificateRejected(f"{where}: it is about several releases, there was one.")
-    if drawn.grid is None:
-        raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
-    if drawn.neighbours != neighbours:
-        raise CertificateRejected(f"{where}: it isn't about {neighbours} neighbours, the spec is.")
+def _chosen(laid: LaidOut, certificate: PlanCertificate) -> tuple[QuantilePlan, ...]:
+    """Return the plans of quantiles; raises CertificateRejected unless it is about them."""
+    wanted = plan_quantiles(laid)
+    found = [one for one in certificate.blocks if isinstance(one[1], QuantileCertificate)]
+    if found != [(one.layout.label, one.certificate) for one in wanted]:
+        raise CertificateRejected("The quantiles are not chosen as the spec implies.")
+    return wanted
 
 
 def _split(drawn: Certificate, share: Budget) -> Noise:

@@ -30,6 +30,7 @@ from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.noise.common.fit import classic
 from leastnoise.numerics.minima import raised_shares
 from leastnoise.tables.query.limits import FirstCells
+from leastnoise.tables.query.ranks import share_parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,15 +95,11 @@ class Block:
 
 
 def list_blocks(laid: LaidOut) -> tuple[Block, ...]:
-    """Return the blocks of a release, those of one query side by side.
-
-    Its parts have its share of the budget in proportion to their numbers of a cell.
-    """
+    """Return the blocks of a release that noise is added to, those of one query side by side."""
     found = list[Block]()
-    for query, parts in zip(laid.spec.query, laid.queries, strict=True):
-        numbers = [len(ways[0].components) for ways in parts]
-        for ways, own in zip(parts, numbers, strict=True):
-            share = laid.spec.share(query) * Fraction(own, sum(numbers))
+    for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True):
+        for ways, own in zip(parts, share_parts(parts, ranks), strict=False):
+            share = laid.spec.share(query) * own
             found.append(Block(index=len(found), ways=ways, share=share))
     return tuple(found)
 

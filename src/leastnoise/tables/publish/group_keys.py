@@ -1,4 +1,4 @@
-"""The keys of groups that nobody listed, as a table has them: their form and their order."""
+"""The keys of a table whose rows aren't known before: their form and their order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leastnoise.tables.publish.groups import sort_key
 from leastnoise.tables.publish.table_files import as_read
-from leastnoise.tables.query.axes import Unlisted
+from leastnoise.tables.query.axes import KeyColumn, Unlisted
 from leastnoise.tables.rows.engine import UNSEEN
 
 if TYPE_CHECKING:
@@ -24,15 +24,28 @@ _BOOLS = {"False": False, "True": True}
 _KINDS: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
 
 
-def wrong_keys(layout: Layout, columns: Sequence[list[Any]], kind: str) -> str | None:
+def wrong_keys(
+    layout: Layout,
+    columns: Sequence[list[Any]],
+    kind: str,
+    *,
+    counts: Sequence[float] | None = None,
+) -> str | None:
     """Return what is wrong with the keys of such a table, to end a sentence; None if nothing is.
 
     They are of the type that the spec says, if it does, no longer than it lets them be, without
-    control characters, public ones among them the spec's own; and rows are distinct and in order.
+    control characters, public ones among them the spec's own; and rows are distinct and in order:
+    that of their keys, or of falling `counts` and then of their keys.
     """
     left = list(columns)
     read: list[list[list[Any]]] = []
-    for axis in layout.axes:
+    if not columns:  # one cell, whose row `wrong_rows` has counted
+        return None
+    axes = layout.axes
+    if layout.conditions:
+        names = tuple(condition.name for condition in layout.conditions)
+        axes = (KeyColumn(column="condition", values=names),)
+    for axis in axes:
         own, left = left[: len(axis.columns)], left[len(axis.columns) :]
         ways = list(_ways(axis, own, kind))
         if not ways:
@@ -40,7 +53,9 @@ def wrong_keys(layout: Layout, columns: Sequence[list[Any]], kind: str) -> str |
         read.append(ways)
     for chosen in itertools.product(*read):
         rows = list(zip(*chosen, strict=True))
-        if all(one < other for one, other in itertools.pairwise(rows)):
+        order = rows if counts is None else list(zip((-one for one in counts), rows, strict=True))
+        distinct = len(set(rows)) == len(rows)
+        if distinct and all(one < other for one, other in itertools.pairwise(order)):
             return None
     return "keys that aren't distinct, or not in order"
 

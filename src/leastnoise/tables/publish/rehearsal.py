@@ -14,15 +14,17 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.tables.publish import output
+from leastnoise.tables.publish.quantiles import table_at
 from leastnoise.tables.publish.seal import Seal, sum_of
 from leastnoise.tables.publish.table_checks import check_table
 from leastnoise.tables.publish.table_files import write_table
-from leastnoise.tables.query.columns import statistics_of
+from leastnoise.tables.query.columns import key_names
 from leastnoise.tables.query.results import joined, table_of
+from leastnoise.tables.query.selection import publish_all
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, unlisted
 from leastnoise.tables.rows.source import open_engine
-from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
+from leastnoise.tables.statistics.base import LARGEST_WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.seal import SigningKey
+    from leastnoise.tables.query.columns import Part
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.source import Source
@@ -78,6 +81,9 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
                     bounding.query_vector(engine, spec, block.layout)
                 else:
                     unlisted.group_totals(engine, spec, block.layout, salt="")
+        for part in plan.quantiles:
+            with open_engine(found, rehearsed=True) as engine:
+                bounding.query_vector(engine, spec, part.layout.counted)
     except SourceError as error:
         raise InvalidInput(
             f"The queries can't be asked: {error} Nothing was spent. Where nothing is wrong with "
@@ -99,22 +105,22 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     reserve = folder / _RESERVE
     reserve.mkdir()
     try:
-        for parts in plan.by_query:
-            told = [(part.layout, part.noise_errors) for part in parts]
-            layouts = [layout for layout, _ in told]
-            groups = parts[0].groups
-            if groups is not None:
+        for query in plan.by_query:
+            # every group's row: how many are published isn't known
+            told = [(publish_all(part.layout), part.noise_errors) for part in query.blocks]
+            if query.claim is not None:
                 written = write_table(_empty(*told[0]), reserve, kind)
-                check_table(written, told, claim=groups.claim)
+                check_table(written, told, claim=query.claim)
                 continue
-            zeros = joined(
-                layouts,
-                [table_of(layout, np.zeros(layout.dimension), noise) for layout, noise in told],
-            )
+            ranks = [part.layout for part in query.quantiles]
+            least = [[[0] * len(one.statistics)] * one.cells for one in ranks]
+            tables = [table_of(layout, np.zeros(layout.dimension), noise) for layout, noise in told]
+            tables += map(table_at, ranks, least)
+            zeros = joined(query.layouts, tables)
             written = write_table(zeros, reserve, kind)
-            check_table(written, told)
+            check_table(written, told, ranks=ranks)
             written.unlink()  # DuckDB would write beside it
-            write_table(_longest(zeros, layouts), reserve, kind)
+            write_table(_longest(zeros, query.layouts), reserve, kind)
     except CertificateRejected as error:
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
     texts = (output.PLAN, output.CERTIFICATE, output.SPEC)
@@ -137,14 +143,13 @@ def _empty(layout: Layout, noise: Sequence[NoiseError]) -> Table:
     return table_of(layout, np.zeros(0), noise, keys=keys)
 
 
-def _longest(table: Table, parts: Sequence[Layout]) -> Table:
+def _longest(table: Table, parts: Sequence[Part]) -> Table:
     """Return the table with numbers that take at least as many letters, and bytes, as any others.
 
     They are all different, with no digit to spare and a long exponent.
     """
-    names = list(table.columns)
     columns = dict(table.columns)
-    values = names[-len(SUFFIXES) * len(statistics_of(parts)) :]
+    values = [*columns][len(key_names(parts[0])) :]
     odd = (_ODD * count % 2**64 for count in itertools.count(1))
     for name in values:
         whole = isinstance(table.columns[name][0], int)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, final
+from typing import TYPE_CHECKING, Any, Self, TypedDict, final, overload
 
 from leastnoise import _validate, _words
 from leastnoise._notebooks import Shown
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.plan.plan import BlockPlan, Plan
-    from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.plan.quantiles import QuantilePlan
+    from leastnoise.tables.query.layout import LaidOut, Layout
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.sources import SparkRows
@@ -65,9 +66,13 @@ class ReleasedTables(Shown):
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
-        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.unit}"
+        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.person}"
         tables = _words.counted(len(self.tables), "table")
         return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
+
+    def __str__(self) -> str:
+        """Return the tables as text, one below the other."""
+        return "\n\n".join([repr(self), *map(str, self.tables.values())])
 
     def _tables(self) -> dict[str, Columns]:
         return {name: table.columns for name, table in self.tables.items()}
@@ -77,26 +82,56 @@ class ReleasedTables(Shown):
 class Release:
     """One release of a table's statistics, as a spec describes it.
 
-    The keywords are the sections of the TOML spec, with the same keys and values. Relative paths
-    start at `folder`: the current directory, or with `from_toml` the folder of the spec file. Files
-    of keys are read here, once. The `source` may be a frame: of pandas, Polars, PyArrow or Spark, a
-    DuckDB relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
-    Raises SpecError listing every problem at once.
+    `Release("spec.toml")` is that of a TOML file, as `from_toml` reads it. Else the keywords are
+    the sections of the TOML spec, with the same keys and values. Relative paths start at `folder`:
+    the current directory, or the folder of the spec file. Files of keys are read here, once. The
+    `source`, or `data` itself, may be a frame: of pandas, Polars, PyArrow or Spark, a DuckDB
+    relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
+    Raises SpecError listing every problem at once, InvalidArgument for a path beside sections.
     """
 
-    def __init__(  # noqa: PLR0913  # the sections of a spec
+    @overload
+    def __init__(self, path: str | Path) -> None: ...
+
+    @overload
+    def __init__(
         self,
         *,
-        data: Mapping[str, Any],
+        data: object,
         privacy: Mapping[str, Any],
         query: Sequence[Mapping[str, Any]],
         derive: Mapping[str, str] | None = None,
         contribution: Mapping[str, Any] | None = None,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
         output: Mapping[str, Any] | None = None,
+        report: Mapping[str, Any] | None = None,
+        version: int = 1,
+        folder: str | Path = "",
+    ) -> None: ...
+
+    def __init__(  # noqa: PLR0913  # the sections of a spec
+        self,
+        path: str | Path | None = None,
+        *,
+        data: object = None,
+        privacy: Mapping[str, Any] | None = None,
+        query: Sequence[Mapping[str, Any]] | None = None,
+        derive: Mapping[str, str] | None = None,
+        contribution: Mapping[str, Any] | None = None,
+        columns: Mapping[str, Mapping[str, Any]] | None = None,
+        output: Mapping[str, Any] | None = None,
+        report: Mapping[str, Any] | None = None,
         version: int = 1,
         folder: str | Path = "",
     ) -> None:
+        if path is not None:
+            given = (data, privacy, query, derive, contribution, columns, output, report)
+            if any(section is not None for section in given) or folder != "":
+                expected = "a path alone: the file has its own sections"
+                raise InvalidArgument(name="path", value=path, expected=expected)
+            path = _validate.path(path, name="path")
+            self._begin(spec_file.read(path), path.parent, None)
+            return
         raw = {
             "version": version,
             "data": data,
@@ -106,6 +141,7 @@ class Release:
             "columns": {} if columns is None else columns,
             "query": query,
             "output": output,
+            "report": report,
         }
         raw["data"], frame = _apart(data)
         place = _validate.path(folder, name="folder")
@@ -119,7 +155,7 @@ class Release:
         else:
             said = _words.private(self._spec.budget.epsilon, privacy.delta)
         queries = _words.counted(len(names), "query", "queries")
-        said = f"{queries}, {said} for each {privacy.unit_label}: {_words.listed(names)}"
+        said = f"{queries}, {said} for each {privacy.person}: {_words.listed(names)}"
         return _words.line("Release", said)
 
     @classmethod
@@ -253,16 +289,18 @@ class Release:
             try_queries(found, spec=spec, plan=plan)
         entry = self._charge(certificate, tell)
         from leastnoise.tables.query.results import joined
+        from leastnoise.tables.query.selection import select
 
         drawn = {
             block.layout.label: table
             for draw in plan.draws
             for block, table in zip(draw, self._tables(draw, found, tell), strict=True)
         }
+        drawn |= {part.layout.label: self._quantiles(part, found, tell) for part in plan.quantiles}
         tables: dict[str, Table] = {}
-        for parts in plan.by_query:
-            layouts = [part.layout for part in parts]
-            tables[parts[0].name] = joined(layouts, [drawn[one.label] for one in layouts])
+        for query in plan.by_query:
+            every = joined(query.layouts, [drawn[one.label] for one in query.layouts])
+            tables[query.name] = select(query.layouts[0], every)
         return ReleasedTables(
             tables=tables, certificate=certificate, plan=plan, path=path, entry=entry
         )
@@ -314,7 +352,8 @@ class Release:
 
         first, bits = draw[0], max(block.layout.bits for block in draw)
         # persons are counted in whole numbers, which any scale of the rows' integers holds
-        exact = [self._vector(block, found, tell) << (bits - block.layout.bits) for block in draw]
+        layouts = [block.layout for block in draw]
+        exact = [self._vector(one, found, tell) << (bits - one.bits) for one in layouts]
         tell(f"Drawing the noise of {', '.join(first.group)}")
         integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
         noisy = first.mechanism.release(integers).values
@@ -337,25 +376,32 @@ class Release:
         tell(f"Drawing the noise of {block.name}")
         return publish_groups(block, totals)
 
-    def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
+    def _quantiles(self, part: QuantilePlan, found: source.Source, tell: Progress) -> Table:
+        """Return the table of the quantiles of one column in a query."""
+        from leastnoise.tables.publish.quantiles import publish_quantiles
+
+        counts = self._vector(part.layout.counted, found, tell)
+        tell(f"Choosing the quantiles of {part.name}")
+        return publish_quantiles(part, counts)
+
+    def _vector(self, layout: Layout, found: source.Source, tell: Progress) -> NDArray[np.int64]:
         """Return a block's exact integers, before noise."""
         from leastnoise.tables.rows import bounding
 
-        tell(f"Reading and bounding for {block.name}")
+        tell(f"Reading and bounding for {layout.name}")
         with source.open_engine(found) as engine:
-            return bounding.query_vector(engine, self._spec, block.layout)
+            return bounding.query_vector(engine, self._spec, layout)
 
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
     """Return the section for the spec, and the frame if the source is one."""
-    if not isinstance(data, Mapping):
-        return data, None
-    if data.get("source") is None or isinstance(data["source"], _NAMES):
+    section = data if isinstance(data, Mapping) else {"source": data}
+    if section.get("source") is None or isinstance(section["source"], _NAMES):
         return data, None
     from leastnoise.tables.rows.frames import frame_of
 
-    frame = frame_of(data["source"])
-    return ({**data, "source": IN_MEMORY}, frame) if frame else (data, None)
+    frame = frame_of(section["source"])
+    return ({**section, "source": IN_MEMORY}, frame) if frame else (data, None)
 
 
 def _silent(stage: str) -> None:

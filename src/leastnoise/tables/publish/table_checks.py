@@ -11,10 +11,12 @@ import numpy as np
 
 from leastnoise.errors import CertificateRejected, SourceError
 from leastnoise.tables.publish.group_keys import wrong_keys
+from leastnoise.tables.publish.quantiles import wrong_quantile
 from leastnoise.tables.publish.table_files import as_read, read_table
-from leastnoise.tables.query.columns import result_columns
+from leastnoise.tables.query.columns import key_names, result_columns
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import key_columns
+from leastnoise.tables.query.selection import wrong_rows
 from leastnoise.tables.statistics.base import CLOSE, LARGEST_WHOLE, SUFFIXES, NoiseError
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.certificate.threshold import ThresholdCertificate
+    from leastnoise.tables.query.ranks import Ranks
 
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
 # Floats of another machine: a scale that is found again may be off by 1e-9.
@@ -32,18 +35,24 @@ Part = tuple[Layout, tuple[NoiseError, ...]]
 
 
 def check_table(
-    path: Path, parts: Sequence[Part], *, claim: ThresholdCertificate | None = None
+    path: Path,
+    parts: Sequence[Part],
+    *,
+    ranks: Sequence[Ranks] = (),
+    claim: ThresholdCertificate | None = None,
 ) -> int:
     """Return the number of rows of a table that holds what was released.
 
     Checked are names, keys, rows and form, the `_std` of counts and sums, intervals and means.
     Their numbers fit each other and the noise, as `wrong_number` says. The form: whole and not
     negative, where the spec says so. `parts` are those of the block, with the error of each
-    component. Of groups that nobody listed, by a `claim` about them, the keys are as `wrong_keys`
-    says, and every count that is published reaches the threshold.
+    component, and `ranks` those with quantiles: each is a candidate, and none is below one of a
+    lower level. Where counts decide which groups are there, they are those of `wrong_rows`. Of
+    groups that nobody listed, by a `claim` about them, the keys are as `wrong_keys` says, and every
+    count that is published reaches the threshold.
     """
-    layout = parts[0][0]
-    layouts = [part for part, _ in parts]
+    layouts = [*(part for part, _ in parts), *ranks]
+    layout = layouts[0]
     wanted = {label: std for part in parts for label, std in _deviations(*part).items()}
     try:
         columns = read_table(path, layouts)
@@ -57,32 +66,42 @@ def check_table(
         raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
     if list(columns) != list(result_columns(layouts)):
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
-    count = sum(len(axis.columns) for axis in layout.axes) + bool(layout.conditions)
-    _check_keys(path, layout, list(columns.values())[:count], rows=_length(columns))
+    count = len(key_names(layout))
     for label, std in wanted.items():
         if not all(is_close(value, std) for value in deviations[label]):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
     told = _told(parts, dict(list(columns.items())[count:]), path.suffix.removeprefix("."))
+    keys = list(columns.values())[:count]
+    _check_keys(path, layout, keys, told, rows=_length(columns))
     for part, noise in parts:
         _check_form(path, part, columns)
         if (label := wrong_number(part, told, noise)) is not None:
             raise CertificateRejected(
                 f"The table {path.name} has a {label} that doesn't fit its other numbers or noise."
             )
+    _check_quantiles(path, ranks, columns)
     if claim is not None:
-        _check_counts(path, layout, claim, told)
+        _check_counts(path, parts[0][0], claim, told)
     return _length(columns)
 
 
-def _length(columns: Mapping[str, list[Any]]) -> int:
+def _length(columns: Mapping[str, Sequence[Any]]) -> int:
     return len(next(iter(columns.values())))
 
 
-def _check_keys(path: Path, layout: Layout, keys: Sequence[list[Any]], *, rows: int) -> None:
+def _check_keys(
+    path: Path,
+    layout: Layout | Ranks,
+    keys: Sequence[list[Any]],
+    told: Mapping[str, Sequence[float]],
+    *,
+    rows: int,
+) -> None:
     """Check that the keys are the public ones, cell by cell, or as `wrong_keys` says."""
     kind = path.suffix.removeprefix(".")
-    if layout.unlisted:
-        if why := wrong_keys(layout, keys, kind):
+    if isinstance(layout, Layout) and (layout.unlisted or layout.decides):
+        order = told[layout.decides] if layout.decides and layout.top is not None else None
+        if why := wrong_rows(layout, told) or wrong_keys(layout, keys, kind, counts=order):
             raise CertificateRejected(f"The table {path.name} has {why}.")
         return
     if rows != layout.cells:
@@ -94,12 +113,23 @@ def _check_keys(path: Path, layout: Layout, keys: Sequence[list[Any]], *, rows: 
         raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
 
 
+def _check_quantiles(
+    path: Path, ranks: Sequence[Ranks], columns: Mapping[str, Sequence[Any]]
+) -> None:
+    for own in ranks:
+        if (label := wrong_quantile(own, columns, path.suffix.removeprefix("."))) is not None:
+            raise CertificateRejected(
+                f"The table {path.name} has a {label} that is none of the candidates, or is below "
+                "that of a lower level."
+            )
+
+
 def _check_counts(
     path: Path, layout: Layout, claim: ThresholdCertificate, told: Mapping[str, Sequence[float]]
 ) -> None:
     """Check that every published count which decides of its row reaches the threshold."""
     grid = claim.noise.grid if claim.chance_below else None
-    least = float(claim.threshold - (grid or 0)) - (0.5 if layout.round else 0.0)
+    least = float(claim.threshold - (grid or 0)) - layout.multiple / 2
     least -= CLOSE * abs(least)
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
         decides = asked.counts and uses == (claim.coordinate,)
@@ -140,8 +170,10 @@ def _check_form(path: Path, layout: Layout, columns: dict[str, list[Any]]) -> No
     for asked in layout.statistics:
         for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
             found = [_number(value, text=path.suffix == ".csv") for value in columns[label]]
-            if layout.round and asked.counts and not all(map(_is_whole, found)):
-                raise CertificateRejected(f"The table {path.name} has a {label} that isn't whole.")
+            step = layout.multiple if asked.counts else 0
+            if step and not all(_is_whole(number, step) for number in found):
+                what = "whole" if step == 1 else f"a multiple of {step:,}"
+                raise CertificateRejected(f"The table {path.name} has a {label} that isn't {what}.")
             if layout.clamp and asked.clamps and not all(0 <= x < math.inf for x in found):
                 raise CertificateRejected(f"The table {path.name} has a {label} below 0.")
 
@@ -166,8 +198,8 @@ def _float(number: float) -> float:
         return math.nan
 
 
-def _is_whole(number: float) -> bool:
-    return isinstance(number, int) and abs(number) <= LARGEST_WHOLE
+def _is_whole(number: float, multiple: int) -> bool:
+    return isinstance(number, int) and abs(number) <= LARGEST_WHOLE and number % multiple == 0
 
 
 def _same(told: list[Any], wanted: list[Any]) -> bool:

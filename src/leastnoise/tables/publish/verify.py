@@ -15,6 +15,7 @@ from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish import output, seal
 from leastnoise.tables.publish.table_checks import check_table, is_close
 from leastnoise.tables.query.layout import LaidOut, Layout
+from leastnoise.tables.query.ranks import Ranks
 from leastnoise.tables.read import spec_file
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class VerifiedRelease:
     spec: Spec
     certificate: PlanCertificate
     delta: Interval
-    layouts: tuple[Layout, ...]
+    layouts: tuple[Layout | Ranks, ...]
     rows: dict[str, int]
     entry: int | None
     account: Account | None
@@ -50,7 +51,7 @@ class VerifiedRelease:
         budget = self.spec.budget
         said = f"{_words.private(budget.epsilon, budget.delta)} for each"
         return _words.line(
-            "VerifiedRelease", f"{queries}, proved {said} {self.spec.privacy.unit_label}"
+            "VerifiedRelease", f"{queries}, proved {said} {self.spec.privacy.person}"
         )
 
 
@@ -62,12 +63,13 @@ def verify_directory(
     Derives every layout, sensitivity and share of the budget from the stored spec, compares each
     block's certificate with them, proves all blocks and all together, makes the plan again
     and compares it, and checks the columns and keys of the tables, the stated deviations of counts
-    and sums, the intervals as far as value and noise say them, of groups that nobody listed that
-    each row reaches the threshold and that keys are distinct and in order, and that no file was
-    changed since (by the SHA-256 that the release wrote). With a `ledger` all of that is proved
-    again too, and the release has to be in it; with a `key`, a PEM file of a public Ed25519 key,
-    the release has to be signed by it. Raises SourceError if the directory can't be read,
-    CertificateRejected, with the reason, if anything in it is false, and what `check_ledger` does.
+    and sums, that quantiles are candidates, the intervals as far as value and noise say them, of
+    groups that nobody listed that each row reaches the threshold and that keys are distinct and in
+    order, and that no file was changed since (by the SHA-256 that the release wrote). With a
+    `ledger` all of that is proved again too, and the release has to be in it; with a `key`, a PEM
+    file of a public Ed25519 key, the release has to be signed by it. Raises SourceError if the
+    directory can't be read, CertificateRejected, with the reason, if anything in it is false, and
+    what `check_ledger` does.
 
     Not promised: that the values of the tables came out of the mechanism, that the source was what
     it says, or, without a key, that nobody wrote both a table and its SHA-256 anew.
@@ -81,11 +83,11 @@ def verify_directory(
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
     rows: dict[str, int] = {}
-    for parts in plan.by_query:
-        told = [(part.layout, part.noise_errors) for part in parts]
-        name, groups = parts[0].name, parts[0].groups
-        claim = None if groups is None else groups.claim
-        rows[name] = check_table(folder / f"{name}.{kind}", told, claim=claim)
+    for query in plan.by_query:
+        told = [(part.layout, part.noise_errors) for part in query.blocks]
+        ranks = [part.layout for part in query.quantiles]
+        file = folder / f"{query.name}.{kind}"
+        rows[query.name] = check_table(file, told, ranks=ranks, claim=query.claim)
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
     sealed.check(folder, names=[*texts, *(f"{query.name}.{kind}" for query in spec.query)])
@@ -96,7 +98,7 @@ def verify_directory(
         spec=spec,
         certificate=certificate,
         delta=delta,
-        layouts=tuple(block.layout for block in plan.blocks),
+        layouts=tuple(layout for query in plan.by_query for layout in query.layouts),
         rows=rows,
         entry=sealed.entry,
         account=None if ledger is None else _charged(spec, certificate, sealed, ledger),

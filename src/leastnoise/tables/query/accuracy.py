@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.tables.spec.values import LEAST
+from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.registry import known_statistics, parse
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.noise_error import ExpectedError
     from leastnoise.tables.spec.model import Accuracy, Assumed, Query, Spec
-    from leastnoise.tables.statistics.base import Statistic
 
 
 @final
@@ -77,18 +77,22 @@ def wishes(layout: Layout, errors: Sequence[ExpectedError]) -> tuple[Wish, ...]:
 
 def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the accuracy, the assumed size and the weight of a block."""
-    statistics = known_statistics(query, by_row=spec.privacy.by_row)
-    sized = any(one.needs_size for one in statistics)
-    if query.assume is not None and statistics and not sized:
+    every = known_statistics(query, by_row=spec.privacy.by_row)
+    sized = any(one.needs_size for one in every)
+    statistics = [one for one in every if isinstance(one, Statistic)]
+    if query.assume is not None and every and not sized:
         yield f"{path}.assume", "Not used: the errors of counts and sums are known without it."
     if spec.privacy.epsilon == LEAST:
         if query.accuracy is None:
-            why = 'Missing: with epsilon = "least" every block says how far off it may be, such as'
+            why = 'Missing: with epsilon = "least" every query says how far off it may be, such as'
             yield f"{path}.accuracy", f"{why} accuracy = {{ half_width_95 = 10 }}."
-        if query.weight not in {1, None}:
+        if query.importance not in {1, None}:
             why = 'Not used with epsilon = "least": the accuracies say how much each error counts.'
-            yield f"{path}.weight", why
-    if query.accuracy is not None:
+            yield f"{path}.importance", why
+    if query.accuracy is not None and every and not statistics:
+        why = "Not used: the error of a quantile is one in ranks, which no accuracy is about."
+        yield f"{path}.accuracy", why
+    elif query.accuracy is not None:
         yield from _of_wish(query.accuracy, statistics, query.assume, path)
 
 
@@ -105,8 +109,8 @@ def _of_wish(
             return
         if statistics and named not in statistics:
             known = ", ".join(one.label for one in statistics)
-            yield f"{path}.accuracy.statistic", f"The block has no {named.label}, only {known}."
-        statistics = [named]
+            yield f"{path}.accuracy.statistic", f"The query has no {named.label}, only {known}."
+        statistics = [named] if isinstance(named, Statistic) else []
     if assume is None and any(one.needs_size for one in statistics):
         why = "Its error depends on how many values a group has: say how many, such as"
         yield f"{path}.assume", f"{why} assume = {{ n = 1000 }}, or give the accuracy a statistic."

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.tables.spec.model import MAX_TEXT, Bands, PrivateKeys
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from leastnoise.tables.spec.model import Grouping, Predicate, Query, Spec
     from leastnoise.tables.spec.values import ColumnType, Edge, Key
 
@@ -93,7 +93,36 @@ class Unlisted:
         return {self.column: ()}
 
 
-Axis = KeyColumn | Bins | Unlisted
+@final
+@dataclass(frozen=True, kw_only=True)
+class Nearest:
+    """A column whose values are each counted at the nearest of these candidates.
+
+    Of two that are as near, at the larger one. `missing` stands for what is no number; without it
+    such rows are dropped. No result has a column of it.
+    """
+
+    column: str
+    values: tuple[Fraction, ...]
+    missing: Fraction | None
+
+    @property
+    def cells(self) -> int:
+        """Number of candidates."""
+        return len(self.values)
+
+    @property
+    def edges(self) -> list[float]:
+        """Where values begin to count at the next candidate, one fewer than there are."""
+        return [float((low + high) / 2) for low, high in pairwise(self.values)]
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """None."""
+        return {}
+
+
+Axis = KeyColumn | Bins | Unlisted | Nearest
 """A column by which rows are grouped."""
 
 
@@ -108,7 +137,7 @@ class Condition:
 
 def axes_of(spec: Spec, query: Query) -> tuple[Axis, ...]:
     """Return what the rows of `query` are grouped by; a histogram is one more column of bands."""
-    axes: list[Axis] = [_axis(spec, name, one) for name, one in query.group_by.items()]
+    axes: list[Axis] = [_axis(spec, name, one) for name, one in spec.groupings(query).items()]
     if query.histogram:
         axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
     return tuple(axes)

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.statistics.base import SUFFIXES
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.statistics.base import Statistic
+    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.statistics.base import Asked
+
+    Part = Layout | Ranks
+    """A part of a block: what noise is added to, or quantiles."""
 
 
-def result_columns(parts: Sequence[Layout]) -> tuple[str, ...]:
-    """Return the columns of a block's result: those of the groups, then each statistic's four.
+def key_names(part: Part) -> list[str]:
+    """Return the columns that tell the groups apart."""
+    keys = [name for axis in part.axes for name in axis.columns]
+    return [*keys, "condition"] if part.conditions else keys
+
+
+def result_columns(parts: Sequence[Part]) -> tuple[str, ...]:
+    """Return the columns of a block's result: those of the groups, then each statistic's.
 
     `parts` are the layouts of the block's parts.
     """
-    keys = [name for axis in parts[0].axes for name in axis.columns]
-    if parts[0].conditions:
-        keys.append("condition")
-    values = [f"{asked.label}{suffix}" for asked in statistics_of(parts) for suffix in SUFFIXES]
-    return (*keys, *values)
+    values = [f"{one.label}{suffix}" for one in statistics_of(parts) for suffix in one.suffixes]
+    return (*key_names(parts[0]), *values)
 
 
-def statistics_of(parts: Sequence[Layout]) -> list[Statistic]:
+def statistics_of(parts: Sequence[Part]) -> list[Asked]:
     """Return the statistics of a block, from the layouts of its parts, in the block's order."""
     placed = {
         place: asked

@@ -6,7 +6,7 @@ Nothing here looks at data: verification derives the same layout from the stored
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
@@ -33,6 +33,7 @@ from leastnoise.tables.statistics.registry import known_statistics
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+    from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.model import Accuracy, Query, Spec
     from leastnoise.tables.statistics.base import NoiseError
 
@@ -41,7 +42,8 @@ MIN_BITS = 8
 MAX_DIMENSION = 10**7
 
 # Public caps, on the record of every plan. Row sums are at most 2^34 · 2^28 < 2^63, and totals at
-# most 2^34 times the largest integer of one person, which `_bits` keeps below 2^29: no int64 wraps.
+# most 2^34 times the largest integer of one person, which `find_bits` keeps below 2^29: no int64
+# wraps.
 MAX_ROWS = 2**34
 MAX_UNITS = 2**34
 EXACT_SUMS = 2**53
@@ -68,7 +70,7 @@ class Layout:
     `uses` names the components of each statistic by position; a mean has its value's, then that of
     the count that it is divided by, a variance the square's between them. `missing` says in
     sentences what missing values do. `filters` are expressions that hold of the rows that it is
-    about.
+    about, and `joined` says in sentences what stands beside them.
     `neighbours` says what one unit does between two tables. With `by_row` nothing is bounded: a row
     is within `bounding` anyway.
 
@@ -76,9 +78,10 @@ class Layout:
     which every group has, whatever public keys stand beside, and whose number at `counted` says
     whether it is published.
 
-    With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
-    what is done to the noisy numbers: see `results`. `accuracy` is what is wished of their errors,
-    those of means in groups of as many values as is `assumed`.
+    With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
+    say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
+    published then, by the count that `decides`: see `selection`. `accuracy` is what is wished of
+    errors, those of means in groups of as many values as is `assumed`.
     """
 
     name: str
@@ -95,11 +98,15 @@ class Layout:
     uses: tuple[tuple[int, ...], ...]
     bounding: Bounding
     bits: int
-    round: bool
+    multiple: int
     clamp: bool
+    min_count: int | None
+    top: int | None
+    decides: str | None
     accuracy: Accuracy | None
     assumed: tuple[int, ...]
     counted: int | None = None
+    joined: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -114,6 +121,11 @@ class Layout:
         if self.unlisted:
             return 1
         return math.prod(axis.cells for axis in self.axes)
+
+    @property
+    def limits(self) -> str:
+        """What one unit can do, to end a sentence that begins with the unit."""
+        return self.bounding.in_words(self.numbers)
 
     @property
     def unlisted(self) -> tuple[Unlisted, ...]:
@@ -149,7 +161,7 @@ class Layout:
             Ingredients(
                 components=tuple(self.components[use] for use in uses),
                 noise=tuple(noise[use] for use in uses),
-                round=self.round,
+                multiple=self.multiple,
                 clamp=self.clamp,
             )
             for uses in self.uses
@@ -197,37 +209,39 @@ class Layout:
 class LaidOut:
     """A checked spec with the layouts of its queries, made once: what planning begins with.
 
-    `queries` are what `lay_out_query` returns of each. No ε, δ or weight changes them.
+    `queries` are what `lay_out_query` returns of each, `ranks` what `lay_out_ranks` does. No ε, δ
+    or weight changes them.
     """
 
     spec: Spec
     queries: tuple[tuple[tuple[Layout, ...], ...], ...]
+    ranks: tuple[tuple[Ranks, ...], ...]
 
 
-Asked = Sequence[tuple[Statistic, tuple[Component, ...]]]
-"""The statistics of a block, and what is summed for each."""
-
-
-def lay_out(spec: Spec) -> LaidOut:
-    """Return a spec with the layouts of its queries; raises LayoutError if one has none."""
-    return LaidOut(spec=spec, queries=tuple(lay_out_query(spec, query) for query in spec.query))
+Needs = Mapping[int, tuple[Statistic, tuple[Component, ...]]]
+"""The statistics of a block with noise, by their place in it, and what is summed for each."""
 
 
 def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
     """Return the layouts of each part of `query`, one for each way to bound a person.
 
-    All have the same cells. Raises LayoutError if a part has none.
+    All have the same cells. None of a query without statistics that noise is added to: see
+    `lay_out_ranks`. Raises LayoutError if a part has none.
     """
     by_row = spec.privacy.by_row
-    asked = [
-        (one, one.components(spec, by_row=by_row)) for one in known_statistics(query, by_row=by_row)
-    ]
-    if any(isinstance(one, PrivateKeys) for one in query.group_by.values()):
+    asked = {
+        place: (one, one.components(spec, by_row=by_row))
+        for place, one in enumerate(known_statistics(query, by_row=by_row))
+        if isinstance(one, Statistic)
+    }
+    if not asked:
+        return ()
+    if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         return (_of_unlisted(spec, query, asked),)
-    persons = [i for i, (_, needs) in enumerate(asked) if needs == (A_PERSON,)]
-    rows = [i for i in range(len(asked)) if i not in persons]
+    persons = [place for place, (_, needs) in asked.items() if needs == (A_PERSON,)]
+    rows = [place for place in asked if place not in persons]
     if not persons or not rows:
-        return (_of_part(spec, query, asked, range(len(asked)), part=""),)
+        return (_of_part(spec, query, asked, [*asked], part=""),)
     parts = sorted((("rows", rows), ("persons", persons)), key=lambda part: part[1])
     return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
 
@@ -235,7 +249,7 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
 def _of_part(
     spec: Spec,
     query: Query,
-    asked: Asked,
+    asked: Needs,
     places: Sequence[int],
     *,
     part: str,
@@ -245,7 +259,7 @@ def _of_part(
     needs = [asked[place][1] for place in places]
     # Distinct ones only, in order of first use: statistics share the count.
     components = tuple(dict.fromkeys(component for need in needs for component in need))
-    shape = _shape(spec, query, statistics, places, needs, components, part=part)
+    shape = shape_of(spec, query, statistics, places, needs, components, part=part)
     if shape.dimension > MAX_DIMENSION:
         raise LayoutError(
             f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
@@ -254,7 +268,7 @@ def _of_part(
     return _each_feasible(shape, _boundings(spec, query, shape))
 
 
-def _of_unlisted(spec: Spec, query: Query, asked: Asked) -> tuple[Layout, ...]:
+def _of_unlisted(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
     """Return the layout of a row of groups that nobody listed.
 
     What decides of publication counts each unit once: else few persons with many rows would need as
@@ -265,13 +279,13 @@ def _of_unlisted(spec: Spec, query: Query, asked: Asked) -> tuple[Layout, ...]:
     if not by_row:
         if spec.contribution is None:
             raise KeyError("contribution")  # the checks of the spec come first
-        counts_rows = any(needs != (A_PERSON,) for _, needs in asked)
+        counts_rows = any(needs != (A_PERSON,) for _, needs in asked.values())
         way = bound_groups(spec.contribution, counts_rows=counts_rows)
     if isinstance(way, str):
         raise LayoutError(way)
     # where one row of a person counts, to count persons and rows is the same
     once = rows if way.per_group == 1 else A_PERSON
-    needs = [tuple(once if one == A_PERSON else one for one in own) for _, own in asked]
+    needs = [tuple(once if one == A_PERSON else one for one in own) for _, own in asked.values()]
     components = list(dict.fromkeys(component for need in needs for component in need))
     counts = [one for one in components if one == once]
     if way.per_group == 1:
@@ -279,13 +293,13 @@ def _of_unlisted(spec: Spec, query: Query, asked: Asked) -> tuple[Layout, ...]:
     if not counts:
         components.append(once)
         counts = [once]
-    statistics = tuple(one for one, _ in asked)
-    shape = _shape(spec, query, statistics, range(len(asked)), needs, tuple(components), part="")
+    statistics = tuple(one for one, _ in asked.values())
+    shape = shape_of(spec, query, statistics, [*asked], needs, tuple(components), part="")
     shape = replace(shape, bounding=way, counted=components.index(counts[0]))
-    return (replace(shape, bits=_bits(shape, way)),)
+    return (replace(shape, bits=find_bits(shape, way)),)
 
 
-def _shape(  # noqa: PLR0917 (two calls of its own)
+def shape_of(  # noqa: PLR0917 (three calls of its own)
     spec: Spec,
     query: Query,
     statistics: tuple[Statistic, ...],
@@ -306,7 +320,7 @@ def _shape(  # noqa: PLR0917 (two calls of its own)
         axes=axes_of(spec, query),
         conditions=tuple(
             Condition(name=name, predicates=tuple(predicates.items()))
-            for name, predicates in query.where.items()
+            for name, predicates in query.conditions.items()
         ),
         missing=missing.in_words(spec, query, statistics),
         filters=spec.filters(query),
@@ -314,16 +328,27 @@ def _shape(  # noqa: PLR0917 (two calls of its own)
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),
         bounding=OF_A_ROW,
         bits=MAX_BITS,
-        round=query.round,
+        multiple=query.multiple,
         clamp=query.clamp,
+        min_count=query.min_count,
+        top=query.top,
+        decides=_deciding_count(query, by_row=spec.privacy.by_row),
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
+        joined=tuple(one.in_words(name) for name, one in spec.data.join.items()),
     )
 
 
+def _deciding_count(query: Query, *, by_row: bool) -> str | None:
+    """Return the first count that is asked for, where it decides which groups are published."""
+    if query.min_count is None and query.top is None:
+        return None
+    return next(one.label for one in known_statistics(query, by_row=by_row) if one.counts)
+
+
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
-    if query.where:
-        return (FirstCells(most=query.max_conditions or len(query.where)),)
+    if query.conditions:
+        return (FirstCells(most=query.max_conditions or len(query.conditions)),)
     if shape.by_row:
         return (OF_A_ROW,)
     if spec.contribution is None:
@@ -336,7 +361,7 @@ def _each_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...
     reasons: list[LayoutError] = []
     for way in ways:
         try:
-            found.append(replace(shape, bounding=way, bits=_bits(shape, way)))
+            found.append(replace(shape, bounding=way, bits=find_bits(shape, way)))
         except LayoutError as error:
             reasons.append(error)
     if not ways:
@@ -349,7 +374,7 @@ def _each_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...
     return tuple(found)
 
 
-def _bits(shape: Layout, way: Bounding) -> int:
+def find_bits(shape: Layout, way: Bounding) -> int:
     """Return the most fixed-point bits, up to 28, for which all that bounding adds up is exact.
 
     A person is over a limit if ΣI² in a ball, or the sum of the cells' largest |I|, passes it.
@@ -378,7 +403,7 @@ def _bits(shape: Layout, way: Bounding) -> int:
 
 
 def _largest_sum(shape: Layout, way: InBall | InCells | FewGroups, bits: int) -> Fraction:
-    """Bound what a person's clamped integers add up to, as `_bits` says."""
+    """Bound what a person's clamped integers add up to, as `find_bits` says."""
     if isinstance(way, InBall):
         return shape.dimension * way.squared * 4**bits
     if isinstance(way, FewGroups):  # nothing is added up over groups

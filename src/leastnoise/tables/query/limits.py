@@ -70,7 +70,7 @@ class FirstCells:
         most = min(self.most, numbers.cells)
         if most == 1:
             return "is counted once" if numbers.cells == 1 else "is counted in at most one cell"
-        return f"is counted once in each of at most {most:,} cells"
+        return f"is counted in at most {most:,} cells"
 
     def l1(self, numbers: Numbers) -> Fraction:
         """Return the largest l1 norm of what one unit adds."""
@@ -127,8 +127,8 @@ class InCells:
         most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
         said = f"has at most {_short(total)} {'row' if total == 1 else 'rows'}"
         if moved > 1 and most < total:
-            said += f", {_short(most)} in a cell"
-        return said + (f", in {moved:,} of the cells" if 1 < moved < numbers.cells else "")
+            said += f", at most {_short(most)} in a cell"
+        return said + (f", in at most {moved:,} cells" if 1 < moved < numbers.cells else "")
 
     def l1(self, numbers: Numbers) -> Fraction:
         """Return a bound on the l1 norm of what one unit adds."""

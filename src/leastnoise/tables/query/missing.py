@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from leastnoise.tables.spec.model import Query, Spec
-    from leastnoise.tables.statistics.base import OfColumn, Statistic
+    from leastnoise.tables.statistics.base import Asked, OneColumn
 
 
-def in_words(spec: Spec, query: Query, statistics: Sequence[Statistic]) -> tuple[str, ...]:
+def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str, ...]:
     """Return a sentence for each column that a block uses; all about public values alone.
 
     Of bins that drop rows `layout.Bins.dropped` says so.
     """
     said: list[str] = []
-    used: dict[str, list[OfColumn]] = {}
+    used: dict[str, list[OneColumn]] = {}
     for part in (part for asked in statistics for part in asked.parts):
         if part.column:
             used.setdefault(part.column, []).append(part)
     for name, own in used.items():
         said.append(_of_values(spec, name, own))
-    for name, grouping in query.group_by.items():
+    for name, grouping in spec.groupings(query).items():
         if isinstance(grouping, Bands):
             said += _of_number(spec, name)
         elif isinstance(grouping, PrivateKeys):
@@ -62,7 +62,7 @@ def _holds_bytes(spec: Spec) -> bool:
 def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
     """Yield what missing values do to the conditions of a block."""
     none: dict[str, dict[str, None]] = {"no condition on it": {}, "no condition on its keys": {}}
-    for name, predicate in (one for each in query.where.values() for one in each.items()):
+    for name, predicate in (one for each in query.conditions.values() for one in each.items()):
         number = tuple(_of_number(spec, name))
         if not number:
             none["no condition on it"][name] = None
@@ -86,7 +86,7 @@ def _counts_as(name: str, number: Fraction) -> str:
     return f"A missing value of {name} counts as {float(number):.6g}."
 
 
-def _of_values(spec: Spec, name: str, own: Sequence[OfColumn]) -> str:
+def _of_values(spec: Spec, name: str, own: Sequence[OneColumn]) -> str:
     """Return what missing values do to `own`, the statistics of the column `name`."""
     column = spec.columns.get(name, Column())
     if column.missing == SKIP:
@@ -97,7 +97,9 @@ def _of_values(spec: Spec, name: str, own: Sequence[OfColumn]) -> str:
     if column.missing != NONE:
         return _counts_as(name, column.missing) + every
     said = f"The spec promises that no value of {name} is missing."
-    if column.counts_as is not None and any(one.of_values for one in own):
+    if column.counts_as is not None and any(one.of_values or one.ranked for one in own):
         middle = f"{float(column.counts_as):.6g}"
         said += f" One that is counts as {middle}, the middle of its bounds."
+    elif any(one.ranked for one in own):
+        said += " One that is, is left out of its quantiles."
     return said + every

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from leastnoise import _words
-from leastnoise._notebooks import Framed, Shown
+from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.tables.query.columns import result_columns
-from leastnoise.tables.statistics.base import LARGEST_WHOLE
+from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from leastnoise._notebooks import Columns
     from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.statistics.base import Floats, Four, NoiseError
+
+_MOST_ROWS = 50  # that are printed
 
 
 @final
@@ -38,6 +42,34 @@ class Table(Framed, Shown):
         columns = _words.counted(len(self.columns), "column")
         return _words.line("Table", f"{_words.counted(len(self), 'row')}, {columns}; {self.name}")
 
+    def __str__(self) -> str:
+        """Return the table as text: of each statistic the value, and what 95 % of noise say."""
+        heads, columns = zip(*self.shown(), strict=True)
+        rows = [*islice(zip(*columns, strict=True), _MOST_ROWS)]
+        more = len(self) - len(rows)
+        note = [f"… and {more:,} more rows"] if more else []
+        return "\n".join([repr(self), "", text_table(heads, rows), *note])
+
+    def shown(self, truth: Sequence[Sequence[str]] = ()) -> list[tuple[str, list[str]]]:
+        """Return the columns for people, each with its head: intervals are one column.
+
+        `truth`, a row a row and a value a statistic, is for public data alone.
+        """
+        columns = {name: list(map(_short, values)) for name, values in self.columns.items()}
+        found = [name for name in columns if all(f"{name}{end}" in columns for end in SUFFIXES)]
+        ends = {f"{name}{end}" for name in found for end in SUFFIXES[1:]}
+        shown: list[tuple[str, list[str]]] = []
+        for name, values in columns.items():
+            if name in ends:
+                continue
+            shown.append((name, values))
+            if name in found:
+                pairs = zip(columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
+                shown.append(("95 % of noise", [f"{low} to {high}" for low, high in pairs]))
+                if truth:
+                    shown.append(("truth", [row[found.index(name)] for row in truth]))
+        return shown
+
     def _columns(self) -> Columns:
         return self.columns
 
@@ -52,6 +84,10 @@ class Table(Framed, Shown):
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(next(iter(self.columns.values())))
+
+
+def _short(value: object) -> str:
+    return _words.tenths(value, digits=3) if isinstance(value, float) else str(value)
 
 
 def table_of(
@@ -76,14 +112,15 @@ def table_of(
         shown: list[NDArray[Any]] = [value, *ends]
         if layout.clamp and asked.clamps:
             shown = list(map(_not_negative, shown))
-        if layout.round and asked.counts:
+        if layout.multiple and asked.counts:
             roundings = (np.rint, np.floor, np.ceil)
-            shown = [_whole(round_(one)) for round_, one in zip(roundings, shown, strict=True)]
+            pairs = zip(roundings, shown, strict=True)
+            shown = [_whole(rounding, one, layout.multiple) for rounding, one in pairs]
         values += [column.tolist() for column in (shown[0], std, *shown[1:])]
     return Table(name=layout.name, columns=dict(zip(result_columns([layout]), values, strict=True)))
 
 
-def joined(layouts: Sequence[Layout], tables: Sequence[Table]) -> Table:
+def joined(layouts: Sequence[Layout | Ranks], tables: Sequence[Table]) -> Table:
     """Return the table of a block from those of its parts."""
     found = {label: values for table in tables for label, values in table.columns.items()}
     columns = {label: found[label] for label in result_columns(layouts)}
@@ -95,12 +132,15 @@ def _not_negative(ends: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(ends > 0, ends, 0.0)  # −0 becomes 0, too
 
 
-def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return whole numbers as ints of a size that any reader of JSON holds exactly.
+def _whole(
+    rounding: Callable[[Floats], Floats], values: Floats, multiple: int
+) -> NDArray[np.int64]:
+    """Return multiples as ints of a size that any reader of JSON holds exactly.
 
     A true count is at most 2^34 (see `layout`), so that it stays between such ends.
     """
-    return np.clip(values, -float(LARGEST_WHOLE), float(LARGEST_WHOLE)).astype(np.int64)
+    most = float(LARGEST_WHOLE // multiple * multiple)
+    return np.clip(rounded(rounding, values, multiple), -most, most).astype(np.int64)
 
 
 def values_of(layout: Layout, cells: Floats, noise: Sequence[NoiseError]) -> list[Four]:
@@ -118,7 +158,7 @@ def values_of(layout: Layout, cells: Floats, noise: Sequence[NoiseError]) -> lis
         ]
 
 
-def key_columns(layout: Layout) -> list[list[Any]]:
+def key_columns(layout: Layout | Ranks) -> list[list[Any]]:
     """Return the columns that tell the groups apart, cell by cell."""
     if layout.conditions:
         return [[condition.name for condition in layout.conditions]]

@@ -15,9 +15,11 @@ from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.query import accuracy
 from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
+from leastnoise.tables.query.ranks import lay_out_ranks, share_parts
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
+from leastnoise.tables.read.joins import join_problems
 from leastnoise.tables.spec import source_names
-from leastnoise.tables.spec.model import Bands, PrivateKeys
+from leastnoise.tables.spec.model import Bands, Column, PrivateKeys
 from leastnoise.tables.spec.source_names import (
     is_spark,
     needs_types,
@@ -26,15 +28,17 @@ from leastnoise.tables.spec.source_names import (
     why_no_table,
 )
 from leastnoise.tables.spec.values import LEAST
+from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.registry import known_statistics, read_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.model import Predicate, Query, Spec
     from leastnoise.tables.spec.values import Edge, Key
-    from leastnoise.tables.statistics.base import Statistic
+    from leastnoise.tables.statistics.base import Asked
 
     Parts = tuple[tuple[Layout, ...], ...]
 
@@ -58,13 +62,22 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
     """
     found = [
         problem
-        for check in (_source, _expressions, _privacy, _contribution, _columns, _names)
+        for check in (
+            _source,
+            join_problems,
+            _expressions,
+            _privacy,
+            _contribution,
+            _columns,
+            _names,
+        )
         for problem in islice(check(spec), MOST_PROBLEMS)
     ]
     known = {*unread}
     above = {outer for key in known for outer in around(key)}
     bounded = spec.privacy.by_row or _has_limits(spec)
     laid: list[Parts] = []
+    ranks: list[tuple[Ranks, ...]] = []
     for index, query in enumerate(spec.query):
         if len(found) > MOST_PROBLEMS:
             break
@@ -78,16 +91,19 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
         if not of_query and path not in known and path not in above and query.name and bounded:
             try:
                 laid.append(lay_out_query(spec, query))
-                of_query = [*_parts(spec, query, laid[-1], path)]
+                ranks.append(lay_out_ranks(spec, query))
+                of_query = [*_parts(spec, query, (laid[-1], ranks[-1]), path)]
             except LayoutError as error:
                 of_query = [(path, str(error))]
         found += of_query
     told = [
         (key, why)
-        for key, why in found
+        for key, why in dict.fromkeys(found)
         if key not in known and key not in above and known.isdisjoint(around(key))
     ]
-    return told if known or told else LaidOut(spec=spec, queries=tuple(laid))
+    if known or told:
+        return told
+    return LaidOut(spec=spec, queries=tuple(laid), ranks=tuple(ranks))
 
 
 def around(key: str, *, marks: str = ".[") -> Iterator[str]:
@@ -176,8 +192,14 @@ def _columns(spec: Spec) -> Iterator[Problem]:
     for name, column in spec.columns.items():
         path = f"columns.{name}"
         yield from _declared(spec, name, path)
-        if spec.data.types.get(name) == "text":
+        rest = column.model_copy(update={"keys": (), "label": None})
+        useful = (column.keys or column.label) and rest == Column()
+        if spec.data.types.get(name) == "text" and not useful:
             yield path, "A text column has no bounds; declare a number type, or leave it out."
+        yield from _keys(column.keys, f"{path}.keys") if column.keys else ()
+        yield from _edges(column.edges, f"{path}.edges") if column.edges else ()
+        if column.keys and column.edges:
+            yield f"{path}.edges", "Not used beside keys: a query groups by one of them."
         if column.bounds is None:
             continue
         low, high = column.bounds
@@ -195,14 +217,15 @@ def _columns(spec: Spec) -> Iterator[Problem]:
 
 def _names(spec: Spec) -> Iterator[Problem]:
     if not spec.query:
-        yield "query", "Missing: write at least one [[query]] block."
-    total = sum(query.weight for query in spec.query)
+        yield "query", "Missing: write at least one [[query]]."
+    total = sum(query.importance for query in spec.query)
     seen: set[str] = set()
     for index, query in enumerate(spec.query):
-        if query.weight < total * SMALLEST_SHARE:
-            yield f"query[{index}].weight", "Expected at least a millionth of all the weights."
+        if query.importance < total * SMALLEST_SHARE:
+            why = "Expected at least a millionth of the importance of all queries together."
+            yield f"query[{index}].importance", why
         else:
-            yield from _share(spec, query.weight / total, f"query[{index}]")
+            yield from _share(spec, query.importance / total, f"query[{index}]")
         path, name = f"query[{index}].name", query.name
         if not name:
             continue
@@ -230,14 +253,19 @@ def _share(spec: Spec, share: Fraction, path: str) -> Iterator[Problem]:
 
 
 def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    other = "a histogram" if query.histogram is not None else "where" if query.where else ""
+    others = {"a histogram": query.histogram, "conditions": query.conditions}
+    other = next((name for name, value in others.items() if value), "")
     if other:
         if query.statistics:
-            yield f"{path}.statistics", f"Not used beside {other}: use another block."
+            yield f"{path}.statistics", f"Not used beside {other}: use another query."
         return
     if not query.statistics:
-        yield path, 'Expected statistics, a histogram or where, such as statistics = ["count"].'
-    seen: set[Statistic] = set()
+        yield (
+            path,
+            'Expected statistics, a histogram or conditions, such as statistics = ["count"].',
+        )
+    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
+    seen: set[Asked] = set()
     for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         key = f"{path}.statistics[{index}]"
         if isinstance(asked, ValueError):
@@ -248,6 +276,9 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             seen.add(asked)
             if all(_has_bounds(spec, one.column) for one in asked.parts if one.of_values):
                 yield from ((key, why) for why in asked.problems(spec))
+            if private and not isinstance(asked, Statistic):
+                why = "Not proved for groups that nobody listed. List the keys of group_by here, or"
+                yield key, f"{why} ask for {asked.label} in another block."
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -275,14 +306,15 @@ def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
 
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    if query.histogram is not None or query.where:
+    if query.round and query.round_to is not None:
+        yield f"{path}.round_to", "Not used beside round: what is a multiple of it is whole, too."
+    if query.histogram is not None or query.conditions:
         return
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if len(asked) < len(query.statistics):
         return
-    if query.round and asked and not any(one.counts for one in asked):
-        why = "Expected a count or count_units to round: other statistics aren't whole numbers."
-        yield f"{path}.round", why
+    if asked and not any(one.counts for one in asked):
+        yield from _without_count(query, path)
     if not query.clamp:
         return
     if asked and not any(one.clamps for one in asked):
@@ -293,27 +325,39 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if low < 0:
             why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
             why += "below 0. Leave clamp out, or ask for the "
-            yield f"{path}.clamp", f"{why}{one.kind} in another block."
+            yield f"{path}.clamp", f"{why}{one.kind} in another query."
+
+
+def _without_count(query: Query, path: str) -> Iterator[Problem]:
+    """Yield what a query has no use for that asks for no count."""
+    for name in ("round", "round_to"):
+        if getattr(query, name):
+            why = "Expected a count or count_units to round: other statistics aren't whole numbers."
+            yield f"{path}.{name}", why
+    for name in ("min_count", "top"):
+        if getattr(query, name):
+            why = "Expected a count or count_units among the statistics, which decides."
+            yield f"{path}.{name}", why
 
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     del spec
-    conditions = query.where or {}
+    conditions = query.conditions or {}
     if conditions and (query.group_by or query.histogram is not None):
-        yield f"{path}.where", "Not used beside group_by or a histogram: use another block."
+        yield f"{path}.conditions", "Not used beside group_by or a histogram: use another query."
     if query.max_conditions is not None and not query.max_conditions <= len(conditions):
         message = f"Expected at most {len(conditions)}, the number of conditions."
         yield f"{path}.max_conditions", message
     if len(conditions) > MOST_CONDITIONS:
-        yield f"{path}.where", f"Expected at most {MOST_CONDITIONS} conditions."
+        yield f"{path}.conditions", f"Expected at most {MOST_CONDITIONS} conditions."
     for name, predicates in conditions.items():
         if not predicates:
             yield (
-                f"{path}.where.{name}",
+                f"{path}.conditions.{name}",
                 "Expected at least one column, like { age = { min = 65 } }.",
             )
         for column, predicate in predicates.items():
-            key = f"{path}.where.{name}.{column}"
+            key = f"{path}.conditions.{name}.{column}"
             yield from _predicate(predicate, key)
 
 
@@ -330,6 +374,9 @@ def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if len(query.group_by) > MOST_KEY_COLUMNS:
         yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
+    if isinstance(query.group_by, tuple):
+        yield from _declared_groups(spec, query.group_by, f"{path}.group_by")
+        return
     for column, grouping in query.group_by.items():
         key = f"{path}.group_by.{column}"
         if not column:
@@ -340,6 +387,21 @@ def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             yield from _edges(grouping.edges or (), f"{key}.edges")
         else:
             yield from _keys(grouping or (), key)
+
+
+def _declared_groups(spec: Spec, names: Sequence[str], key: str) -> Iterator[Problem]:
+    """Yield what is wrong with columns that should say themselves what they are grouped by."""
+    for place, name in enumerate(names):
+        known = spec.columns.get(name)
+        if name in names[:place]:
+            yield f"{key}[{place}]", f"The column {name!r} is given twice."
+        elif known is None:
+            hint = _validate.nearest(name, tuple(spec.columns))
+            why = f"Expected [columns.{name}] with its public keys, or edges of bands."
+            yield f"{key}[{place}]", f"{why}{' ' if hint else ''}{hint}"
+        elif not known.keys and not known.edges:
+            why = f"Missing: public keys, or edges of bands, as {key} names it alone."
+            yield f"columns.{name}", f'{why} Write it like keys = ["north", "south"]'
 
 
 def _unlisted(spec: Spec, key: str) -> Iterator[Problem]:
@@ -359,15 +421,19 @@ def _keys(keys: Sequence[Key], path: str) -> Iterator[Problem]:
         yield path, "Expected keys of one type."
 
 
-def _parts(spec: Spec, query: Query, parts: Parts, path: str) -> Iterator[Problem]:
+def _parts(
+    spec: Spec, query: Query, laid: tuple[Parts, tuple[Ranks, ...]], path: str
+) -> Iterator[Problem]:
     """Yield what is wrong with a block's result columns, and the budgets of its parts."""
-    names = Counter(name.lower() for name in result_columns([ways[0] for ways in parts]))
+    parts, ranks = laid
+    every = [*(ways[0] for ways in parts), *ranks]
+    names = Counter(name.lower() for name in result_columns(every))
     for name, times in names.items():
         if times > 1:
-            yield path, f"Two result columns would be called {name!r}. Split the block in two."
-    if len(parts) > 1:
-        numbers = [len(ways[0].components) for ways in parts]
-        yield from _share(spec, spec.share(query) * Fraction(min(numbers), sum(numbers)), path)
+            yield path, f"Two result columns would be called {name!r}. Split the query in two."
+    shares = share_parts(parts, ranks)
+    if len(shares) > 1:
+        yield from _share(spec, spec.share(query) * min(shares), path)
 
 
 def _has_limits(spec: Spec) -> bool:

@@ -86,23 +86,25 @@ def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
                 yield ColumnUse(
                     column=part.column,
                     key=f"{path}.statistics[{place}]",
-                    number_for=part.kind if part.of_values else "",
+                    number_for=part.kind if part.of_values or part.ranked else "",
                     bounded=part.of_values,
                 )
-    for condition, predicates in (query.where or {}).items():
+    for condition, predicates in (query.conditions or {}).items():
         for column, predicate in predicates.items():
-            key = f"{path}.where.{condition}.{column}"
+            key = f"{path}.conditions.{condition}.{column}"
             keys, at = predicate.among or None, f"{key}.among"
             number = "" if keys else "histogram"
             yield ColumnUse(column=column, key=key, number_for=number, keys=keys, keys_at=at)
     if query.histogram is not None and query.histogram.column:
         key = f"{path}.histogram.column"
         yield ColumnUse(column=query.histogram.column, key=key, number_for="histogram")
-    for column, grouping in (query.group_by or {}).items():
-        key = f"{path}.group_by.{column}"
+    by_name = isinstance(query.group_by, tuple)
+    for place, (column, grouping) in enumerate(spec.groupings(query).items()):
+        key = f"{path}.group_by[{place}]" if by_name else f"{path}.group_by.{column}"
         if isinstance(grouping, Bands):
             yield ColumnUse(column=column, key=key, number_for="bands")
         elif isinstance(grouping, PrivateKeys):
             yield ColumnUse(column=column, key=key, keys=(), keys_at=key)
         else:
-            yield ColumnUse(column=column, key=key, keys=grouping or (), keys_at=key)
+            at = f"columns.{column}.keys" if by_name else key
+            yield ColumnUse(column=column, key=key, keys=grouping or (), keys_at=at)

@@ -34,32 +34,42 @@ _BOOLS = {"true": True, "false": False}
 def resolved(
     raw: dict[str, Any], folder: Path | None, problems: list[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return the plain spec `raw` with the keys themselves wherever group_by names a file of them.
+    """Return the plain spec `raw` with the keys themselves wherever it names a file of them.
 
     Paths start at `folder`; without one no file is read, and each is a problem. A file that can't
     serve adds its problem, and no keys.
     """
-    blocks, data = raw.get("query"), raw.get("data")
-    if not isinstance(blocks, list):
-        return raw
+    blocks, columns, data = raw.get("query"), raw.get("columns"), raw.get("data")
     types = data.get("types") if isinstance(data, dict) else None
     known = types if isinstance(types, dict) else {}
-    found: list[Any] = []
+
+    def read(column: object, entry: Any, key: str) -> Any:
+        if not (isinstance(column, str) and isinstance(entry, dict) and "file" in entry):
+            return entry
+        try:
+            return _keys(entry, column, known.get(column), folder)
+        except (SourceError, ValueError) as error:
+            problems.append((f"{key}.file", str(error)))
+            return []
+
+    found = dict(raw)
+    if isinstance(columns, dict):
+        found["columns"] = {
+            name: {**one, "keys": read(name, one["keys"], f"columns.{name}.keys")}
+            if isinstance(one, dict) and "keys" in one
+            else one
+            for name, one in columns.items()
+        }
+    if not isinstance(blocks, list):
+        return found
+    found["query"] = [*blocks]
     for index, block in enumerate(blocks):
         groups = block.get("group_by") if isinstance(block, dict) else None
-        if not isinstance(groups, dict):
-            found.append(block)
-            continue
-        read = dict(groups)
-        for column, entry in groups.items():
-            if isinstance(column, str) and isinstance(entry, dict) and "file" in entry:
-                try:
-                    read[column] = _keys(entry, column, known.get(column), folder)
-                except (SourceError, ValueError) as error:
-                    problems.append((f"query[{index}].group_by.{column}.file", str(error)))
-                    read[column] = []
-        found.append({**block, "group_by": read})
-    return {**raw, "query": found}
+        if isinstance(groups, dict):
+            key = f"query[{index}].group_by"
+            own = {name: read(name, one, f"{key}.{name}") for name, one in groups.items()}
+            found["query"][index] = {**block, "group_by": own}
+    return found
 
 
 def _keys(

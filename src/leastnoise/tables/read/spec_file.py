@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import numpy as np
 import tomli_w
@@ -18,19 +18,7 @@ from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.read import checks, key_files, spec_lines
-from leastnoise.tables.spec.model import (
-    Accuracy,
-    Assumed,
-    Column,
-    Contribution,
-    Data,
-    Histogram,
-    LedgerAccount,
-    Output,
-    Privacy,
-    Query,
-    Spec,
-)
+from leastnoise.tables.spec.model import Column, Query, Spec
 from leastnoise.tables.statistics import registry
 
 if TYPE_CHECKING:
@@ -43,16 +31,6 @@ LARGEST = 10**7  # bytes: reading one takes seconds
 DEEPEST = 12  # lists and tables in each other: twice what any key of a spec has
 _MOST_HINTS = 100  # problems that are told with what may have been meant, which takes time
 _ENTRIES = ("types", "group_by", "derive")
-_NESTED: dict[str, type[BaseModel]] = {
-    "data": Data,
-    "privacy": Privacy,
-    "contribution": Contribution,
-    "output": Output,
-    "accuracy": Accuracy,
-    "assume": Assumed,
-    "histogram": Histogram,
-    "ledger": LedgerAccount,
-}
 _EXPECTED = {
     "string_type": "Expected a text in quotes",
     "string_too_short": "Expected a text that isn't empty",
@@ -87,7 +65,7 @@ def read(path: Path, *, assume: int | None = None, engine: str | None = None) ->
         raise InvalidArgument(
             name="assume",
             value=f"n={assume}",
-            expected="no assumed size, as no block's error depends on it",
+            expected="no assumed size, as no query's error depends on it",
         )
     return found
 
@@ -204,7 +182,7 @@ def _columns(raw: object, problems: Problems) -> dict[str, Column]:
 
 def _queries(raw: object, problems: Problems) -> tuple[Query, ...]:
     if not isinstance(raw, (list, tuple)):
-        problems.append(("query", "Expected a list of blocks: write [[query]]."))
+        problems.append(("query", "Expected a list of queries: write [[query]]."))
         return ()
     return tuple(
         _fields(Query, block, f"query[{index}]", problems) for index, block in enumerate(raw)
@@ -230,13 +208,21 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
             problems.append((key, _missing(model, name)))
         if name in _SEVERAL and not absent:
             values[name] = _SEVERAL[name](value, problems)
-        elif name in _NESTED and (field.is_required() or not absent):
-            values[name] = _fields(_NESTED[name], {} if absent else value, key, problems)
+        elif (nested := _model_of(model, name)) and (field.is_required() or not absent):
+            values[name] = _fields(nested, {} if absent else value, key, problems)
         elif not absent:
             values[name] = _value(model, name, raw, problems, path=path)
         elif field.is_required():
             values[name] = () if name in _SEVERAL else None
     return model.model_construct(**values)
+
+
+@cache
+def _model_of(model: type[BaseModel], name: str) -> type[BaseModel] | None:
+    """Return the model that a field's value is, None if it is none."""
+    annotation: Any = model.model_fields[name].annotation
+    kinds = get_args(annotation) or (annotation,)
+    return next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
 
 
 _SEVERAL: dict[str, Callable[[object, Problems], object]] = {"columns": _columns, "query": _queries}
@@ -258,7 +244,8 @@ def _value(
         ]
         if name in _ENTRIES and isinstance(value, Mapping):
             # One bad entry doesn't make the others bad. The error names some keys in its own way.
-            bad = {item["loc"][0] for item in items if item["loc"]}
+            tags = name == "group_by"  # the first part is which of two forms was meant
+            bad = {item["loc"][tags] for item in items if len(item["loc"]) > tags}
             named = {key: entry for key, entry in value.items() if _is_text(key)}
             good = {key: entry for key, entry in named.items() if key not in bad}
             return adapter.validate_python(good) | {key: None for key in named if key in bad}
@@ -327,6 +314,10 @@ def _example(model: type[BaseModel], key: str) -> str:
     return f"{header} with {' and '.join(keys)}" if keys else header
 
 
+_RENAMED = {"where": "conditions", "weight": "importance"}
+"""Keys of earlier states of version 1."""
+
+
 def _unknown_keys(
     raw: Mapping[str, Any], model: type[BaseModel], path: str, problems: Problems
 ) -> None:
@@ -335,6 +326,8 @@ def _unknown_keys(
         if name not in known:
             near = len(problems) < _MOST_HINTS and _validate.nearest(str(name), known)
             hint = near or f"Known: {', '.join(known)}."
+            if (new := _RENAMED.get(str(name))) in known:
+                hint = f"It is called {new} now."
             problems.append((f"{path}.{name}" if path else str(name), f"Unknown key. {hint}"))
 
 
@@ -353,7 +346,8 @@ def dumps(spec: Spec) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
-        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        model = type(value).model_fields
+        fields = {field.alias or name: getattr(value, name) for name, field in model.items()}
         return {
             name: _plain(inner)
             for name, inner in fields.items()

@@ -35,8 +35,11 @@ def json_schema() -> dict[str, Any]:
     definitions: dict[str, Any] = raw.pop("$defs")
     query = definitions["Query"]["properties"]
     query["statistics"]["items"]["pattern"] = registry.PATTERN
-    groupings = query["group_by"]["additionalProperties"]
+    query["group_by"]["anyOf"] = forms = query["group_by"].pop("oneOf")
+    groupings = forms[0]["additionalProperties"]
     groupings["anyOf"] = [*groupings.pop("oneOf"), _KEY_FILE]
+    keys = definitions["Column"]["properties"]["keys"]
+    keys["anyOf"] = [{part: keys.pop(part) for part in ("type", "items")}, _KEY_FILE]
     raw["properties"]["query"]["minItems"] = 1
     about = {"title": "leastnoise spec", "description": "A release of a table by leastnoise."}
     return {"$schema": _DRAFT} | _plain(raw, definitions) | about

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.query.axes import Bins, Unlisted
+from leastnoise.tables.query.axes import Bins, Nearest, Unlisted
 from leastnoise.tables.query.layout import INT64_END
 from leastnoise.tables.query.limits import FewGroups, FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.spec.model import Column
@@ -100,7 +100,7 @@ def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     frame = _rows_that_count(engine, layout)
     columns = {
         f"by{index}": _finite(engine, axis.column, axis.missing)
-        if isinstance(axis, Bins)
+        if isinstance(axis, Bins | Nearest)
         else nw.col(engine.column(axis.column, "k"))
         for index, axis in enumerate(layout.axes)
     }
@@ -128,6 +128,9 @@ def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
             continue
         if isinstance(axis, Bins):
             frame = _in_bins(engine, frame, axis, value=by, index=at)
+        elif isinstance(axis, Nearest):
+            frame = frame.filter(~nw.col(by).is_null())
+            frame = engine.counted(frame, value=by, edges=axis.edges, count=at)
         else:
             known = engine.keys(axis.values, key=by, index=at)
             frame = frame.join(known, on=by, how="inner")

@@ -13,6 +13,8 @@ from leastnoise.tables.rows.duckdb import databases, files
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
 from leastnoise.tables.rows.duckdb.postgres import PostgresTable
+from leastnoise.tables.rows.joins import join_tables
+from leastnoise.tables.spec.model import Data
 from leastnoise.tables.spec.source_names import IN_MEMORY, POLARS, is_postgres, is_spark
 from leastnoise.tables.spec.values import UTF_8
 
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.sources import SparkRows
-    from leastnoise.tables.spec.model import Data, Spec
+    from leastnoise.tables.spec.join import Join
+    from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.values import ColumnType
     from leastnoise.tables.values.casts import Held
 
@@ -52,7 +55,9 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
     Raises SourceError if the file can't be read, SpecError listing every column that is missing
     or of a type that can't be used as the spec says.
     """
-    rows = find_rows(spec.data, folder, frame)
+    rows = join_tables(
+        spec, find_rows(spec.data, folder, frame), lambda join: _find_joined(join, folder)
+    )
     present = list_columns(rows)
     problems = list(_ambiguous(spec, present))
     if not spec.data.types and not rows.typed:
@@ -80,7 +85,7 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
             problems.append((key, _unreadable(column, held, kind)))
         else:
             columns[column] = kind
-    problems = list(dict.fromkeys(problems)) or list(_unfit(spec, uses, columns, present))
+    problems = list(dict.fromkeys(problems or _unfit(spec, uses, columns, present)))
     if problems:
         raise SpecError(problems)
     used = {use.column for use in uses}
@@ -93,6 +98,14 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
     return Source(rows=rows, columns=kept, computed=computed, engine=spec.data.engine)
 
 
+def _find_joined(join: Join, folder: Path) -> Input:
+    meant = Data(source=join.source, table=join.table, encoding=join.encoding)
+    found = find_rows(meant, folder)
+    if not isinstance(found, Input):
+        raise TypeError("it names no engine")
+    return found
+
+
 def _compute(spec: Spec, present: Mapping[str, Held]) -> tuple[Computed, list[Problem]]:
     """Return the derived columns and the filters of a spec, and what is wrong with them."""
     filters = {f"query[{index}].filter": query.filter for index, query in enumerate(spec.query)}
@@ -103,18 +116,22 @@ def _compute(spec: Spec, present: Mapping[str, Held]) -> tuple[Computed, list[Pr
     from leastnoise.tables.expressions.compute import compute  # noqa: PLC0415  (0.1 s)
 
     types: dict[str, Type] = {}
+    unreadable: dict[str, str] = {}
     for name, held in present.items():
-        if (kind := _type_of(spec, name, held)) is not None:
+        declared = spec.data.types.get(name)
+        if (kind := _type_of(held, declared)) is None:
+            unreadable[name] = _unreadable(name, held, declared)
+        else:
             types[name] = kind
-    return compute(spec.derive, asked, types)
+    return compute(spec.derive, asked, types, unreadable)
 
 
-def _type_of(spec: Spec, name: str, held: Held) -> Type | None:
+def _type_of(held: Held, declared: ColumnType | None) -> Type | None:
     """Return the type that a column of the source has in expressions; None if it has none."""
-    kind = spec.data.types.get(name) or held.type
-    if kind is None or kind not in held.read_as():
-        return None
-    return "date" if held.kind == "DATE" else kind
+    own = held.in_expressions
+    if declared is None:
+        return own if own == "timestamp" or held.type in held.read_as() else None
+    return (own if own == "date" else declared) if declared in held.read_as() else None
 
 
 def list_columns(rows: Input | SparkRows) -> dict[str, Held]:
@@ -187,7 +204,13 @@ def find_rows(
 
 def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
     can_be = ", ".join(f'"{kind}"' for kind in held.read_as())
-    if not can_be:
+    if held.why:
+        return f"The column {column!r} {held.why}"
+    if held.in_expressions == "timestamp":
+        advice = "Compute its day in [derive], as date(x), and use that."
+    elif "TIMESTAMP" in held.kind:
+        advice = "Write it as a timestamp in microseconds, without a time zone, or as a date."
+    elif not can_be:
         advice = "Write it as a number, a text, a bool or a date."
     elif declared is None:
         advice = f"Declare it in data.types, as one of {can_be}."

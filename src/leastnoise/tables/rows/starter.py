@@ -52,7 +52,8 @@ _COLUMNS = """\
 [columns]                 # public bounds, for each column that a sum or a mean is asked of;
 # a value beyond them counts as the nearest one. Rows without a value are left out of means; write
 # missing = 0 beside the bounds for a number that they count as, or missing = "none" if it is public
-# that there are none, which saves noise
+# that there are none, which saves noise. Beside them, keys = ["a", "b"] or edges = [0, 18, 65] say
+# what queries group by that name the column alone
 """
 _BOUNDS = "the least and the greatest value that is possible"
 
@@ -61,6 +62,7 @@ _QUERIES = """\
 name = "all"
 statistics = ["count"]    # or "count_units" (persons), "sum(COLUMN)", "mean(COLUMN)",
                           # "count(COLUMN)" (rows with a value of it)
+# group_by = ["COLUMN"]                                 # by the keys or edges of [columns.COLUMN]
 # group_by = { COLUMN = [1, 2, 3] }                     # TODO: public keys; for text ["a", "b"]
 # group_by = { COLUMN = { edges = [0, 18, 65, 120] } }  # TODO: or bands of a number
 # group_by = { COLUMN = { keys = "private" } }          # or keys that nobody listed, with delta > 0

@@ -22,6 +22,8 @@ from pydantic import (
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
+from leastnoise.tables.spec.candidates import Candidates
+from leastnoise.tables.spec.join import Join
 from leastnoise.tables.spec.values import (
     LEAST,
     MAX_TEXT,
@@ -35,10 +37,11 @@ from leastnoise.tables.spec.values import (
     Expression,
     Keys,
     Missing,
+    Names,
     Number,
     Positive,
+    PublicCount,
     RowLimit,
-    Sources,
     Text,
     Texts,
     Written,
@@ -62,13 +65,14 @@ class Data(_Section):
     Or a database, whose `table` they are; or, without a source, a table of Spark's catalog.
 
     `types` is required for CSV: types are declared, never sniffed; nor is its `encoding`, which is
-    UTF-8 unless it is said, and texts that aren't in it are missing. `filter` is what is true of
+    UTF-8 unless it is said, and texts that aren't in it are missing. `join` has tables by name,
+    whose columns stand beside those of the source. `filter` is what is true of
     the rows that there are to every query. `engine` says what reads the
     rows: "duckdb" (the default), "polars", "spark" for the session of this process, or the address
     of a Spark Connect server, such as "sc://localhost:15002".
     """
 
-    source: Text | Sources | None = key(
+    source: Text | Names | None = key(
         "a file, a pattern, a folder, a list of these, or a database, relative to the spec",
         'source = "visits.parquet"',
         default=None,
@@ -90,6 +94,11 @@ class Data(_Section):
     types: dict[str, ColumnType] = key(
         "the type of each column that is used, for CSV and SQLite, which say none",
         'types = { person = "int", visits = "float" }',
+        default_factory=dict,
+    )
+    join: dict[Text, Join] = key(
+        "tables of which at most one row stands beside each row",
+        'join = { persons = { source = "persons.parquet", on = "person" } }',
         default_factory=dict,
     )
 
@@ -126,13 +135,18 @@ class Privacy(_Section):
     unit_is: Literal["column", "each-row"] | None = key(
         'which is meant, if a column is called "row"', 'unit_is = "column"', default=None
     )
+    unit_name: Text | None = key(
+        "what one of those who are protected is called in words",
+        'unit_name = "person"',
+        default=None,
+    )
     neighbours: Neighbours = key(
         "which tables nobody can tell apart: with one person more, or with one replaced",
         'neighbours = "add-remove"',
         default="add-remove",
     )
     epsilon: Annotated[Epsilon, PlainValidator(read_epsilon, json_schema_input_type=Written)] = key(
-        'ε of the whole release, or "least" if every block has an accuracy', 'epsilon = "1"'
+        'ε of the whole release, or "least" if every query has an accuracy', 'epsilon = "1"'
     )
     delta: Annotated[Fraction, PlainValidator(read_delta, json_schema_input_type=Written)] = key(
         "δ of the whole release, 0 if it isn't given", 'delta = "1e-6"', default=Fraction(0)
@@ -151,6 +165,11 @@ class Privacy(_Section):
         """What plans and ledgers call the unit: a column called row isn't "row", which is rows."""
         return 'column "row"' if self.unit == "row" and not self.by_row else self.unit
 
+    @property
+    def person(self) -> str:
+        """What people who read of it call the unit."""
+        return self.unit_label if self.unit_name is None else self.unit_name
+
 
 @final
 class Contribution(_Section):
@@ -162,16 +181,16 @@ class Contribution(_Section):
 
     max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)
     max_groups: RowLimit | None = key(
-        "the most groups of a block that one person is in", "max_groups = 2", default=None
+        "the most groups of a query that one person is in", "max_groups = 2", default=None
     )
     max_rows_per_group: RowLimit | None = key(
         "the most rows of one person in one group", "max_rows_per_group = 1", default=None
     )
     l1: Positive | None = key(
-        "the largest l1 norm of what one person adds to a block", "l1 = 3", default=None
+        "the largest l1 norm of what one person adds to a query", "l1 = 3", default=None
     )
     l2: Positive | None = key(
-        "the largest l2 norm of what one person adds to a block", "l2 = 3", default=None
+        "the largest l2 norm of what one person adds to a query", "l2 = 3", default=None
     )
 
 
@@ -182,7 +201,9 @@ class Column(_Section):
     `bounds` clamp each value. `missing` says what NULL, NaN, infinities and unreadable values do:
     "skip", the default, leaves them out of sums and means; a number replaces them, and "none" is
     the promise that there are none: one that is there after all counts as the middle of `bounds`.
-    Histograms drop them, unless it is a number.
+    Histograms drop them, unless it is a number. By its public `keys`, or the bands between `edges`,
+    a query groups that names the column alone. Quantiles are among the `candidates`. `label` is
+    what plans and pages call it.
     """
 
     bounds: Bounds | None = key(
@@ -193,6 +214,24 @@ class Column(_Section):
         "for the promise that there are none",
         'missing = "skip"',
         default=SKIP,
+    )
+    keys: Keys = key(
+        "the public keys, or a file of them, for queries that group by its name",
+        'keys = ["north", "south"]',
+        default=(),
+    )
+    edges: Edges = key(
+        "the edges of its bands, for queries that group by its name",
+        "edges = [0, 18, 65]",
+        default=(),
+    )
+    candidates: Candidates | None = key(
+        "the public numbers that a quantile may be: a grid, or a list",
+        "candidates = { from = 0, to = 150000, step = 100 }",
+        default=None,
+    )
+    label: Text | None = key(
+        "what the column is called in words", 'label = "Doctor visits"', default=None
     )
 
     @property
@@ -233,6 +272,11 @@ def _grouping(value: object) -> str:
     return "bands[]" if isinstance(value, dict | Bands) else "keys[]"
 
 
+def _group_by(value: object) -> str:
+    """Return a tag that no key has."""
+    return "names[]" if isinstance(value, list | tuple) else "groups[]"
+
+
 @final
 class PrivateKeys(_Section):
     """Groups that nobody listed: their keys are data, and published where noise lets them.
@@ -255,6 +299,11 @@ Grouping = Annotated[
     | Annotated[PrivateKeys, Tag("private[]")],
     Discriminator(_grouping),
 ]
+GroupBy = Annotated[
+    Annotated[dict[str, Grouping], Tag("groups[]")] | Annotated[Names, Tag("names[]")],
+    Discriminator(_group_by),
+]
+"""What there is of each column that rows are grouped by; or columns that say it themselves."""
 
 
 @final
@@ -290,23 +339,24 @@ class Accuracy(_Section):
 class Assumed(_Section):
     """What the error of a mean, say, is worked out for: groups of `n` values."""
 
-    n: Annotated[int, Field(ge=1, le=2**34)] = key("how many values are in a group", "n = 4000")
+    n: PublicCount = key("how many values are in a group", "n = 4000")
 
 
 @final
 class Query(_Section):
-    """One block: one vector query and one draw of noise, with `weight` of the budget.
+    """One block: one vector query and one draw of noise, with `importance` of the budget.
 
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
-    on that. `filter` is what is true of the rows that it is about. `where` names conditions, each a
+    on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
     predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
-    `round` the counts are published whole, with `clamp` counts and sums are published as 0 where
-    the noise makes them negative.
+    `round` the counts are published whole, with `round_to` as multiples of it, with `clamp` counts
+    and sums are published as 0 where the noise makes them negative. Groups whose first published
+    count is below `min_count` are left out, and of the others the `top` largest are kept.
     """
 
-    name: Text = key("the name of the block's table", 'name = "use_by_plan"')
-    weight: Positive = key(
-        "how much its errors count beside other blocks'", "weight = 2", default=Fraction(1)
+    name: Text = key("the name of its table", 'name = "use_by_plan"')
+    importance: Positive = key(
+        "how much its errors count beside other queries'", "importance = 2", default=Fraction(1)
     )
     accuracy: Accuracy | None = key(
         "how far off its numbers may be", "accuracy = { half_width_95 = 10 }", default=None
@@ -320,13 +370,14 @@ class Query(_Section):
         "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
     )
     statistics: Texts = key(
-        "count, count_units, count(column), sum(column), mean(column), var(column), std(column) "
-        "or ratio(sum(column), sum(column))",
+        "count, count_units, count(column), sum(column), mean(column), var(column), std(column), "
+        "median(column), quantile(column, level) or ratio(sum(column), sum(column))",
         'statistics = ["count", "mean(visits)"]',
         default=(),
     )
-    group_by: dict[str, Grouping] = key(
-        'public keys by column, a file of keys, edges of bands, or keys = "private"',
+    group_by: GroupBy = key(
+        'public keys by column, a file of keys, edges of bands, or keys = "private"; or names of '
+        "columns whose keys or edges stand under [columns]",
         "group_by = { plan = [1, 2, 3] }",
         default_factory=dict,
     )
@@ -335,18 +386,32 @@ class Query(_Section):
         'histogram = { column = "visits", edges = [0, 5, 30] }',
         default=None,
     )
-    where: dict[Text, dict[Text, Predicate]] = key(
+    conditions: dict[Text, dict[Text, Predicate]] = key(
         "named conditions, which may overlap",
-        "where = { often = { visits = { min = 10 } } }",
+        "conditions = { often = { visits = { min = 10 } } }",
         default_factory=dict,
     )
     max_conditions: Annotated[int, Field(ge=1)] | None = key(
         "in how many of the conditions one person counts", "max_conditions = 2", default=None
     )
     round: bool = key("whether counts are published whole", "round = true", default=False)
+    round_to: PublicCount | None = key(
+        "of what published counts are multiples", "round_to = 5", default=None
+    )
     clamp: bool = key(
         "whether negative counts and sums are published as 0", "clamp = true", default=False
     )
+    min_count: PublicCount | None = key(
+        "the least published count of a group that isn't left out", "min_count = 10", default=None
+    )
+    top: PublicCount | None = key(
+        "how many groups are kept, those of the largest published counts", "top = 10", default=None
+    )
+
+    @property
+    def multiple(self) -> int:
+        """What published counts are whole multiples of; 0 if they are as they were drawn."""
+        return self.round_to or int(self.round)
 
 
 @final
@@ -362,6 +427,18 @@ class Output(_Section):
     )
     report: bool = key(
         "whether `leastnoise release` writes a page, too", "report = true", default=False
+    )
+
+
+@final
+class About(_Section):
+    """What the page about the release says of it first, in its publisher's own words."""
+
+    title: Text | None = key("the title of the page", 'title = "Visits to doctors"', default=None)
+    publisher: Text | None = key("who publishes it", 'publisher = "The office"', default=None)
+    contact: Text | None = key("whom to ask", 'contact = "statistics@example.org"', default=None)
+    text: Text | None = key(
+        "what it is about, in paragraphs", 'text = "What a survey found."', default=None
     )
 
 
@@ -393,10 +470,15 @@ class Spec(_Section):
         default_factory=dict,
     )
     query: Annotated[tuple[Query, ...], BeforeValidator(as_tuple)] = key(
-        "what is published, a block a table", '[[query]]\nname = "all"\nstatistics = ["count"]'
+        "what is published, a query a table", '[[query]]\nname = "all"\nstatistics = ["count"]'
     )
     output: Output | None = key(
         "the directory of the release", '[output]\npath = "out"', default=None
+    )
+    report: About | None = key(
+        "what the page about the release says of it",
+        '[report]\ntitle = "Visits to doctors"',
+        default=None,
     )
 
     @property
@@ -406,10 +488,25 @@ class Spec(_Section):
             raise RuntimeError("the least epsilon has to be found first")
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """What columns are called in words, those that are called so."""
+        return {name: one.label for name, one in self.columns.items() if one.label is not None}
+
     def filters(self, query: Query) -> tuple[str, ...]:
         """Return what has to be true of a row that `query` is about, by itself and as of all."""
         return tuple(one for one in (self.data.filter, query.filter) if one is not None)
 
+    def groupings(self, query: Query) -> dict[str, Grouping]:
+        """Return what rows are grouped by, by column: no keys where a column should say them."""
+        if isinstance(query.group_by, dict):
+            return query.group_by
+        known = {name: self.columns.get(name, Column()) for name in query.group_by}
+        return {
+            name: Bands(edges=column.edges) if column.edges else column.keys
+            for name, column in known.items()
+        }
+
     def share(self, query: Query) -> Fraction:
         """Return the part of the budget that `query` spends: w / Σw, exactly."""
-        return query.weight / sum(block.weight for block in self.query)
+        return query.importance / sum(block.importance for block in self.query)

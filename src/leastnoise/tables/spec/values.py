@@ -115,8 +115,10 @@ Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(as_tuple)]
 Expression = Annotated[str, Field(min_length=1, max_length=4096)]
 """Of a row's columns: see `expressions.language`."""
 Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple)]
-Sources = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+Names = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(as_tuple)]
 PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]
+PublicCount = Annotated[int, Field(ge=1, le=2**34)]
+"""Of a group, of which no more is ever counted."""
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
 Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(as_tuple)]
 

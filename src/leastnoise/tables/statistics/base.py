@@ -9,7 +9,7 @@ wrong.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, final
@@ -96,13 +96,14 @@ class NoiseError:
 class Ingredients:
     """What a block has for one of its statistics: its components, in order, the error of each.
 
-    With `round` the block's counts are published whole, with `clamp` what isn't negative before
+    The block's counts are published as whole multiples of `multiple`, or as they were drawn where
+    it is 0; with `clamp` what isn't negative before
     noise isn't negative after it.
     """
 
     components: tuple[Component, ...]
     noise: tuple[NoiseError, ...]
-    round: bool
+    multiple: int
     clamp: bool
 
     @property
@@ -117,13 +118,15 @@ class Ingredients:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statistic(ABC):
+class Asked(ABC):
     """What is asked of the rows of each cell, or of the values that columns have in them."""
 
+    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
+    """Of its columns in a result."""
     kind: ClassVar[str]
     """How it is spelled, without its columns."""
     counts: ClassVar[bool]
-    """It is whole and not negative before noise: `round` makes it whole again."""
+    """It is whole and not negative before noise: `multiple` makes it whole again."""
     clamps: ClassVar[bool]
     """`clamp` makes it 0 where noise makes it negative."""
     needs_size: ClassVar[bool]
@@ -136,8 +139,14 @@ class Statistic(ABC):
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[OfColumn, ...]:
+    def parts(self) -> tuple[OneColumn, ...]:
         """What it asks of one column each: itself, or those that it puts together."""
+
+    def in_words(self, labels: Mapping[str, str]) -> str:
+        """Return what plans and pages call it, given what they call some columns."""
+        if labels.keys().isdisjoint(one.column for one in self.parts):
+            return self.label
+        return " / ".join(one.in_words(labels) for one in self.parts)
 
     @property
     def assumes(self) -> str:
@@ -148,6 +157,11 @@ class Statistic(ABC):
         """Yield what is wrong with it, given a spec in which its columns have bounds."""
         del spec
         yield from ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistic(Asked):
+    """One that is made of sums with noise."""
 
     @abstractmethod
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
@@ -201,16 +215,17 @@ class Statistic(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfColumn(Statistic):
-    """A statistic of one column, or of none."""
+class OneColumn(Asked):
+    """What is asked of one column, or of none."""
 
     column: str = ""
 
     column_is: ClassVar[ColumnIs]
     of_values: ClassVar[bool]
     """It is made of the column's values, which are numbers then, and have public bounds."""
+    ranked: ClassVar[bool] = False
+    """It is one of the column's public candidates; the values are numbers then."""
 
-    @final
     @property
     def label(self) -> str:
         """Its kind and its column, if it has one."""
@@ -218,9 +233,20 @@ class OfColumn(Statistic):
 
     @final
     @property
-    def parts(self) -> tuple[OfColumn, ...]:
+    def parts(self) -> tuple[OneColumn, ...]:
         """Itself."""
         return (self,)
+
+    @final
+    def in_words(self, labels: Mapping[str, str]) -> str:
+        """Its kind and what its column is called."""
+        name = labels.get(self.column)
+        return self.label if name is None else f"{self.kind} of {name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfColumn(OneColumn, Statistic):
+    """A statistic of one column, or of none."""
 
 
 def centred_value(spec: Spec, column: str) -> Component:
@@ -253,6 +279,11 @@ def size_of(rows: int | None) -> int:
     if rows is None:
         raise TypeError("this error is that of a group of so many rows")
     return rows
+
+
+def rounded(rounding: Callable[[Floats], Floats], values: Floats, multiple: int) -> Floats:
+    """Return the multiple that `rounding`, to a whole number, finds for each value."""
+    return multiple * rounding(values / multiple)
 
 
 def outside(

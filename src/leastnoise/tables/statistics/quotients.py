@@ -203,7 +203,7 @@ class Quotient(Statistic):
         middle, scale, _, largest = self.scaled(own)
         of_total, of_count = (noise.std for noise in own.noise)
         deviation = scale * np.hypot(of_total, (value - middle) / scale * of_count)
-        away = 0.5 if own.round and not own.components[1].of_values else 0.0
+        away = 0.0 if own.components[1].of_values else own.multiple / 2
         most_std = scale * largest
         least, most = (
             np.where(n > 0, np.minimum(deviation / n, most_std), most_std)

@@ -178,7 +178,7 @@ class Spread(OfColumn):
             bottom = variance - 0.5 - 2 * (of_sum / of_count) ** 2
             found = np.concatenate([found, np.clip(bottom, 0.0, 1 - variance)[None]])
         slope = _slope(own, found, variance)
-        away = 0.5 if own.round else 0.0
+        away = own.multiple / 2
         least, most = (
             self.std_of(own, variance, np.where(n > 0, one / n, np.inf))
             for one, n in ((slope.min(axis=0), count + away), (slope.max(axis=0), count - away))

@@ -22,6 +22,7 @@ from leastnoise.tables.statistics.base import (
     bounds_of,
     count_of,
     outside,
+    rounded,
 )
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ class Total(OfColumn):
         """It may be any number, and only its `_low` and `_high` can be wrong."""
         del beside
         value, _, low, high = told
-        rounded = own.round and self.counts
-        away = 0.5 if rounded else 0.0
+        multiple = own.multiple if self.counts else 0
+        away = multiple / 2
         ends: list[tuple[Floats, Floats]] = []
         scale = np.abs(value)
         for moved in (value - away, value + away):
@@ -81,16 +82,16 @@ class Total(OfColumn):
         for index, (suffix, end, rounding) in enumerate(
             (("_low", low, np.floor), ("_high", high, np.ceil))
         ):
-            slack = CLOSE * scale if rounded else 0.0
+            slack = CLOSE * scale if multiple else 0.0
             least, most = ends[0][index] - slack, ends[1][index] + slack
             if own.clamp:  # 0 stands for every negative number
                 least = np.where(value == 0, 0.0, np.maximum(least, 0.0))
                 most = np.maximum(most, 0.0)
-            if rounded:
+            if multiple:
                 known = np.abs(value) + scale < LARGEST_WHOLE
-                least = np.where(known, rounding(least), -np.inf)
-                most = np.where(known, rounding(most), np.inf)
-            if outside(end, least, most, 0.0 if rounded else CLOSE * scale):
+                least = np.where(known, rounded(rounding, least, multiple), -np.inf)
+                most = np.where(known, rounded(rounding, most, multiple), np.inf)
+            if outside(end, least, most, 0.0 if multiple else CLOSE * scale):
                 return suffix
         return None
 

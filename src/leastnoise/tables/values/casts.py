@@ -15,6 +15,7 @@ from leastnoise.tables.spec.model import MAX_TEXT
 
 if TYPE_CHECKING:
     from leastnoise.tables.expressions.computed import Use
+    from leastnoise.tables.expressions.tree import Type
     from leastnoise.tables.spec.values import ColumnType
 
 # Those that a 64-bit integer holds, and the others.
@@ -27,6 +28,8 @@ TYPES: dict[str, ColumnType] = {
     "BOOLEAN": "bool",
 }
 _TEXT_ALONE = ("UUID", "DATE", "BLOB")
+_STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")  # none has a time zone
+_DAY = 86_400 * 10**9  # nanoseconds
 _NOTHING = '"NULL"'  # a column that can hold no value, as pandas writes one without any
 _KEYS: dict[ColumnType, str] = {"int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN"}
 
@@ -52,17 +55,19 @@ class Held:
     """A column of a file: SQL that stands for it, and DuckDB's type of it without parameters.
 
     `exactly` is the type with them, where two files could differ in them. `only` says as what the
-    engine can read it, where that isn't as all.
+    engine can read it, where that isn't as all, and `why` in words why it can't be used.
 
     Of the types that `read_as` lists no value fails in DuckDB's reader, or in one of the casts
-    below. Others can't be used: among them times and timestamps (whose reader raises past its
-    microseconds), lists and structs (text within them may not be UTF-8), and JSON.
+    below. Others can't be used: among them times, timestamps in milliseconds of Parquet (whose
+    reader raises past its microseconds), lists and structs (text within them may not be UTF-8), and
+    JSON. Of a timestamp without a time zone expressions use the day.
     """
 
     sql: str
     kind: str
     exactly: str = ""
     only: tuple[ColumnType, ...] = ("int", "float", "text", "bool")
+    why: str = ""
 
     def read_as(self) -> tuple[ColumnType, ...]:
         """Return the types that the column can be declared to have."""
@@ -74,6 +79,13 @@ class Held:
     def type(self) -> ColumnType | None:
         """The type to this library, None if it is an unusual one."""
         return TYPES.get(self.kind)
+
+    @property
+    def in_expressions(self) -> Type | None:
+        """The type in row expressions where the spec declares none; None if it has none."""
+        if self.kind in _STAMPS:
+            return "timestamp" if self.only else None
+        return "date" if self.kind == "DATE" else self.type
 
 
 @final
@@ -124,6 +136,8 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
     if held.kind == "VARCHAR":
         held = replace(held, sql=f'({held.sql} COLLATE "binary")')
     found: dict[Use, str] = {}
+    if held.kind in _STAMPS:  # of which expressions alone use the day
+        return found
     if wanted in {"int", "text"}:
         found["u"] = _unit(held, wanted)
     if wanted in _KEYS:
@@ -141,8 +155,15 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
 
 
 def as_day(held: Held) -> str:
-    """Return SQL of a date, NULL for one whose text isn't the same everywhere."""
-    return f"CASE WHEN {held.sql} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {held.sql} END"
+    """Return SQL of a date, or of a timestamp's: NULL where its text isn't the same everywhere."""
+    day = held.sql
+    if held.kind == "TIMESTAMP_NS":  # whose cast rounds up before 1970
+        passed = f"epoch_ns({day})"
+        days = f"({passed} // {_DAY} - CAST({passed} % {_DAY} < 0 AS BIGINT))"
+        day = f"(DATE '1970-01-01' + CAST({days} AS INTEGER))"
+    elif held.kind in _STAMPS:
+        day = f"TRY_CAST({day} AS DATE)"
+    return f"CASE WHEN {day} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {day} END"
 
 
 def _nearest(held: Held) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 _TREE_SQL = (
-    "SELECT name, num_children, type, type_length, converted_type, precision, scale "
+    "SELECT name, num_children, type, type_length, converted_type, precision, scale, logical_type "
     "FROM parquet_schema($path)"
 )
 _MEMORY = "2GB"  # a Parquet file of a kilobyte can say that it holds a terabyte
@@ -108,6 +108,7 @@ class _Element:
     converted: str | None
     precision: int | None
     scale: int | None
+    logical: str | None
 
 
 def _top(tree: Sequence[_Element]) -> list[_Element]:
@@ -131,7 +132,14 @@ def _held(sql: str, kind: str, element: _Element) -> Held:
         sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {sql} END"
     elif kind == "BLOB":
         sql = f"CASE WHEN octet_length({sql}) <= {MAX_TEXT} THEN {sql} END"
+    elif kind.startswith("TIMESTAMP") and not _is_local(element.logical or ""):
+        kind = f"{kind} in milliseconds, or as UTC"
     return Held(sql=sql, kind=kind)
+
+
+def _is_local(logical: str) -> bool:
+    """Say whether a timestamp has no time zone, and is of a unit that DuckDB's reader keeps."""
+    return "isAdjustedToUTC=0" in logical and "MILLIS=MilliSeconds" not in logical
 
 
 def _exactly(kind: str, element: _Element) -> str:

@@ -6,6 +6,8 @@ read as text, as from a CSV, and the spec declares what it means; a blob is a mi
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sqlite3
 import weakref
 from contextlib import ExitStack, closing, contextmanager
@@ -59,13 +61,19 @@ class DuckDBTable(Input):
 
     @property
     def _sql(self) -> str:
-        return ".".join(["the_file", *map(quoted, self.table.split(".", maxsplit=1))])
+        return ".".join([self._alias, *map(quoted, self.table.split(".", maxsplit=1))])
+
+    @property
+    def _alias(self) -> str:
+        """What a connection calls the file: another one may be open beside it."""
+        return f"file_{hashlib.sha256(os.fsencode(self.path.absolute())).hexdigest()[:32]}"
 
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         path = self.path.absolute().as_posix().replace("'", "''")  # md: or ~ would mean more
         if set(path) & {"\\", "?"}:  # it would open another file, or another log beside it
             raise SourceError(f"DuckDB can't open {self.path.name} with \\ or ? in its path.")
-        connection.execute(f"ATTACH IF NOT EXISTS '{path}' AS the_file (TYPE duckdb, READ_ONLY)")
+        mode = "(TYPE duckdb, READ_ONLY)"
+        connection.execute(f"ATTACH IF NOT EXISTS '{path}' AS {self._alias} {mode}")
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         try:

@@ -37,6 +37,7 @@ _KINDS = {
 """PostgreSQL's types by its names of them, without parameters, and DuckDB's."""
 _AS_THEY_ARE = {"SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN"}
 _NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
+_TIMESTAMP = re.compile(r"timestamp(\(\d\))? without time zone")
 _MOST_DIGITS = 38  # of DuckDB's decimals
 _LATIN = {f"LATIN{number}" for number in range(1, 11)} - {"LATIN3"}
 ENCODINGS = {"UTF8", *_LATIN, "ISO_8859_5", "WIN1256", "WIN866", "KOI8R", "KOI8U"}
@@ -164,6 +165,8 @@ def _held(kind: str) -> Held:
         return held("", kind.upper())
     if kind == "numeric":
         return Held(sql="", kind="a numeric of any digits (a view can give it some)")
+    if _TIMESTAMP.fullmatch(kind):
+        return held("", "TIMESTAMP")
     if number := _NUMERIC.fullmatch(kind):
         precision, scale = map(int, number.groups())
         if scale <= precision <= _MOST_DIGITS:

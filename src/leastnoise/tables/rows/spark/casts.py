@@ -34,10 +34,12 @@ _KINDS = {
     "boolean": "BOOLEAN",
     "string": "VARCHAR",
     "date": "DATE",
+    "timestamp_ntz": "TIMESTAMP",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
     "void": '"NULL"',
 }
 """Spark's types by its names of them, and DuckDB's."""
-_IN_FILES = {kind: name for name, kind in _KINDS.items() if name != "void"} | {
+_IN_FILES = {kind: name for name, kind in _KINDS.items() if name not in {"void", "timestamp"}} | {
     "UTINYINT": "smallint",
     "USMALLINT": "int",
     "UINTEGER": "bigint",
@@ -57,7 +59,7 @@ def held(kind: str) -> Held:
 
 def types_of(kind: str) -> tuple[ColumnType, ...]:
     """Return as what Spark reads a column of DuckDB's type `kind`: floats as no texts."""
-    if kind == "DATE":
+    if kind in {"DATE", "TIMESTAMP"}:
         return ("text",)
     if kind in {"FLOAT", "DOUBLE", "DECIMAL"}:
         return ("int", "float", "bool")
@@ -81,6 +83,8 @@ class Casts:
     def by_use(self, column: Any, kind: str, wanted: ColumnType) -> dict[Use, Any]:
         """Return for each use a column, of one whose type is called `kind`; see `casts.by_use`."""
         kind = held(kind).kind
+        if kind == "TIMESTAMP":  # of which expressions alone use the day
+            return {}
         if kind == "VARCHAR":
             column = self._text(column)
         found: dict[Use, Any] = {}
@@ -108,8 +112,8 @@ class Casts:
         return self.as_day(column).cast("string")
 
     def as_day(self, column: Any) -> Any:
-        """Return a date, NULL for one whose text isn't the same everywhere."""
-        f = self._f
+        """Return a date, or a timestamp's: NULL for one whose text isn't the same everywhere."""
+        f, column = self._f, column.cast("date")
         first, last = (f.lit(day).cast("date") for day in (FIRST_DATE, LAST_DATE))
         return f.when(column.between(first, last), column)
 

@@ -1,0 +1,154 @@
+"""Exact draws of noise on a tree, by rejection from the cells upwards.
+
+A node's children are drawn, each with all that is below it; the node keeps them with probability
+e^(−r|z|), r = shares[level]/scale and z their sum, and else all of them are drawn again. So every
+configuration below it has its weight, and one thing is asked of randomness: a whole number G with
+P(G >= k) = e^(−rk). It is ⌊E/r⌋ for an exponential E; the node keeps its children where G >= |z|. A
+cell is ±⌊(E + c)/r⌋ or 0, if that is below 1, with a fair sign, where c = ln(2/(1 + e^−r)): for
+P(|z| >= k) = 2e^(−rk)/(1 + e^−r), k >= 1.
+
+Candidates are drawn many at a time; of those that are kept the first are used, in order. How many
+are drawn depends on randomness and public numbers alone, and says nothing about what is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from flint import arb
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.entropy.base import TINY, Block, Sampler
+from leastnoise.entropy.lazy import decide
+from leastnoise.entropy.quantiles import EXPONENTIAL
+from leastnoise.entropy.scaled import ScaledSampler
+from leastnoise.entropy.source import Entropy
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.noise.trees.levels import check_work, solve
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Wholes = NDArray[np.int64]
+
+_AT_ONCE = 1 << 18  # cells of candidates, at most, unless one node has more
+_ROUNDING = 2.0**-50  # relatively, of a quotient of two sums of floats; and a float's of c
+
+
+def sampler(noise: Agreeing, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of `noise`, in units of `grid`; raises NotApplicable for too much work."""
+    check_work(noise)
+    return _Sampler(noise, grid, entropy)
+
+
+@final
+class _Sampler(Sampler):
+    def __init__(self, noise: Agreeing, grid: Fraction, entropy: Entropy) -> None:
+        self._noise, self._unit, self._entropy = noise, 1 / grid, entropy
+        self._given = 0
+
+    def draw(self, count: int) -> Block:
+        """All cells are drawn at first, and then handed out: their sums agree."""
+        cells = self._cells[self._given : self._given + count]
+        self._given += count
+        unit = float(self._unit)  # a power of two
+        return Block(
+            estimates=np.multiply(cells, unit, dtype=np.float64),
+            beyond=np.abs(cells) >= 1 << 53,
+            error=TINY,
+            reach=float(np.abs(cells).max(initial=0)) * unit,
+            enclose=lambda index, _: ball(int(cells[index]) * self._unit),
+        )
+
+    @cached_property
+    def _cells(self) -> Wholes:
+        return draw_cells(self._noise, self._entropy)[0]
+
+
+def draw_cells(noise: Agreeing, entropy: Entropy, *, count: int = 1) -> Wholes:
+    """Return independent draws of all cells, shape (count, dimension)."""
+    return _Tree(noise, entropy).draw(0, count)
+
+
+@final
+class _Tree:
+    """notation: a candidate of level l is a node with its children drawn, not yet kept or not."""
+
+    def __init__(self, noise: Agreeing, entropy: Entropy) -> None:
+        self._branches, self._entropy = noise.branches, entropy
+        self._rates = [share / noise.scale for share in noise.shares]
+        self._kept = solve(noise.branches, tuple(map(float, self._rates))).kept
+        self._below = [math.prod(noise.branches[level:]) for level in range(len(self._rates))]
+
+    def draw(self, level: int, count: int) -> Wholes:
+        """Return the cells of `count` nodes of a level, shape (count, cells of a node)."""
+        if level == len(self._branches):
+            return self._draw_leaves(count)[:, None]
+        parts: list[Wholes] = []
+        missing = count
+        while missing > 0:
+            found = self._keep(level, self._draw_candidates(level, missing))[:missing]
+            parts.append(found)
+            missing -= len(found)
+        return np.concatenate(parts)
+
+    def _draw_candidates(self, level: int, missing: int) -> Wholes:
+        """Return about as many as are needed: a few too many cost more than another round."""
+        wanted = math.ceil((missing - 0.7 * math.sqrt(missing)) / self._kept[level])
+        most = max(1, _AT_ONCE // self._below[level])
+        candidates = max(1, min(wanted, most))
+        children = self.draw(level + 1, candidates * self._branches[level])
+        return children.reshape(candidates, self._below[level])
+
+    def _keep(self, level: int, candidates: Wholes) -> Wholes:
+        rate = self._rates[level]
+        if not rate:
+            return candidates
+        lengths = np.abs(candidates.sum(axis=1))
+        return candidates[draw_geometric(rate, len(lengths), self._entropy) >= lengths]
+
+    def _draw_leaves(self, count: int) -> Wholes:
+        rate = self._rates[-1]
+
+        def more() -> arb:
+            return (2 / (1 + ball(-rate).exp())).log()
+
+        found = draw_geometric(rate, count, self._entropy, more=more)
+        words = self._entropy.words(-(-count // 64)).view(np.uint8)
+        negative = np.unpackbits(words, count=count).astype(bool)
+        return np.where(negative, -found, found)
+
+
+def draw_geometric(
+    rate: Fraction, count: int, entropy: Entropy, *, more: Callable[[], arb] | None = None
+) -> Wholes:
+    """Return ⌊(E + c)/rate⌋ for independent exponentials E, c = `more` or 0; shape (count,).
+
+    Floats decide all but what is too near to a whole number, which is decided in balls, from the
+    same bits and then fresh ones. Of y = (E + c)/rate they know E to within `error`, all else to a
+    relative 2^-50.
+    """
+    block = ScaledSampler(quantile=EXPONENTIAL, entropy=entropy).draw(count)
+    with precision():
+        constant = float(more().mid()) if more else 0.0
+    y = (np.abs(np.where(block.beyond, 0.0, block.estimates)) + constant) / float(rate)
+    found = np.floor(y)
+    tau = 1.001 * (block.error / float(rate) + 2 * _ROUNDING * (y + 1 / float(rate)))
+    undecided = block.beyond | (y - found < tau) | (found + 1 - y < tau)
+    wholes = found.astype(np.int64)
+
+    for index in np.flatnonzero(undecided).tolist():
+
+        def question(bits: int, index: int = index) -> int | None:
+            exponential = abs(block.enclose(index, bits))
+            total = (exponential + more() if more else exponential) / ball(rate)
+            whole = total.floor().unique_fmpz() if total.is_finite() else None
+            return None if whole is None else int(whole)
+
+        wholes[index] = decide(question)
+    return wholes

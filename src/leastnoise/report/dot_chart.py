@@ -1,0 +1,102 @@
+"""A chart of dots with whiskers as SVG: read aloud by its title, and by the table beside it.
+
+Places are percentages of its width, so that letters are as large on a phone as on a desktop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from leastnoise._words import html
+
+_ROW, _TOP, _BOTTOM = 24, 6, 40
+_LEFT, _WIDTH = 36, 58  # per cent: where the axis begins, and how long it is
+_CAP = 5
+_LONGEST = 18  # letters of a label
+_SHORT = 5  # letters of a tick, of which there is room for six
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A value and the ends of its interval, all finite."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+
+
+def dot_chart(title: str, dots: Sequence[Dot], *, unit: str, from_zero: bool) -> str:
+    """Return an SVG of dots, each with its interval, on an axis that has 0 if it is `from_zero`.
+
+    "" without dots, and for values that no axis can hold.
+    """
+    if not dots:
+        return ""
+    ends = [end for dot in dots for end in (dot.low, dot.value, dot.high)]
+    low, high = min(ends), max(ends)
+    if from_zero:
+        low, high = min(0.0, low), max(0.0, high)
+    if not (high == low or 1e-300 < high - low < 1e300):  # ticks and places beyond are no floats
+        return ""
+    ticks = _ticks(low, high)
+    low, high = min(low, ticks[0]), max(high, ticks[-1])
+
+    def at(value: float) -> str:
+        return f"{100 * (value - low) / (high - low):.2f}%"
+
+    foot = _TOP + _ROW * len(dots)
+    height = foot + _BOTTOM
+    middles = [_TOP + _ROW * place + _ROW // 2 for place in range(len(dots))]
+    labels = [
+        f'<text x="0" y="{y + 4}">{html(_shortened(dot.label))}</text>'
+        for dot, y in zip(dots, middles, strict=True)
+    ]
+    grid = [
+        f'<line class="grid" x1="{at(tick)}" x2="{at(tick)}" y1="{_TOP}" y2="{foot}"/>'
+        f'<text class="tick" x="{at(tick)}" y="{foot + 15}" text-anchor="middle">{tick:,g}</text>'
+        for tick in ticks
+    ]
+    drawn = [_dot(dot, y, at) for dot, y in zip(dots, middles, strict=True)]
+    return (
+        f'<svg class="chart" width="100%" height="{height}" role="img" '
+        f'xmlns="http://www.w3.org/2000/svg"><title>{html(title)}</title>'
+        f"<desc>{len(dots)} values, each with 95 % of the noise; the table has the numbers.</desc>"
+        f'{"".join(labels)}<svg x="{_LEFT}%" width="{_WIDTH}%" overflow="visible">'
+        f'{"".join(grid + drawn)}<text class="tick" x="50%" y="{height - 6}" text-anchor="middle">'
+        f"{html(unit)}</text></svg></svg>"
+    )
+
+
+def _dot(dot: Dot, y: int, at: Callable[[float], str]) -> str:
+    low, high = at(dot.low), at(dot.high)
+    ends = [(low, high, y, y), (low, low, y - _CAP, y + _CAP), (high, high, y - _CAP, y + _CAP)]
+    whiskers = (
+        f'<line class="whisker" x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}"/>'
+        for x1, x2, y1, y2 in ends
+    )
+    return f'{"".join(whiskers)}<circle class="dot" cx="{at(dot.value)}" cy="{y}" r="3.5"/>'
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return some round numbers from `low` to `high`, which are wider than them."""
+    if high == low:
+        high = low + (abs(low) or 1)
+    many = _rounded_ticks(low, high, 5)
+    return many if max(len(f"{one:,g}") for one in many) <= _SHORT else _rounded_ticks(low, high, 3)
+
+
+def _rounded_ticks(low: float, high: float, steps: int) -> list[float]:
+    raw = (high - low) / steps
+    unit = 10 ** math.floor(math.log10(raw))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= raw)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [round(place * step, 12) for place in range(first, last + 1)]
+
+
+def _shortened(label: str) -> str:
+    return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"

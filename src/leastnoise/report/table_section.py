@@ -1,0 +1,286 @@
+"""One released table on a page: what stands out, a chart a statistic, and all numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise import _words
+from leastnoise._words import html
+from leastnoise.report.dot_chart import Dot, dot_chart
+from leastnoise.report.numbers import as_float, beside_noise, number, wide_table
+from leastnoise.tables.plan.notes import SELECTED_NOTE
+from leastnoise.tables.query import selection
+from leastnoise.tables.query.axes import Bins, Unlisted
+from leastnoise.tables.query.columns import statistics_of
+from leastnoise.tables.query.layout import Layout
+from leastnoise.tables.statistics.base import SUFFIXES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.statistics.base import Asked
+
+MOST_ROWS, MOST_DOTS = 200, 20
+"""Of a table on the page, and of a chart: the page stays short, and the files have all of it."""
+MOST_ACROSS = 6  # columns of a table of two keys, as a phone has little room
+MOST_FOUND = 3  # statistics of a table that are among the findings
+
+Numbers = list[tuple[float, float, float]]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TableSection:
+    """A table of the page: its groups, and of each statistic the values and their intervals.
+
+    `heads` name the columns of `keys`, which say a band in one.
+    """
+
+    name: str
+    layout: Layout | Ranks
+    heads: tuple[str, ...]
+    keys: tuple[tuple[str, ...], ...]
+    statistics: tuple[tuple[str, bool, Numbers], ...]
+    """The name of each, whether it counts, and its numbers a row: no ends without an interval."""
+    said: tuple[str, ...]
+    """How it was decided which groups and values are there, in sentences."""
+
+    @classmethod
+    def of(
+        cls,
+        spec: Spec,
+        parts: Sequence[Layout | Ranks],
+        plan: Mapping[str, Any],
+        columns: dict[str, list[Any]],
+    ) -> TableSection:
+        """Return the section of a table that was read, from the record of the plan."""
+        layout = parts[0]
+        length = len(next(iter(columns.values())))
+        named = [(in_words(asked, spec), asked, _numbers(asked, columns)) for asked in
+                 statistics_of(parts)]  # fmt: skip
+        keys = _keys(parts, columns)
+        return cls(
+            name=layout.name,
+            layout=layout,
+            heads=_heads(layout, spec.labels),
+            keys=tuple(zip(*keys, strict=True)) if keys else ((),) * length,
+            statistics=tuple((name, asked.counts, numbers) for name, asked, numbers in named),
+            said=tuple(_decided(parts, plan)),
+        )
+
+    def findings(self) -> list[str]:
+        """Return what stands out, a sentence a statistic."""
+        found: list[str] = []
+        for name, counts, numbers in self.statistics[:MOST_FOUND]:
+            known = [place for place, one in enumerate(numbers) if _is_known(*one)]
+            if not known:
+                continue
+            most = max(known, key=lambda place: numbers[place][0])
+            least = min(known, key=lambda place: numbers[place][0])
+            said = f"{self.name}, {name}: "
+            if len(numbers) == 1:
+                found.append(f"{said}{_shown(numbers[0], counts)}.")
+            else:
+                high, low = _shown(numbers[most], counts), _shown(numbers[least], counts)
+                said += f"highest for {self._group(most)}: {high}; "
+                found.append(f"{said}lowest for {self._group(least)}: {low}.")
+        return found
+
+    def to_html(self) -> str:
+        """Return the section: its charts, then its numbers."""
+        said = "".join(f"<p>{html(one)}</p>" for one in self.said)
+        charts = "".join(map(self._chart, self.statistics)) if len(self.keys) > 1 else ""
+        across = self._across() if len(self.keys) <= MOST_ROWS else None
+        rest = len(self.keys) - MOST_ROWS
+        note = f"<p>{rest:,} more rows are in the table's file.</p>" if rest > 0 else ""
+        return (
+            f"<article><h3>{html(self.name)}</h3>{said}{charts}"
+            f"{self._down() if across is None else across}{note}</article>"
+        )
+
+    def _group(self, place: int) -> str:
+        heads = ("",) if self.layout.conditions else self.heads
+        return ", ".join(f"{h} {k}".strip() for h, k in zip(heads, self.keys[place], strict=True))
+
+    def _label(self, place: int) -> str:
+        return ", ".join(self.keys[place])
+
+    def _chart(self, statistic: tuple[str, bool, Numbers]) -> str:
+        name, counts, numbers = statistic
+        dots = [
+            Dot(label=self._label(place) or name, value=value, low=low, high=high)
+            for place, (value, low, high) in enumerate(numbers[:MOST_DOTS])
+            if all(map(math.isfinite, (value, low, high)))
+        ]
+        title = f"{name} of {self.name}"
+        if len(numbers) > MOST_DOTS:
+            title += f", the first {MOST_DOTS} of {len(numbers):,}"
+        chart = dot_chart(title, dots, unit=name, from_zero=counts)
+        return f"<figure><figcaption>{html(title)}</figcaption>{chart}</figure>" if chart else ""
+
+    def _down(self) -> str:
+        """Return all statistics as one table, a row a group."""
+        rows: list[str] = []
+        for place, keys in enumerate(self.keys[:MOST_ROWS]):
+            cells = [f'<th scope="row">{html(key)}</th>' for key in keys]
+            cells += [_cell(numbers[place], counts) for _, counts, numbers in self.statistics]
+            rows.append(f"<tr>{''.join(cells)}</tr>")
+        heads = [*self.heads, *(name for name, _, _ in self.statistics)]
+        return wide_table(self.name, "", heads, rows)
+
+    def _across(self) -> str | None:
+        """Return a table a statistic with a key to the left and one on top, None if that can't be.
+
+        All groups of two listed keys are there, those of the second one after another.
+        """
+        listed = not self.layout.unlisted and not self.layout.conditions
+        if not listed or len(self.layout.axes) != 2:
+            return None
+        tops = list(dict.fromkeys(key[1] for key in self.keys))
+        if len(tops) > MOST_ACROSS:
+            return None
+        tables: list[str] = []
+        for name, counts, numbers in self.statistics:
+            cells = [_cell(one, counts) for one in numbers]
+            rows = [
+                f'<tr><th scope="row">{html(self.keys[first][0])}</th>'
+                f"{''.join(cells[first : first + len(tops)])}</tr>"
+                for first in range(0, len(self.keys), len(tops))
+            ]
+            caption = f"{name}, by {self.heads[0]} and {self.heads[1]}"
+            tables.append(wide_table(name, caption, [self.heads[0], *tops], rows))
+        return "".join(tables)
+
+
+def in_words(asked: Asked, spec: Spec) -> str:
+    """Return what a page calls a statistic: whom it counts, if it counts without a column."""
+    if asked.label == "count_units":
+        return f"count, each {spec.privacy.person} once"
+    if asked.label == "count" and not spec.privacy.by_row:
+        return "count of rows"
+    return asked.in_words(spec.labels)
+
+
+def _numbers(asked: Asked, columns: Mapping[str, list[Any]]) -> Numbers:
+    values = [*map(as_float, columns[asked.label])]
+    if asked.suffixes != SUFFIXES:
+        return [(value, math.nan, math.nan) for value in values]
+    low, high = (map(as_float, columns[asked.label + end]) for end in ("_low", "_high"))
+    return [*zip(values, low, high, strict=True)]
+
+
+def _is_known(value: float, low: float, high: float) -> bool:
+    """Whether a number is finite, and its interval, if it has one."""
+    ends = (low, high)
+    return math.isfinite(value) and (all(map(math.isnan, ends)) or all(map(math.isfinite, ends)))
+
+
+def _heads(layout: Layout | Ranks, labels: Mapping[str, str]) -> tuple[str, ...]:
+    if layout.conditions:
+        return ("condition",)
+    return tuple(labels.get(axis.column, axis.column) for axis in layout.axes)
+
+
+def _keys(parts: Sequence[Layout | Ranks], columns: dict[str, list[Any]]) -> list[list[str]]:
+    """Return the columns that tell groups apart, as texts, the two ends of a band in one."""
+    values = {f"{asked.label}{end}" for asked in statistics_of(parts) for end in asked.suffixes}
+    left = [found for name, found in columns.items() if name not in values]
+    found: list[list[str]] = []
+    for axis in parts[0].axes:
+        column = left.pop(0)
+        if isinstance(axis, Bins):
+            found.append(_bands(column, left.pop(0)))
+        else:
+            found.append([_key(one) for one in column])
+    return [*found, *([_key(one) for one in column] for column in left)]
+
+
+def _bands(lower: list[Any], upper: list[Any]) -> list[str]:
+    """Return bands [a, b) in words, the last one, of the largest b, closed."""
+    ends = [*zip(map(as_float, lower), map(as_float, upper), strict=True)]
+    last = max(high for _, high in ends)
+    said: list[str] = []
+    for low, high in ends:
+        if math.isinf(low):
+            said.append(f"below {_edge(high)}" if math.isfinite(high) else "all")
+        elif math.isinf(high):
+            said.append(f"{_edge(low)} or more")
+        else:
+            said.append(f"{_edge(low)} to {'' if high == last else 'below '}{_edge(high)}")
+    return said
+
+
+def _edge(value: float) -> str:
+    return f"{value:,.6g}".replace("-", "−")
+
+
+def _key(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _shown(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FBT001
+    if math.isnan(numbers[1]):
+        return number(numbers[0])
+    value, low, high = beside_noise(*numbers, whole=counts)
+    return f"{value} ({low} to {high})"
+
+
+def _cell(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FBT001
+    if math.isnan(numbers[1]):
+        return f"<td>{number(numbers[0])}</td>"
+    value, low, high = beside_noise(*numbers, whole=counts)
+    return f"<td>{value}<small>{low} to {high}</small></td>"
+
+
+def _decided(parts: Sequence[Layout | Ranks], plan: Mapping[str, Any]) -> list[str]:
+    """Return how it was decided which groups of a table are there, and which quantiles."""
+    name, noisy = parts[0].name, [part for part in parts if isinstance(part, Layout)]
+    said = [
+        _published(one["unlisted"])
+        for one in plan["blocks"]
+        if one["name"] == name and "unlisted" in one
+    ]
+    said += [_chosen(one) for one in plan.get("quantiles", []) if one["name"] == name]
+    said += dict.fromkeys(one for part in noisy for one in selection.in_words(part))
+    return [*said, SELECTED_NOTE] if any(part.decides for part in noisy) else said
+
+
+def _chosen(record: Mapping[str, Any]) -> str:
+    """Return how quantiles were chosen, and how far off they are."""
+    rows = [f"{one['statistic']} {one['rows_95']:,.3g}" for one in record["errors"]]
+    return (
+        f"No noise is added to a quantile: it is chosen by chance among {record['candidates']:,} "
+        f"public candidates from {number(record['least_candidate'])} to "
+        f"{number(record['largest_candidate'])}, those near the true rank most likely. With 95 % "
+        f"it is off by at most so many rows of its group: {', '.join(rows)}. No interval of values "
+        "exists."
+    )
+
+
+def _published(groups: Mapping[str, Any]) -> str:
+    """Return which groups are on the page, and what follows for their counts."""
+    chosen = groups["chosen"]
+    return (
+        "Nobody listed these groups. None is here whose noisy count is below "
+        f"{chosen['threshold']:.6g}: of groups of {chosen['half']:,} every second one, of "
+        f"groups of {chosen['nearly']:,} 95 %. A group that isn't here may be small, or empty. "
+        "Near the threshold a count that is here is biased upwards."
+    )
+
+
+def asked_in_words(parts: Sequence[Layout | Ranks], spec: Spec) -> str:
+    """Return a table's statistics and its keys, in a sentence."""
+    layout = parts[0]
+    what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts))
+    if layout.conditions:
+        return f"{layout.name}: {what}, for each of {layout.cells:,} conditions."
+    by = _words.in_turn([
+        spec.labels.get(axis.column, axis.column)
+        + (" (keys that nobody listed)" if isinstance(axis, Unlisted) else "")
+        for axis in layout.axes
+    ]) if layout.axes else ""  # fmt: skip
+    return f"{layout.name}: {what}, by {by}." if by else f"{layout.name}: {what}."

@@ -1,0 +1,121 @@
+"""Which blocks each certificate of a release serves, and whether it is about them.
+
+A verifier has the spec and the certificate alone: whatever the two don't both say is rejected.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.quantiles import QuantileCertificate
+from leastnoise.certificate.threshold import ThresholdCertificate
+from leastnoise.errors import CertificateRejected
+from leastnoise.tables.plan import together
+from leastnoise.tables.query.layout import Layout
+from leastnoise.tables.query.limits import FewGroups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from fractions import Fraction
+
+    from leastnoise.certificate.plan import PlanCertificate
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Neighbours
+    from leastnoise.tables.query.layout import LaidOut
+
+JOIN = "+"  # between the names of blocks that share a draw; no name has it
+
+Served = tuple[tuple[together.Block, ...], tuple[Layout, ...], Certificate | ThresholdCertificate]
+"""The blocks of one draw of noise, a layout of each, and its certificate."""
+
+
+def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]:
+    """Yield the blocks of each draw, their layouts, and its certificate.
+
+    The blocks are in the order of the spec, as are the draws by their first. Raises
+    CertificateRejected unless each query is in one of them, and the layouts bound a unit as it
+    says.
+    """
+    blocks = together.list_blocks(laid)
+    labels = [block.label for block in blocks]
+    drawn_blocks = [
+        (name, drawn)
+        for name, drawn in certificate.blocks
+        if not isinstance(drawn, QuantileCertificate)
+    ]
+    groups = [name.split(JOIN) for name, _ in drawn_blocks]
+    if sorted(label for group in groups for label in group) != sorted(labels):
+        raise CertificateRejected("The certificate's queries are not the spec's queries.")
+    members = [tuple(labels.index(label) for label in group) for group in groups]
+    if members != sorted(members) or any(one != tuple(sorted(one)) for one in members):
+        raise CertificateRejected("The certificate's queries are not in the spec's order.")
+    for group, (name, drawn) in zip(members, drawn_blocks, strict=True):
+        own = tuple(blocks[index] for index in group)
+        nobody_listed = [bool(block.ways[0].unlisted) for block in own]
+        if any(nobody_listed) != isinstance(drawn, ThresholdCertificate) or (
+            any(nobody_listed) and len(own) > 1
+        ):
+            raise CertificateRejected(
+                f"Query {name!r}: groups that nobody listed have a threshold, and others none."
+            )
+        noise = drawn.noise if isinstance(drawn, ThresholdCertificate) else drawn
+        layouts = together.find_layouts(own, noise.sensitivity)
+        if layouts is None:
+            raise CertificateRejected(
+                f"Query {name!r}: its sensitivity is not one that the spec implies."
+            )
+        yield own, layouts, drawn
+
+
+def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
+    """Raise CertificateRejected unless it is about the rows of groups that this layout has."""
+    way = layout.bounding
+    fits = (
+        (claim.budget == share, "its budget is not the share that its importance gives"),
+        (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
+        (
+            isinstance(way, FewGroups) and claim.groups == way.groups,
+            "it is about another number of groups that one unit is in",
+        ),
+        (claim.coordinate == layout.counted, "another number than the spec's decides"),
+        (claim.reach == 1, "a unit adds 1 to the count that decides"),
+        (claim.noise.grid is not None, "it has no grid, which every release is rounded to"),
+        (_falls_by_bits(claim.chance_below), "no coin that is tossed has its chance"),
+        (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
+    )
+    for fit, why in fits:
+        if not fit:
+            raise CertificateRejected(f"{where}: {why}.")
+
+
+def _falls_by_bits(chance: Fraction) -> bool:
+    return chance.denominator & (chance.denominator - 1) == 0
+
+
+def check_draw(
+    drawn: Certificate,
+    layouts: Sequence[Layout],
+    share: Budget,
+    neighbours: Neighbours,
+    *,
+    where: str,
+) -> None:
+    """Raise CertificateRejected unless it is about one draw of noise for these layouts."""
+    coordinates = sum(layout.dimension for layout in layouts)
+    if drawn.dimension != coordinates:
+        raise CertificateRejected(
+            f"{where}: the spec has {coordinates} coordinates, the certificate {drawn.dimension}."
+        )
+    if drawn.budget != share:
+        raise CertificateRejected(
+            f"{where}: its budget is not the share that its importance gives."
+        )
+    if drawn.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
+        raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
+    if drawn.compositions != 1:  # more noise than is needed does no harm, but isn't the plan's
+        raise CertificateRejected(f"{where}: it is about several releases, there was one.")
+    if drawn.grid is None:
+        raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
+    if drawn.neighbours != neighbours:
+        raise CertificateRejected(f"{where}: it isn't about {neighbours} neighbours, the spec is.")

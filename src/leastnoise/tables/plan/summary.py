@@ -1,0 +1,160 @@
+"""A plan as people read it: one table of all queries, and what it rests on, in sentences.
+
+The noise is compared with the plain noise that one would take instead, the better of Laplace and
+Gaussian for the same part of the budget. All else that is known is in the plan's record.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from leastnoise import _words
+from leastnoise.tables.plan.quantiles import QUANTILES_NOTE, QuantilePlan
+from leastnoise.tables.query import selection
+from leastnoise.tables.query.layout import ASSUMED, Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.query.noise_error import ExpectedError
+    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.spec.model import Spec
+
+HEADS = ("query", "statistic", "share", "± (95 %)", "plain noise")
+PLAIN = (
+    "Plain noise errs so many times as much: the better of Laplace and Gaussian noise for the same "
+    "share of the budget."
+)
+OWN_NOISE = "The ± is of the noise alone. What limits and bounds take away is not in it."
+_TYPICAL = ASSUMED[1]
+
+
+def list_rows(plan: Plan) -> list[tuple[str, ...]]:
+    """Return the rows of the table below `HEADS`, one for each statistic.
+
+    A query is named, and a share said, where it begins. The shares add up to 100 %.
+    """
+    rows: list[tuple[str, ...]] = []
+    parts = [part for query in plan.by_query for part in (*query.blocks, *query.quantiles)]
+    shares = _percentages([_share(part, plan) for part in parts])
+    named = ""
+    for part, share in zip(parts, shares, strict=True):
+        own = _of_ranks(part, plan) if isinstance(part, QuantilePlan) else _of_noise(part, plan)
+        for numbers in own:
+            rows.append(("" if part.name == named else part.name, numbers[0], share, *numbers[1:]))
+            named, share = part.name, ""  # noqa: PLW2901 (said once)
+    return rows
+
+
+def _of_noise(block: BlockPlan, plan: Plan) -> list[tuple[str, str, str]]:
+    """Return each statistic with noise, its half-width and how much plain noise errs."""
+    return [
+        (_statistic(block, error, plan), width(error), _plain(error))
+        for error in block.errors
+        if error.rows in {None, _TYPICAL} or block.layout.assumed != ASSUMED
+    ]
+
+
+def _of_ranks(part: QuantilePlan, plan: Plan) -> list[tuple[str, str, str]]:
+    """Return each quantile, and by how many rows it is off."""
+    asked = [one.in_words(plan.spec.labels) for one in part.layout.statistics]
+    rows = [f"{error.rows_95:,.4g} rows" for error in part.errors]
+    return [(one, off, "–") for one, off in zip(asked, rows, strict=True)]
+
+
+def list_sentences(plan: Plan) -> list[str]:
+    """Return whom the release protects, what each query shares and limits, and what was wished."""
+    layouts = [layout for query in plan.by_query for layout in query.layouts]
+    said = [_words.protected(plan.neighbours, plan.person)]
+    said += [
+        f"The noise of {_words.in_turn(names)} is planned together: none has more than alone."
+        for draw in plan.draws
+        if len(names := list(dict.fromkeys(block.name for block in draw))) > 1
+    ]
+    if not plan.spec.privacy.by_row:
+        said += _limits(layouts, plan.person)
+    said += limits_of_values(plan.spec)
+    said += dict.fromkeys(one for layout in layouts for one in layout.joined)
+    said += _filters(layouts)
+    chosen = [layout for layout in layouts if isinstance(layout, Layout)]
+    said += dict.fromkeys(one for layout in chosen for one in selection.in_words(layout))
+    said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
+    said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
+    said += [PLAIN, OWN_NOISE] if plan.blocks else []
+    return [*said, QUANTILES_NOTE] if plan.quantiles else said
+
+
+def width(error: ExpectedError) -> str:
+    """Return the half-width of 95 % of the noise, for people."""
+    half = error.half_width_95
+    return f"{half:,.4g}" if math.isfinite(half) else "no bound"
+
+
+def _statistic(block: BlockPlan, error: ExpectedError, plan: Plan) -> str:
+    labels = plan.spec.labels
+    (asked,) = (one for one in block.layout.statistics if one.label == error.statistic)
+    return asked.in_words(labels) + (f" ({error.rows:,} values)" if error.rows else "")
+
+
+def _plain(error: ExpectedError) -> str:
+    """Return how many times as much the better plain noise errs, and which it is."""
+    known = (("Laplace", error.plain_laplace_std), ("Gaussian", error.plain_gaussian_std))
+    found = [(std, name) for name, std in known if std is not None]
+    if not found:
+        return "impossible"
+    std, name = min(found)
+    times = std / error.std if error.std else math.inf
+    return f"{name} {times:.2f}×" if math.isfinite(times) else "–"
+
+
+def _share(part: BlockPlan | QuantilePlan, plan: Plan) -> Fraction:
+    if plan.budget.epsilon:
+        return part.budget.epsilon / plan.budget.epsilon
+    return part.budget.delta / plan.budget.delta
+
+
+def _percentages(shares: Sequence[Fraction]) -> list[str]:
+    """Return shares of 1 in per cent, whole if all are, else in tenths, which add up to 100 %.
+
+    Each is rounded down, and those that lose most by it are rounded up.
+    """
+    digits = 0 if all((100 * share).denominator == 1 for share in shares) else 1
+    steps = [share * 100 * 10**digits for share in shares]
+    whole = [math.floor(one) for one in steps]
+    losing = sorted(range(len(steps)), key=lambda place: whole[place] - steps[place])
+    for place in losing[: 100 * 10**digits - sum(whole)]:
+        whole[place] += 1
+    return [f"{one / 10**digits:.{digits}f} %" for one in whole]
+
+
+def limits_of_values(spec: Spec) -> list[str]:
+    """Return what the bounds of columns do, a sentence each."""
+    return [
+        _words.limited(spec.labels.get(name, name), *column.bounds)
+        for name, column in spec.columns.items()
+        if column.bounds is not None
+    ]
+
+
+def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:
+    """Return which rows count, each with its query."""
+    said = [
+        f"In {layout.name}, only rows where {text} count."
+        for layout in layouts
+        for text in layout.filters
+    ]
+    return list(dict.fromkeys(said))
+
+
+def _limits(layouts: Sequence[Layout | Ranks], person: str) -> list[str]:
+    """Return what one person can do, once for all queries of which it is the same."""
+    found: dict[str, dict[str, None]] = {}
+    for layout in layouts:
+        limit = f"each {person} {layout.limits}."
+        found.setdefault(limit, {})[layout.name] = None
+    if len(found) == 1:
+        return [limit[0].upper() + limit[1:] for limit in found]
+    return [f"In {_words.in_turn([*names])}, {limit}" for limit, names in found.items()]

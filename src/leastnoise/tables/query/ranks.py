@@ -1,0 +1,184 @@
+"""From a query block to the public layout of its quantiles: cells, candidates and limits.
+
+Rows are counted in a cell a group and a candidate, as a histogram's are; no noise is added to them.
+A quantile is chosen by ranks (theory/release.md §10), and all of a person's rows count for it: of
+one with too many, each counts for less. So which of them count isn't decided by their values.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, final
+
+from leastnoise.tables.query import missing
+from leastnoise.tables.query.axes import Axis, Condition, Nearest, Unlisted
+from leastnoise.tables.query.layout import MAX_DIMENSION, LayoutError, find_bits, shape_of
+from leastnoise.tables.query.limits import OF_A_ROW, InCells
+from leastnoise.tables.spec.candidates import list_candidates
+from leastnoise.tables.spec.model import Column
+from leastnoise.tables.statistics.base import Component
+from leastnoise.tables.statistics.quantiles import Quantile
+from leastnoise.tables.statistics.registry import known_statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.guarantees.sensitivity import Neighbours
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.spec.model import Contribution, Query, Spec
+
+PART = "quantiles"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """The quantiles of one column in a block: `statistics`, at their `places` among the block's.
+
+    `counted` is how rows are counted: as a histogram by the block's `axes` and the candidates.
+    What one unit adds to all its cells is at most `reach` in all. `sizes` are numbers of rows that
+    a plan compares an error in ranks with.
+    """
+
+    part: str
+    statistics: tuple[Quantile, ...]
+    places: tuple[int, ...]
+    axes: tuple[Axis, ...]
+    missing: tuple[str, ...]
+    counted: Layout
+    reach: Fraction
+    sizes: tuple[int, ...]
+
+    conditions: ClassVar[tuple[Condition, ...]] = ()
+    unlisted: ClassVar[tuple[Unlisted, ...]] = ()
+    decides: ClassVar[None] = None
+
+    @property
+    def name(self) -> str:
+        """The name of the block."""
+        return self.counted.name
+
+    @property
+    def label(self) -> str:
+        """What its certificate is called in that of the release."""
+        return f"{self.name}.{self.part}"
+
+    @property
+    def by_row(self) -> bool:
+        """Whether a row is a unit."""
+        return self.counted.by_row
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What one unit does between two tables."""
+        return self.counted.neighbours
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """What holds of the rows that it is about."""
+        return self.counted.filters
+
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """What is beside its rows, in sentences."""
+        return self.counted.joined
+
+    @property
+    def candidates(self) -> Nearest:
+        """The candidates, and the column."""
+        (*_, axis) = self.counted.axes
+        if not isinstance(axis, Nearest):
+            raise TypeError("the rows are counted by candidates last")
+        return axis
+
+    @property
+    def published(self) -> list[int] | list[float]:
+        """The candidates as a table has them: whole numbers if all are."""
+        values = self.candidates.values
+        whole = all(one.denominator == 1 and abs(one) < 2**53 for one in values)
+        return list(map(int, values)) if whole else list(map(float, values))
+
+    @property
+    def cells(self) -> int:
+        """Number of rows of the result."""
+        return math.prod(axis.cells for axis in self.axes)
+
+    @property
+    def limits(self) -> str:
+        """What one unit can do, to end a sentence that begins with the unit."""
+        rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
+        return f"counts for at most {rows} in its quantiles: with more, each row counts for less"
+
+
+def lay_out_ranks(spec: Spec, query: Query) -> tuple[Ranks, ...]:
+    """Return the layouts of the quantiles of `query`, one for each column.
+
+    Raises LayoutError if no limit bounds a person's rows, or there are too many cells.
+    """
+    columns: dict[str, dict[int, Quantile]] = {}
+    for place, one in enumerate(known_statistics(query, by_row=spec.privacy.by_row)):
+        if isinstance(one, Quantile):
+            columns.setdefault(one.column, {})[place] = one
+    return tuple(
+        _of_column(spec, query, own, part=f"{PART}{index}" if index > 1 else PART)
+        for index, own in enumerate(columns.values(), start=1)
+    )
+
+
+def share_parts(parts: Sequence[tuple[Layout, ...]], ranks: Sequence[Ranks]) -> list[Fraction]:
+    """Return the part of a block's budget that each of its parts has, then its quantiles.
+
+    In proportion to the numbers of a cell that each publishes.
+    """
+    numbers = [len(ways[0].components) for ways in parts]
+    numbers += [len(one.statistics) for one in ranks]
+    return [Fraction(one, sum(numbers)) for one in numbers]
+
+
+def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str) -> Ranks:
+    levels = sorted(own.items(), key=lambda item: item[1].level)
+    column = spec.columns.get(levels[0][1].column, Column())
+    statistics = tuple(one for _, one in levels)
+    count = Component(kind="count")
+    shape = shape_of(spec, query, (), (), (), (count,), part=part)
+    values = list_candidates(column.candidates)
+    axis = Nearest(column=statistics[0].column, values=values, missing=column.counts_as)
+    counted = replace(shape, axes=(*shape.axes, axis))
+    if counted.dimension > MAX_DIMENSION:
+        raise LayoutError(
+            f"Expected at most {MAX_DIMENSION:,} cells of groups and candidates, got "
+            f"{counted.dimension:,}. Use fewer candidates, or fewer keys."
+        )
+    way, bits = OF_A_ROW, 0
+    if not spec.privacy.by_row:
+        if spec.contribution is None:
+            raise KeyError("contribution")  # the checks of the spec come first
+        reach = _reach(spec.contribution, math.prod(axis.cells for axis in shape.axes))
+        way = InCells(per_cell=reach, total=reach, apart=True)
+        bits = find_bits(counted, way)
+    return Ranks(
+        part=part,
+        statistics=statistics,
+        places=tuple(place for place, _ in levels),
+        axes=shape.axes,
+        missing=missing.in_words(spec, query, statistics),
+        counted=replace(counted, bounding=way, bits=bits),
+        reach=way.total,
+        sizes=shape.assumed,
+    )
+
+
+def _reach(given: Contribution, groups: int) -> Fraction:
+    """Return the most that one person's rows may count for in all groups, by what is `given`."""
+    found = [Fraction(one) for one in (given.max_rows, given.l1) if one is not None]
+    if given.max_rows_per_group is not None:
+        within = min(given.max_groups or groups, groups)
+        found.append(Fraction(given.max_rows_per_group * within))
+    if not found:
+        raise LayoutError(
+            "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
+            "max_rows, such as max_rows = 1."
+        )
+    return min(found)

@@ -1,0 +1,149 @@
+"""Rows with the columns of other tables beside them, by DuckDB: never more rows, and never fewer.
+
+What is joined is compared as what tells persons, or groups, apart: see `casts.by_use`. So all rows
+of a table that stand beside one person's rows are that person's. Of several rows with one key none
+is taken: which it would be might depend on the order of rows.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.tables.rows.duckdb.inputs import Input, by_name
+from leastnoise.tables.values.casts import Held, Rows, by_use
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    import duckdb
+
+    from leastnoise.tables.expressions.computed import Use
+    from leastnoise.tables.spec.values import ColumnType
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """A table that is joined by its column `on`, of the type `kind`, for the `use` of a key."""
+
+    rows: Input
+    on: str
+    kind: ColumnType
+    use: Use
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Joined(Input):
+    """The rows of `left`, each with at most one row of each of the `sides`.
+
+    Of a side that says no types the `declared` columns can be used.
+    """
+
+    left: Input
+    sides: Sequence[Side]
+    declared: Collection[str]
+
+    @property
+    def name(self) -> str:
+        return " with ".join(one.name for one in (self.left, *(side.rows for side in self.sides)))
+
+    @property
+    def typed(self) -> bool:
+        return all(one.typed for one in (self.left, *(side.rows for side in self.sides)))
+
+    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
+        """Those of all tables; of a name that two of them have, neither can be used."""
+        listed = [(self.left, self.left.columns(connection))]
+        listed += [(side.rows, _beside(side, connection)) for side in self.sides]
+        found: dict[str, Held] = {}
+        owner: dict[str, str] = {}
+        for rows, columns in listed:
+            for name, held in by_name(columns, rows.name).items():
+                if name in found:
+                    held = _unused(f"is both in {owner[name]} and in {rows.name}. Rename one.")  # noqa: PLW2901
+                elif rows is not self.left and not rows.typed and name not in self.declared:
+                    held = _unused(f"of {rows.name} has no type. Declare it in data.types.")  # noqa: PLW2901
+                found[name] = held
+                owner[name] = rows.name
+        return list(found.items())
+
+    @contextmanager
+    def opened(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        used: Collection[str],
+        *,
+        rehearsed: bool = False,
+    ) -> Iterator[Rows]:
+        """What is used of each side is a table of this connection's, with one row a key."""
+        own = {name for name, _ in self.left.columns(connection)}
+        held: dict[str, Held] = {}
+        joins: list[str] = []
+        with ExitStack() as stack:
+            for number, side in enumerate(self.sides):
+                (inner := folder / f"side{number}").mkdir()
+                theirs = [name for name, _ in _beside(side, connection) if name in used]
+                cursor = stack.enter_context(connection.cursor())  # whose views are its own
+                with side.rows.opened(
+                    cursor, inner, [side.on, *theirs], rehearsed=rehearsed
+                ) as rows:
+                    held |= _one_a_key(cursor, rows, side, number=number)
+            wanted = dict.fromkeys([*(name for name in used if name in own), *self._keys])
+            opened = self.left.opened(connection, folder, list(wanted), rehearsed=rehearsed)
+            rows = stack.enter_context(opened)
+            lefts = {
+                name: replace(rows.columns[name], sql=f"l{at}") for at, name in enumerate(wanted)
+            }
+            for number, side in enumerate(self.sides):
+                key = by_use(lefts[side.on], side.kind)[side.use]
+                joins.append(f"LEFT JOIN side{number} ON {key} = key{number}")
+            listed = ", ".join(f"{rows.columns[name].sql} AS {lefts[name].sql}" for name in wanted)
+            found = held | lefts
+            names = ", ".join(column.sql for column in found.values())
+            sql = f"SELECT {names} FROM (SELECT {listed} FROM {rows.sql}) {' '.join(joins)}"  # noqa: S608
+            yield Rows(sql=f"({sql})", columns=found, bound=rows.bound)
+
+    @property
+    def _keys(self) -> list[str]:
+        return [side.on for side in self.sides]
+
+    def rehearse(self, folder: Path) -> None:
+        self.left.rehearse(folder)
+        for number, side in enumerate(self.sides):
+            (inner := folder / f"side{number}").mkdir()
+            side.rows.rehearse(inner)
+
+
+def _unused(why: str) -> Held:
+    return Held(sql="", kind="", only=(), why=why)
+
+
+def _beside(side: Side, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
+    """Return the columns of a side that stand beside the rows: all but its key."""
+    return [(name, held) for name, held in side.rows.columns(connection) if name != side.on]
+
+
+def _one_a_key(cursor: Any, rows: Rows, side: Side, *, number: int) -> dict[str, Held]:
+    """Make the table of the rows of which there is one of its key; return its other columns."""
+    key = by_use(rows.columns[side.on], side.kind)[side.use]
+    held = {
+        name: replace(column, sql=f"r{number}_{at}")
+        for at, (name, column) in enumerate(rows.columns.items())
+        if name != side.on
+    }
+    listed = [f"{key} AS key{number}", *(f"{rows.columns[n].sql} AS {held[n].sql}" for n in held)]
+    firsts = ", ".join(
+        [f"key{number}", *(f"first({one.sql}) AS {one.sql}" for one in held.values())]
+    )
+    inner = f"SELECT {', '.join(listed)} FROM {rows.sql}"  # noqa: S608  # own names, bound texts
+    cursor.execute(
+        f"CREATE TABLE side{number} AS SELECT {firsts} FROM ({inner}) "  # noqa: S608
+        f"WHERE key{number} IS NOT NULL GROUP BY key{number} HAVING count(*) = 1",
+        rows.bound,
+    )
+    return held

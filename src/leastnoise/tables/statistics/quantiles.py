@@ -1,0 +1,69 @@
+"""Quantiles: of a column's public candidates the one that so many of the rows lie at or below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.tables.spec.values import LEAST
+from leastnoise.tables.statistics.base import ColumnIs, OneColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leastnoise.tables.spec.model import Spec
+
+MEDIAN = Fraction(1, 2)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Quantile(OneColumn):
+    """The `level`-quantile of a column; no noise is added to it, and it has no interval."""
+
+    level: Fraction = MEDIAN
+
+    kind: ClassVar[str] = "quantile"
+    suffixes: ClassVar[tuple[str, ...]] = ("",)
+    counts: ClassVar[bool] = False
+    clamps: ClassVar[bool] = False
+    needs_size: ClassVar[bool] = True
+    column_is: ClassVar[ColumnIs] = "required"
+    of_values: ClassVar[bool] = False
+    ranked: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, column: str, level: str) -> Self:
+        """Return that of a level which is written as a decimal; raises ValueError."""
+        try:
+            found = exact(level, name="level")
+        except InvalidArgument:
+            found = Fraction(0)
+        if not 0 < found < 1:
+            why = "Expected a level above 0 and below 1, such as quantile(income, 0.9), got"
+            raise ValueError(f"{why} {_validate.shown(level)}.")
+        return cls(column=column, level=found)
+
+    @property
+    def label(self) -> str:
+        if self.level == MEDIAN:
+            return f"median_{self.column}"
+        return f"{self.kind}_{self.column}_{decimal_text(self.level)}"
+
+    def problems(self, spec: Spec) -> Iterator[str]:
+        """Of candidates that nobody gave, and of an ε that it can't have a part of."""
+        known = spec.columns.get(self.column)
+        if known is None or known.candidates is None:
+            yield (
+                f"The column {self.column!r} needs public candidates, from which one is chosen: "
+                f"[columns.{self.column}] candidates = {{ from = 0, to = 150000, step = 100 }}."
+            )
+        if spec.privacy.epsilon == 0:
+            yield f"{self.label} needs epsilon > 0: no delta hides which candidate is chosen."
+        if spec.privacy.epsilon == LEAST:
+            why = "has an error in ranks, which no accuracy is about: give privacy.epsilon."
+            yield f"{self.label} {why}"

@@ -1,0 +1,82 @@
+"""Noise on a tree the slow way: from its definition, node by node, by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.noise.trees.law import Agreeing
+
+Whole = NDArray[np.int64]
+
+
+def sums_of(cells: Whole, branches: tuple[int, ...]) -> list[Whole]:
+    """Return the sums of the nodes of each level, the root's first; cells on the last axis."""
+    if not branches:
+        return [cells]
+    width = cells.shape[-1] // branches[0]
+    children = [
+        sums_of(cells[..., child * width : (child + 1) * width], branches[1:])
+        for child in range(branches[0])
+    ]
+    below = [np.concatenate(parts, axis=-1) for parts in zip(*children, strict=True)]
+    return [cells.sum(axis=-1, keepdims=True), *below]
+
+
+def exponents(noise: Agreeing, cells: Whole) -> tuple[Whole, int]:
+    """Return Σ_v w_v|z_v|/scale exactly: numerators, and their denominator."""
+    rates = [share / noise.scale for share in noise.shares]
+    denominator = math.lcm(*(rate.denominator for rate in rates))
+    total = np.zeros(cells.shape[:-1], dtype=np.int64)
+    for rate, sums in zip(rates, sums_of(cells, noise.branches), strict=True):
+        total += int(rate * denominator) * np.abs(sums).sum(axis=-1)
+    return total, denominator
+
+
+def all_points(dimension: int, reach: int) -> Whole:
+    """Return all whole vectors in [−reach, reach]^dimension."""
+    axes = np.meshgrid(*[np.arange(-reach, reach + 1)] * dimension, indexing="ij")
+    return np.stack([axis.ravel() for axis in axes], axis=-1)
+
+
+def enumerated(noise: Agreeing, reach: int) -> tuple[Whole, NDArray[np.float64]]:
+    """Return points and their probabilities, among those within `reach`."""
+    points = all_points(noise.dimension, reach)
+    logs = np.zeros(len(points))
+    for share, sums in zip(noise.shares, sums_of(points, noise.branches), strict=True):
+        logs -= float(share / noise.scale) * np.abs(sums).sum(axis=-1)
+    weights = np.exp(logs)
+    return points, weights / weights.sum()
+
+
+def added(dimension: int, most: int) -> Iterator[Whole]:
+    """Yield what a unit of at most `most` rows adds."""
+    for table in itertools.product(range(most + 1), repeat=dimension):
+        if sum(table) <= most:
+            yield np.array(table)
+
+
+def moved_by_rows(dimension: int, most: int, *, replaced: bool) -> list[Whole]:
+    """Return all shifts by a unit that is added, removed or replaced."""
+    units = list(added(dimension, most))
+    if not replaced:
+        return [sign * unit for unit in units for sign in (1, -1)]
+    return [one - other for one in units for other in units]
+
+
+def largest_cost(noise: Agreeing, shifts: list[Whole]) -> Fraction:
+    """Return the most that Σ_v w_v|s_v| is."""
+    found, denominator = exponents(noise, np.array(shifts))
+    return Fraction(int(found.max()), denominator) * noise.scale
+
+
+def largest_loss(noise: Agreeing, shifts: list[Whole], outputs: Whole) -> Fraction:
+    """Return the largest privacy loss at any of the outputs."""
+    here, denominator = exponents(noise, outputs)
+    losses = [exponents(noise, outputs - shift)[0] - here for shift in shifts]
+    return Fraction(int(np.max(losses)), denominator)

@@ -1,0 +1,110 @@
+"""Exact laws of chosen quantiles, by their definition: rows one by one, in fractions and floats."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+Law = dict[tuple[int, ...], float]
+Mass = dict[int, Fraction]
+
+
+def permute_and_flip(penalties: Sequence[float]) -> list[float]:
+    """Return the chance of each candidate by Algorithm 1 of McKenna & Sheldon (2020).
+
+    The candidates are taken in a random order, and each is returned with probability e^(−penalty),
+    penalties being counted from the best: the best one is returned when it is reached. Over all
+    orders, those before a candidate are a random subset: 1/(k + 1) integrates them.
+    """
+    best = min(penalties)
+    taken = [math.exp(best - one) for one in penalties]
+    found: list[float] = []
+    for place, own in enumerate(taken):
+        sums = [1.0]  # elementary symmetric sums of the others, with signs
+        for other in taken[:place] + taken[place + 1 :]:
+            sums = [a - other * b for a, b in zip([*sums, 0.0], [0.0, *sums], strict=True)]
+        found.append(own * math.fsum(one / (k + 1) for k, one in enumerate(sums)))
+    return found
+
+
+def score(mass: Mass, part: int, level: Fraction) -> Fraction:
+    total = sum(mass.values(), Fraction(0))
+    below = sum((one for place, one in mass.items() if place < part), Fraction(0))
+    at = mass.get(part, Fraction(0))
+    return max(Fraction(0), below - level * total, level * total - below - at)
+
+
+def nested_law(  # noqa: PLR0917 (it calls itself)
+    mass: Mass,
+    levels: Sequence[Fraction],
+    rates: Sequence[Fraction],
+    ends: tuple[int, int],
+    range_of: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1)),
+) -> Law:
+    """Return the law of the chosen parts between `ends`, the middle level first."""
+    if not levels:
+        return {(): 1.0}
+    middle, (low, high) = len(levels) // 2, range_of
+    level = (levels[middle] - low) / (high - low)
+    parts = range(ends[0], ends[1] + 1)
+    chances = permute_and_flip([float(rates[middle] * score(mass, g, level)) for g in parts])
+    found: Law = {}
+    for part, chance in zip(parts, chances, strict=True):
+        half = {part: mass.get(part, Fraction(0)) / 2}
+        lower = {g: one for g, one in mass.items() if g < part} | half
+        upper = {g: one for g, one in mass.items() if g > part} | half
+        below = nested_law(
+            lower, levels[:middle], rates[:middle], (ends[0], part), (low, levels[middle])
+        )
+        above = nested_law(
+            upper,
+            levels[middle + 1 :],
+            rates[middle + 1 :],
+            (part, ends[1]),
+            (levels[middle], high),
+        )
+        for (a, p), (b, q) in itertools.product(below.items(), above.items()):
+            found[(*a, part, *b)] = chance * p * q
+    return found
+
+
+def split_law(
+    mass: Mass, levels: Sequence[Fraction], rates: Sequence[Fraction], candidates: int
+) -> Law:
+    found: Law = {(): 1.0}
+    for level, rate in zip(levels, rates, strict=True):
+        chances = permute_and_flip([float(rate * score(mass, g, level)) for g in range(candidates)])
+        found = {
+            (*known, g): p * chance
+            for known, p in found.items()
+            for g, chance in enumerate(chances)
+        }
+    return found
+
+
+def mass_of(rows: Sequence[int], parts: int) -> Mass:
+    """Return what lies in each part if each row is spread over those of its candidate."""
+    found: Mass = {}
+    for row in rows:
+        for part in range(row * parts, (row + 1) * parts):
+            found[part] = found.get(part, Fraction(0)) + Fraction(1, parts)
+    return found
+
+
+def tables(most: int, values: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield every table of at most so many rows, each of a (group, candidate)."""
+    for size in range(most + 1):
+        yield from itertools.combinations_with_replacement(values, size)
+
+
+def largest_loss(one: Sequence[Law], other: Sequence[Law]) -> float:
+    """Return the most that |ln P/Q| is over outputs of independent groups."""
+    worst = 0.0
+    for p, q in ((one, other), (other, one)):
+        worst = max(
+            worst,
+            sum(max(math.log(a[o] / b[o]) for o in a) for a, b in zip(p, q, strict=True)),
+        )
+    return worst

@@ -1,0 +1,106 @@
+"""What people read of a plan: shares that add up, and what plain noise would really cost."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leastnoise.tables.plan import summary
+from leastnoise.tables.publish.release import Release
+
+
+def planned(folder: Path, queries: list[dict[str, Any]], **privacy: Any) -> Any:
+    (folder / "rows.csv").write_text("who,x,town\n1,2,a\n")
+    return Release(
+        data={"source": "rows.csv", "types": {"who": "int", "x": "float", "town": "text"}},
+        privacy={"unit": "who", "epsilon": 1, "delta": "1e-6", **privacy},
+        contribution={"max_rows": 4},
+        columns={"x": {"bounds": [0, 10]}},
+        query=queries,
+        folder=folder,
+    ).plan()
+
+
+TOWNS = {"town": ["a", "b", "c"]}
+COUNTS = {"name": "counts", "statistics": ["count", "count_units"], "group_by": TOWNS}
+MEANS = {"name": "means", "statistics": ["mean(x)"], "group_by": TOWNS}
+ALL = {"name": "all", "statistics": ["count_units"], "filter": "x > 1"}
+
+
+def test_a_plan_prints_one_table(tmp_path: Path) -> None:
+    plan = planned(tmp_path, [COUNTS, MEANS, ALL])
+    rows = summary.list_rows(plan)
+    assert [row[0] for row in rows] == ["counts", "", "means", "all"]
+    assert [row[1] for row in rows] == [
+        "count",
+        "count_units",
+        "mean_x (1,000 values)",
+        "count_units",
+    ]
+    assert sum(float(row[2].rstrip(" %") or 0) for row in rows) == pytest.approx(100, abs=1e-9)
+    shown = str(plan)
+    for row in rows:
+        assert any(all(cell in line for cell in row) for line in shown.splitlines())
+    assert "Protected: the presence or absence of any one who." in shown
+    assert "In all, only rows where" in shown
+    assert "In counts and means, each who has at most 4 rows." in shown
+    for word in ("draw", "block", "unit ", "scale"):
+        assert word not in shown
+
+
+def test_plain_noise_is_the_better_of_the_two(tmp_path: Path) -> None:
+    wide = {
+        "name": "wide",
+        "statistics": ["count_units"],
+        "group_by": {"x": {"edges": [*range(31)]}},
+    }
+    plan = planned(tmp_path, [wide], delta="1e-4", epsilon="0.5")
+    (error,) = plan.blocks[0].errors
+    # 30 cells of which a person may be in 4: the l1 norm is 4, the l2 norm 2
+    laplace = 2**0.5 * 4 / 0.5
+    assert error.plain_laplace_std == pytest.approx(laplace)
+    both = {"Laplace": laplace, "Gaussian": error.plain_gaussian_std}
+    better = min(both, key=lambda name: both[name])
+    (row,) = summary.list_rows(plan)
+    assert row[4] == f"{better} {both[better] / error.std:.2f}×"
+    assert row[3] == f"{error.half_width_95:,.4g}"
+
+
+def test_gaussian_noise_is_named_where_it_errs_less(tmp_path: Path) -> None:
+    many = {"name": "many", "statistics": ["count"], "group_by": {"x": {"edges": [*range(101)]}}}
+    plan = Release(
+        data={"source": "rows.csv", "types": {"who": "int", "x": "float"}},
+        privacy={"unit": "who", "epsilon": 1, "delta": "1e-2"},
+        contribution={"max_rows_per_group": 1},
+        query=[many],
+        folder=tmp_path,
+    )
+    (tmp_path / "rows.csv").write_text("who,x\n1,2\n")
+    (row,) = summary.list_rows(plan.plan())
+    assert row[4].startswith("Gaussian ")
+
+
+def test_without_delta_only_epsilon_is_shared(tmp_path: Path) -> None:
+    plan = planned(tmp_path, [COUNTS, ALL], delta=0)
+    assert [row[2] for row in summary.list_rows(plan)] == ["25 %", "25 %", "50 %"]
+    only_delta = planned(tmp_path, [COUNTS, ALL], epsilon=0)
+    assert [row[2] for row in summary.list_rows(only_delta)] == ["25 %", "25 %", "50 %"]
+
+
+def test_replaced_records_protect_no_number_of_them(tmp_path: Path) -> None:
+    plan = planned(tmp_path, [ALL], neighbours="replace-one")
+    assert "Protected: all that is said of any one who, but not how many there are." in str(plan)
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=40))
+def test_shares_add_up_to_the_whole(weights: list[int]) -> None:
+    shares = [Fraction(one, sum(weights)) for one in weights]
+    shown = summary._percentages(shares)
+    assert sum(Fraction(one.removesuffix(" %")) for one in shown) == 100
+    for share, text in zip(shares, shown, strict=True):
+        assert abs(100 * share - Fraction(text.removesuffix(" %"))) < Fraction(1, 10)
