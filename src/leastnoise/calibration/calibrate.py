@@ -1,4 +1,4 @@
-"""From a family and a question to a proved noise law."""
+"""Calibrate one family: find its law in floats, prove it, and widen it if the proof fails."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def ask_again(certificate: Certificate, budget: Budget) -> Question:
 
 
 def prove_answer(question: Question, noise: Noise) -> Certificate:
-    """Return the statement that `noise` is what the question asks for; raises what `prove` does."""
+    """Return the certificate that `noise` answers the question; raises like `Certificate.prove`."""
     found = Certificate.prove(
         budget=question.budget,
         noise=noise,

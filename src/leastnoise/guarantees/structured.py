@@ -291,7 +291,7 @@ class Groups(Sensitivity):
         )
 
     def _corners(self, added: Fraction, replaced: Fraction) -> tuple[Fraction, ...]:
-        """Return what a change may come to: a replaced record stays in its group or leaves it."""
+        """Return the amounts of a change: a replaced record stays in its group or leaves it."""
         if self.neighbours == "add-remove":
             return (added,)
         return (replaced, 2 * added) if self.groups > 1 else (replaced,)
