@@ -13,7 +13,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import SpecError
 from leastnoise.tables.expressions import language
-from leastnoise.tables.read import spec_file, sql_queries
+from leastnoise.tables.read import spec_file
 from tests.tables.expressions.oracle import random_expression
 from tests.tables.json_schema import accepts
 from tests.tables.read.test_spec_schema import json_schema
@@ -38,6 +38,14 @@ _SAID: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             "importance": 2,
         },
     ),
+    ("select median(x) from data", {}, {"statistics": ["median(x)"]}),
+    (
+        "select quantile(x, 0.25), percentile_cont(0.9) within group (order by x) from data",
+        {},
+        {
+            "statistics": ["quantile(x, 0.25)", "quantile(x, 0.9)"],
+        },
+    ),
     (
         'select sum("odd name") from data where "odd name" between 1 and 2 and not sex = 1',
         {"round": False},
@@ -56,7 +64,10 @@ def raw(block: dict[str, Any]) -> dict[str, Any]:
         "data": {"source": "rows.parquet"},
         "privacy": {"unit": "person", "epsilon": 1, "delta": "1e-6"},
         "contribution": {"max_rows": 3},
-        "columns": {name: {"bounds": [0, 1]} for name in names},
+        "columns": {
+            name: {"bounds": [0, 1], "candidates": {"from": 0, "to": 1, "step": "0.1"}}
+            for name in names
+        },
         "query": [{"name": "q", **block}],
     }
 
@@ -104,8 +115,10 @@ _REFUSED = {
     "select avg(x) as m from data": "Leave 'as m' out",
     "select var_samp(x) from data": "Write var_pop(x)",
     "select stddev(x) from data": "Write stddev_pop(x)",
-    "select median(x) from data": "ask for a histogram",
-    "select percentile_cont(0.5) within group (order by x) from data": "ask for a histogram",
+    "select quantile_disc(0.5) within group (order by x desc) from data": "in rising order",
+    "select quantile(x, [0.1, 0.9]) from data": "Expected one level of a quantile",
+    "select quantile(x, 1.5) from data": "Expected a level above 0 and below 1",
+    "select mode(x) from data": "isn't a statistic. There are count(*)",
     "select sum(x) / count(*) from data": 'write statistics = ["ratio(sum(a), sum(b))"]',
     "select max(x) from data": "isn't a statistic. There are count(*)",
     "select * from data": "isn't a statistic",
@@ -152,12 +165,10 @@ def test_what_stands_beside_it_has_to_fit(block: dict[str, Any], why: str) -> No
 
 
 def test_columns_that_say_their_keys_are_grouped_by_name() -> None:
-    given = raw({"sql": "select count(*) from data group by region"})
-    given["columns"] = {"region": {"keys": ["n", "s"]}}
-    problems: list[tuple[str, str]] = []
-    (block,) = sql_queries.translated(given, problems)["query"]
-    assert block == {"name": "q", "statistics": ["count"], "group_by": ["region"]}
-    assert not problems
+    given = raw({"sql": "select count(*) from data group by region, age"})
+    given["columns"] = {"region": {"keys": ["n", "s"]}, "age": {"edges": [0, 18, 65]}}
+    (block,) = spec_file.parse(given).query
+    assert block.group_by == ("region", "age")
 
 
 @pytest.mark.parametrize("seed", range(10))

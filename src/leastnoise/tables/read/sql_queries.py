@@ -148,7 +148,9 @@ def _statistic(node: exp.Expr, raw: Mapping[str, Any]) -> str:
         raise ValueError(
             f"That variance is divided by n - 1, which noise may make 0. Write {said}."
         )
-    if kind not in _KINDS or _KINDS[kind] not in registry.STATISTICS:
+    if (quantile := _quantile(node)) is not None:
+        return quantile
+    if kind not in _KINDS:
         raise ValueError(_refusal(node))
     return _spelled(_KINDS[kind], _name(node.this, "a statistic"))
 
@@ -171,9 +173,30 @@ def _count(node: exp.Expr, raw: Mapping[str, Any]) -> str:
     return "count_units"
 
 
-def _spelled(kind: str, name: str) -> str:
+def _quantile(node: exp.Expr) -> str | None:
+    """Return the spelling of a quantile; None for another node.
+
+    Between two values or not: it is one of the public candidates.
+    """
+    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
+
+    found, level = node.this, node.args.get("expression") or node.args.get("quantile")
+    if isinstance(node, exp.WithinGroup):
+        (ordered,) = node.args["expression"].expressions
+        node, found, level = node.this, ordered.this, node.this.this
+        if ordered.args.get("desc"):
+            raise ValueError("Expected a quantile in rising order: for desc take 1 less the level.")
+    if not isinstance(node, exp.PercentileCont | exp.PercentileDisc | exp.Quantile):
+        return None
+    if not isinstance(level, exp.Literal):
+        why = "Expected one level of a quantile, such as quantile_cont(income, 0.9)."
+        raise ValueError(why)  # noqa: TRY004  # a problem of the spec
+    return _spelled("quantile", _name(found, "a quantile"), f", {level.this}")
+
+
+def _spelled(kind: str, name: str, more: str = "") -> str:
     """Return the spelling of a statistic of a column, which has to read back as it is."""
-    text = f"{kind}({name})"
+    text = f"{kind}({name}{more})"
     parsed = registry.parse(text)
     if [one.column for one in parsed.parts] != [name]:
         raise ValueError(f"The column {name!r} can't be named in a statistic. Rename it.")
@@ -188,11 +211,12 @@ def _refusal(node: exp.Expr) -> str:
         return f"{said!r} has a filter of its own: write where, in a block of its own."
     if isinstance(node, exp.Window):
         return f"{said!r} looks at other rows, so one person would change another's."
-    if isinstance(node, exp.Median | exp.PercentileCont | exp.PercentileDisc | exp.WithinGroup):
-        return f"{said!r} isn't a statistic here: ask for a histogram of the column."
     if isinstance(node, exp.Div):
         return f'{said!r}: write statistics = ["ratio(sum(a), sum(b))"], or "mean(a)".'
-    known = "count(*), count(x), count(distinct unit), sum(x), avg(x), var_pop(x), stddev_pop(x)"
+    known = (
+        "count(*), count(x), count(distinct unit), sum(x), avg(x), var_pop(x), stddev_pop(x), "
+        "median(x) and quantile_cont(x, 0.9)"
+    )
     return f"{said!r} isn't a statistic. There are {known}."
 
 
