@@ -370,6 +370,9 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "check_ledger": subject(ln.check_ledger, path=("path", "none")),
     "verify_directory": subject(ln.verify_directory, path=("path", "none")),
+    "subtract_releases": subject(
+        ln.subtract_releases, before=("path", "none"), after=("path", "none")
+    ),
     "Release.from_toml": subject(ln.Release.from_toml, path=("path", "none")),
     "to_pld": subject(
         to_pld, releases=("object", gaussian()), interval=("float", 0.5), points=("whole", 20)

@@ -29,15 +29,16 @@ if TYPE_CHECKING:
 class VerifiedRelease:
     """A release whose certificate holds for its spec; `delta` encloses the total δ at its ε.
 
-    `layouts` say what each table holds, those of one query's parts side by side, and `rows` how
-    many rows it has. `entry` is the number that its ledger's entry has, as the release says, and
-    `account` what that ledger charged, if it was given. `signed` says whether a signature was
-    checked; it is None if there is one that wasn't. `others` are files in the directory that aren't
-    of the release.
+    `plan` is the one that was made again. `layouts` say what each table holds, those of one query's
+    parts side by side, and `rows` how many rows it has. `entry` is the number that its ledger's
+    entry has, as the release says, and `account` what that ledger charged, if it was given.
+    `signed` says whether a signature was checked; it is None if there is one that wasn't. `others`
+    are files in the directory that aren't of the release.
     """
 
     spec: Spec
     certificate: PlanCertificate
+    plan: Plan
     delta: Interval
     layouts: tuple[Layout | Ranks, ...]
     rows: dict[str, int]
@@ -97,6 +98,7 @@ def verify_directory(
     return VerifiedRelease(
         spec=spec,
         certificate=certificate,
+        plan=plan,
         delta=delta,
         layouts=tuple(layout for query in plan.by_query for layout in query.layouts),
         rows=rows,
