@@ -33,6 +33,7 @@ PARTS = 1000
 """A share is so many parts of the whole."""
 _LEAST_SHARE = 0.005  # a table that would be measured with less is left out
 _LARGEST = 300.0  # of ε·ω/2: beyond it there is no noise to speak of
+_NO_VALUE = 1e300  # of tables that nothing determines
 _ROUNDS = 200  # of the fixed point, which halves what is left or better
 
 
@@ -43,8 +44,8 @@ def best_shares(marginals: Marginals, weights: Sequence[float], information: Inf
     local optima, and of the starts themselves: floats propose, and are rounded to `PARTS`.
     """
     wanted = np.array(weights, dtype=float)
-    offers = [one for start in _starts(marginals) for one in (start, _descend(marginals, start,
-              wanted, information))]  # fmt: skip
+    starts = _starts(marginals)
+    offers = [*starts, *(_descend(marginals, one, wanted, information) for one in starts)]
     rounded = list(map(_rounded, offers))
     return min(rounded, key=lambda one: log_variance(marginals, one, weights, information))
 
@@ -171,24 +172,24 @@ def _descend(
     """Return a local optimum near some shares, of tables that have one; small ones become 0."""
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 
+    def objective(logs: Floats, kept: NDArray[np.intp]) -> tuple[float, Floats]:
+        parts = _softmax(logs)
+        given = np.zeros(len(marginals.every))
+        given[kept] = parts
+        tau, slope = information(given)
+        theta = marginals.carried @ tau
+        variances = marginals.variances(theta)
+        if not np.isfinite(variances).all():
+            return _NO_VALUE, np.zeros_like(logs)
+        inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=theta > 0)
+        of_theta = -((weights / variances) @ marginals.spread) * inverse**2
+        of_parts = ((of_theta @ marginals.carried) * slope)[kept]
+        return float(weights @ np.log(variances)), parts * (of_parts - of_parts @ parts)
+
     while (count := np.count_nonzero(shares)) > 1:
         kept = np.flatnonzero(shares)
-
-        def objective(logs: Floats, kept: NDArray[np.intp] = kept) -> tuple[float, Floats]:
-            parts = _softmax(logs)
-            given = np.zeros_like(shares)
-            given[kept] = parts
-            tau, slope = information(given)
-            theta = marginals.carried @ tau
-            variances = marginals.variances(theta)
-            if not np.isfinite(variances).all():
-                return 1e300, np.zeros_like(logs)
-            inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=theta > 0)
-            of_theta = -((weights / variances) @ marginals.spread) * inverse**2
-            of_parts = ((of_theta @ marginals.carried) * slope)[kept]
-            return float(weights @ np.log(variances)), parts * (of_parts - of_parts @ parts)
-
-        found = minimize(objective, np.log(shares[kept]), jac=True, method="L-BFGS-B").x
+        start = np.log(shares[kept])
+        found = minimize(objective, start, args=(kept,), jac=True, method="L-BFGS-B").x
         shares = np.zeros_like(shares)
         shares[kept] = _softmax(found)
         shares[shares < _LEAST_SHARE] = 0.0

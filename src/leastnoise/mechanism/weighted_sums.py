@@ -68,7 +68,7 @@ def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) ->
     smooth = _OF_WHOLE if whole else _SMOOTH * deviation
     half_period = _PERIOD * deviation + smooth
     counts = np.arange(1, math.ceil(4 * _LAST / smooth * half_period / math.pi) + 1)
-    places = counts * (math.pi / half_period)
+    places = np.asarray(counts * (math.pi / half_period), dtype=np.float64)
     weights = (2 / math.pi) * np.sinc(places * smooth / 4 / math.pi) ** 4 / counts
     for one in some:
         weights = weights * _of_one(one.certificate.noise, one.coefficient * places) ** one.times
