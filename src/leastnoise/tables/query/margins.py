@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
 from leastnoise.guarantees.structured import Linf
+from leastnoise.tables.query.axes import Bins
 from leastnoise.tables.query.limits import OF_A_ROW, FirstCells, InBall, InCells
 from leastnoise.tables.spec.model import PrivateKeys
 from leastnoise.tables.statistics.registry import known_statistics
@@ -56,8 +57,15 @@ def table_layout(layout: Layout, table: int) -> Layout:
     columns = [axis.column for axis in layout.axes]
     axes = tuple(axis for i, axis in enumerate(layout.axes) if table >> i & 1)
     name = table_name(layout.name, columns, table)
+    dropped = tuple(
+        f"Rows are left out where {axis.column} is {axis.dropped}."
+        for axis in layout.axes
+        if axis not in axes and isinstance(axis, Bins) and axis.dropped
+    )
     way = layout.bounding if len(axes) == len(columns) else _in_sums(layout)
-    return replace(layout, name=name, axes=axes, bounding=way, margins=())
+    return replace(
+        layout, name=name, axes=axes, bounding=way, missing=layout.missing + dropped, margins=()
+    )
 
 
 def in_one_cell(layout: Layout) -> bool:
