@@ -126,7 +126,7 @@ def _in_sums(layout: Layout) -> Bounding:
 
 def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the margins of a block."""
-    if query.margins is False:
+    if query.margins is not True and not isinstance(query.margins, tuple):
         return
     key, columns = f"{path}.margins", list(query.group_by)
     if not query.margins:
@@ -156,9 +156,9 @@ def _lists(given: Sequence[Sequence[str]], columns: Sequence[str], key: str) -> 
 def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
     """Yield what doesn't go with margins."""
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    other = "a histogram" if query.histogram is not None else "where" if query.where else ""
-    if other:
-        yield key, f"Not used beside {other}: give edges in group_by, or use another block."
+    if query.histogram is not None or query.conditions:
+        why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
+        yield key, f"{why} block."
     elif len(asked) != 1 or asked[0].kind not in _KINDS:
         yield key, 'Margins are of one count: statistics = ["count"]. Use another block for others.'
     for name, given in (("round", query.round), ("clamp", query.clamp)):
