@@ -10,6 +10,7 @@ import pytest
 
 from leastnoise.balls.core import precision
 from leastnoise.design.marginal_shares import (
+    Information,
     best_shares,
     bound,
     gaussian_information,
@@ -29,7 +30,7 @@ TWO_WAY = Marginals(
 )
 
 
-def geometric(marginals: Marginals):  # noqa: ANN201
+def geometric(marginals: Marginals) -> Information:
     count = len(marginals.every)
     return pure_information(1.0, np.ones(count), whole=np.full(count, fill_value=True))
 

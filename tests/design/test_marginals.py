@@ -83,7 +83,9 @@ def test_tables_that_nothing_determines_have_no_variance() -> None:
     without_cells = Marginals(sizes=SIZES, tables=(1, 2))
     found = without_cells.variances(without_cells.carried @ information({1: 1.0, 2: 1.0}))
     # the total is measured twice, by 4 numbers and by 2
-    np.testing.assert_allclose(found, [1 - 1 / 4 + 1 / 4 / 4 * 4 / 6 * 2, 1 - 1 / 2 + 1 / 2 * 4 / 6])
+    np.testing.assert_allclose(
+        found, [1 - 1 / 4 + 1 / 4 / 4 * 4 / 6 * 2, 1 - 1 / 2 + 1 / 2 * 4 / 6]
+    )
 
 
 def test_an_estimate_without_noise_is_the_truth() -> None:

@@ -10,7 +10,7 @@ theory/marginals.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, final
@@ -81,19 +81,20 @@ class Marginals:
         Of each pairs of a coefficient and how many of its numbers have it: those that agree with
         the number on the same attributes. Where θ_A = 0 the estimate has nothing of P_A.
         """
-        theta = self.carried @ information
+        tau: list[float] = information.tolist()
+        theta: list[float] = (self.carried @ information).tolist()
         found: dict[int, list[_Equal]] = {}
-        for measured in np.flatnonzero(information > 0).tolist():
+        for measured in (one for one in self.every if tau[one] > 0):
             both = published & measured
             parts = [one for one in self.every if one & both == one]
             found[measured] = [
-                (information[measured] * self._entry(theta, published, measured, equal), times)
+                (float(tau[measured]) * self._entry(theta, published, measured, equal), times)
                 for equal in parts
                 if (times := self.cells(measured & ~published) * self.contrasts(both & ~equal))
             ]
         return found
 
-    def _entry(self, theta: Floats, published: int, measured: int, equal: int) -> float:
+    def _entry(self, theta: Sequence[float], published: int, measured: int, equal: int) -> float:
         """Σ_A (S_B P_A S_Mᵀ)/θ_A at two numbers that agree on the attributes `equal` alone."""
         both = published & measured
         outside = math.prod(self.sizes[i] for i in self.axes(~(published | measured)))

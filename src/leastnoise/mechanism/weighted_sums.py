@@ -62,7 +62,8 @@ def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) ->
     some = [one for one in terms if one.coefficient]
     if len(some) == 1 and some[0].times == 1:
         (only,) = some
-        return [abs(only.coefficient) * half_width(only.certificate, p) for p in probabilities]
+        alone = [half_width(only.certificate, one) for one in probabilities]
+        return [abs(only.coefficient) * one for one in alone]
     deviation = deviation_of_sum(some)
     whole = all(one.coefficient == 1 and _is_whole(one.certificate) for one in some)
     smooth = _OF_WHOLE if whole else _SMOOTH * deviation
