@@ -133,7 +133,7 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
         yield key, "Expected at least one table, such as margins = true or [[]], the total."
     if not 2 <= len(columns) <= MOST_COLUMNS:
         yield key, f"Expected 2 to {MOST_COLUMNS} columns in group_by, got {len(columns)}."
-    elif any(isinstance(one, PrivateKeys) for one in query.group_by.values()):
+    elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
     elif query.margins is not True:
         yield from _lists(query.margins, columns, key)
@@ -161,8 +161,8 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
         yield key, f"{why} block."
     elif len(asked) != 1 or asked[0].kind not in _KINDS:
         yield key, 'Margins are of one count: statistics = ["count"]. Use another block for others.'
-    for name, given in (("round", query.round), ("clamp", query.clamp)):
-        if given:
+    for name in ("round", "round_to", "clamp", "min_count", "top"):
+        if getattr(query, name):
             yield f"{key[: -len('margins')]}{name}", "Not used with margins: sums wouldn't add up."
     columns = list(query.group_by)
     if query.name and len(columns) <= MOST_COLUMNS:
