@@ -352,6 +352,12 @@ class Release:
         """Return the tables of blocks that share one draw of noise."""
         if draw[0].groups is not None:
             return [self._groups(draw[0], found, tell)]
+        if draw[0].margin is not None:
+            from leastnoise.tables.publish.margins import margins_of, publish_margins
+
+            cells = self._vector(margins_of(draw).cells, found, tell)
+            tell(f"Drawing the noise of {draw[0].name}")
+            return publish_margins(draw, cells)
         import numpy as np
 
         from leastnoise.mechanism.values import ScaledIntegers
