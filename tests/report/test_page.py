@@ -295,6 +295,29 @@ def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> No
     assert "Protected: the presence or absence of any one patient." in verified
 
 
+def test_a_group_that_is_left_out_moves_no_number(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    crossed = {"plan": [1, 2, 3], "x": {"edges": [0, 5, 10]}}
+    both = {"name": "both", "statistics": ["count"], "group_by": crossed}
+    changes: dict[str, Any] = {
+        "query": [both | {"top": 5}, both | {"name": "none", "min_count": 10**9}]
+    }
+    release(folder, privacy={"unit": "who", "epsilon": 100}, **changes).run()
+    text = page.report(folder / "out")
+    rows = (folder / "out" / "both.csv").read_text().splitlines()[1:]
+    assert len(rows) == 5
+    listed = re.findall(
+        r'<tr><th scope="row">(\d)</th><th scope="row">(\d+) to (below )?(\d+)</th><td>([\d,−]+)<',
+        text,
+    )
+    assert len(listed) == 5  # no cross-table, and each number beside its own keys
+    for row, (plan, low, _, high, count) in zip(rows, listed, strict=True):
+        told = row.split(",")
+        assert [float(one) for one in told[:3]] == [float(plan), float(low), float(high)]
+        assert round(float(told[3])) == int(count.replace("−", "-").replace(",", ""))
+    assert all((high == "10") == (not below) for _, _, below, high, _ in listed)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta", "neighbours"),
     [("1", 0, "add-remove"), ("0.1", "1e-6", "add-remove"), ("5", "0.01", "replace-one")],

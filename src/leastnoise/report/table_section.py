@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
@@ -135,13 +136,12 @@ class TableSection:
     def _across(self) -> str | None:
         """Return a table a statistic with a key to the left and one on top, None if that can't be.
 
-        All groups of two listed keys are there, those of the second one after another.
+        It can't where a group was left out, or isn't in its place.
         """
-        listed = not self.layout.unlisted and not self.layout.conditions
-        if not listed or len(self.layout.axes) != 2:
+        if len(self.heads) != 2 or not self.keys:
             return None
-        tops = list(dict.fromkeys(key[1] for key in self.keys))
-        if len(tops) > MOST_ACROSS:
+        lefts, tops = (list(dict.fromkeys(keys)) for keys in zip(*self.keys, strict=True))
+        if len(tops) > MOST_ACROSS or self.keys != tuple(itertools.product(lefts, tops)):
             return None
         tables: list[str] = []
         for name, counts, numbers in self.statistics:
@@ -193,18 +193,17 @@ def _keys(parts: Sequence[Layout | Ranks], columns: dict[str, list[Any]]) -> lis
     for axis in parts[0].axes:
         column = left.pop(0)
         if isinstance(axis, Bins):
-            found.append(_bands(column, left.pop(0)))
+            found.append(_bands(axis, column, left.pop(0)))
         else:
             found.append([_key(one) for one in column])
     return [*found, *([_key(one) for one in column] for column in left)]
 
 
-def _bands(lower: list[Any], upper: list[Any]) -> list[str]:
-    """Return bands [a, b) in words, the last one, of the largest b, closed."""
-    ends = [*zip(map(as_float, lower), map(as_float, upper), strict=True)]
-    last = max(high for _, high in ends)
+def _bands(axis: Bins, lower: list[Any], upper: list[Any]) -> list[str]:
+    """Return bands [a, b) in words, the last one of the axis closed, be it there or left out."""
+    last = float(axis.edges[-1])
     said: list[str] = []
-    for low, high in ends:
+    for low, high in zip(map(as_float, lower), map(as_float, upper), strict=True):
         if math.isinf(low):
             said.append(f"below {_edge(high)}" if math.isfinite(high) else "all")
         elif math.isinf(high):

@@ -9,11 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from leastnoise.tables.read.key_files import SUFFIXES
+from leastnoise.tables.read.sql_queries import SQL
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.statistics import registry
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _REFERENCE = "#/$defs/"
+_SQL = (
+    "The query as SQL, in place of statistics and filter. Example:\n\n"
+    'sql = "select region, avg(income) from data where age >= 18 group by region"'
+)
 # Beside keys and edges; `key_files` reads it before the models see it.
 _KEY_FILE = {
     "type": "object",
@@ -35,6 +40,7 @@ def json_schema() -> dict[str, Any]:
     definitions: dict[str, Any] = raw.pop("$defs")
     query = definitions["Query"]["properties"]
     query["statistics"]["items"]["pattern"] = registry.PATTERN
+    query[SQL] = {"type": "string", "description": _SQL}
     query["group_by"]["anyOf"] = forms = query["group_by"].pop("oneOf")
     groupings = forms[0]["additionalProperties"]
     groupings["anyOf"] = [*groupings.pop("oneOf"), _KEY_FILE]

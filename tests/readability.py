@@ -1,0 +1,68 @@
+"""Which sentences of the pages for newcomers are too long: `python -m tests.readability`.
+
+None is longer than 35 words: a sentence ends with a full stop, a question mark or its paragraph. On
+average a clause has at most 16 words: it ends with a colon or a semicolon, too, as Flesch counts (A
+new readability yardstick, 1948). Code, headings, tables and pictures have no sentences; a span of
+code or a formula is one word. `make lint` runs it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "docs/tutorial.md", "docs/tables.md", "docs/howto")
+MOST, MOST_ON_AVERAGE = 35, 16  # words
+
+_NO_PROSE = re.compile(r"```.*?```|^(?:#|\s*!\[|\s*\|).*?$", re.DOTALL | re.MULTILINE)
+_ITEM = re.compile(r"^\s*(?:[-*]|[1-9]\d*\.) ", re.MULTILINE)
+_CODE = re.compile(r"`[^`]*`|\$[^$]*\$")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_END = re.compile(r"(?<=[.!?])[\"')*]*\s+")
+_CLAUSE = re.compile(r"[:;]\s+")
+_SHORT = re.compile(r"\b(e\.g|i\.e|etc|vs)\. ")
+
+
+def sentences(page: str) -> list[str]:
+    """Return the sentences of a page of Markdown."""
+    prose = _ITEM.sub("\n\n", _NO_PROSE.sub("\n\n", page)).replace(" · ", "\n\n")
+    prose = _LINK.sub(r"\1", _CODE.sub("Code", prose))
+    found: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", prose):
+        text = _SHORT.sub(r"\1 ", " ".join(paragraph.split()))
+        found += [one for one in _END.split(text) if words(one)]
+    return found
+
+
+def words(sentence: str) -> int:
+    """Return how many words a sentence has; a sign between blanks is none."""
+    return sum(bool(re.search(r"\w", one)) for one in sentence.split())
+
+
+def pages() -> list[Path]:
+    """Return the pages that newcomers read."""
+    found = [ROOT / name for name in PAGES]
+    return [page for one in found for page in ([one] if one.suffix else sorted(one.glob("*.md")))]
+
+
+def main() -> int:
+    """Print what is too long; return 1 if anything is."""
+    clauses: list[int] = []
+    complaints: list[str] = []
+    for page in pages():
+        for sentence in sentences(page.read_text()):
+            clauses += filter(None, map(words, _CLAUSE.split(sentence)))
+            if words(sentence) > MOST:
+                where = page.relative_to(ROOT)
+                complaints.append(f"{where}: {words(sentence)} words, at most {MOST}: {sentence}")
+    mean = sum(clauses) / len(clauses)
+    if mean > MOST_ON_AVERAGE:
+        complaints.append(f"{mean:.1f} words a clause on average, at most {MOST_ON_AVERAGE}")
+    print(*complaints, sep="\n", file=sys.stderr)  # noqa: T201 (what a script says)
+    return bool(complaints)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
