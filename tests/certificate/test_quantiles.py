@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from leastnoise.certificate.plan import PlanCertificate
+import leastnoise as ln
+from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate, list_choices
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified
 from leastnoise.guarantees.budget import Budget
@@ -103,6 +104,19 @@ def test_a_ledger_charges_what_any_pure_release_costs() -> None:
     Preregistered(budget=Budget(epsilon=2, delta=0), releases=((plan, 2),)).prove()
     with pytest.raises(NotCertified):
         Preregistered(budget=Budget(epsilon="1.9", delta="1e-9"), releases=((plan, 2),)).prove()
+
+
+def test_noise_composes_tightly_in_what_quantiles_leave() -> None:
+    noise = ln.calibrate("gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1)).certificate
+    draws = (("one", noise), ("two", noise))
+    less = Budget(epsilon="1.6", delta="1e-5")
+    assert PlanCertificate.prove(budget=less, blocks=draws).rule == COMPOSED
+    both = (*draws, ("quantiles", best(epsilon=Fraction(1, 2))))
+    plan = PlanCertificate.prove(budget=Budget(epsilon="2.1", delta="1e-5"), blocks=both)
+    assert plan.rule == COMPOSED
+    assert 0 < plan.verify().upper <= 1e-5
+    with pytest.raises(NotCertified):
+        PlanCertificate.prove(budget=less, blocks=both)
 
 
 def test_levels_that_fall_are_no_certificate() -> None:
