@@ -279,7 +279,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
                 yield from ((key, why) for why in asked.problems(spec))
             if private and not isinstance(asked, Statistic):
                 why = "Not proved for groups that nobody listed. List the keys of group_by here, or"
-                yield key, f"{why} ask for {asked.label} in another block."
+                yield key, f"{why} ask for {asked.label} in another query."
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
