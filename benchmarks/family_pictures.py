@@ -90,9 +90,10 @@ _COUNTS = Problem(
     title="5 counting queries",
 )
 _TREE = Problem(
-    sensitivity=ln.CountingQueries(dimension=10, max_nonzero=1),
+    sensitivity=ln.RowCounts(1),
     rivals={},
     delta="0",
+    dimension=10,
     title="a total and its 10 cells",
 )
 _BOX = Problem(
@@ -203,7 +204,11 @@ def _tree_noise(problem: Problem, root: Fraction | None) -> Agreeing:
     if root is not None:
         shape["shares"] = (root, 1 - root)
     noise = ln.calibrate(
-        "agreeing", epsilon=SHOWN, sensitivity=problem.sensitivity, parameters=shape
+        "agreeing",
+        epsilon=SHOWN,
+        sensitivity=problem.sensitivity,
+        dimension=problem.dimension,
+        parameters=shape,
     ).noise
     assert isinstance(noise, Agreeing)
     return noise

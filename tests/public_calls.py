@@ -22,8 +22,7 @@ from leastnoise.guarantees.bodies.at_most import AtMost
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells as BodyCells
-from leastnoise.guarantees.bodies.counted import Counted
-from leastnoise.guarantees.bodies.counted_sums import CountedSums
+from leastnoise.guarantees.bodies.counted import Counted, CountedSums
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.polygon import Polygon
@@ -156,6 +155,9 @@ SUBJECTS: dict[str, Subject] = {
         sensitivity_of_kind, {"kind": "norm", **AS_SENSITIVITY}, kind=("word", "l2"), **BOUND
     ),
     "Linf": subject(ln.Linf, AS_SENSITIVITY, l0=("whole", 2), whole=("flag", False), **BOUND),
+    "RowCounts": subject(
+        ln.RowCounts, AS_SENSITIVITY, neighbours=("word", "add-remove"), **BOUND
+    ),
     "CountingQueries": subject(
         ln.CountingQueries, AS_SENSITIVITY, dimension=("whole", 3), max_nonzero=("whole", 2),
         neighbours=("word", "add-remove"), with_total=("flag", False), **BOUND,
@@ -368,6 +370,9 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "check_ledger": subject(ln.check_ledger, path=("path", "none")),
     "verify_directory": subject(ln.verify_directory, path=("path", "none")),
+    "subtract_releases": subject(
+        ln.subtract_releases, before=("path", "none"), after=("path", "none")
+    ),
     "Release.from_toml": subject(ln.Release.from_toml, path=("path", "none")),
     "to_pld": subject(
         to_pld, releases=("object", gaussian()), interval=("float", 0.5), points=("whole", 20)

@@ -31,6 +31,11 @@ def released() -> ln.ReleasedTables:
     return public.instance("Release", ln.Release).run()
 
 
+def subtracted() -> ln.ReleaseDifference:
+    again = public.instance("Release", ln.Release).run()
+    return ln.subtract_releases(released().path or "", again.path or "")
+
+
 @cache
 def compared() -> ln.Comparison:
     return ln.compare(
@@ -65,6 +70,7 @@ RETURNED: dict[str, Callable[[], Any]] = {
     "JointNoise": lambda: ln.calibrate_jointly([(public.mechanism(), 3)], epsilon=1),
     "Plan": lambda: released().plan,
     "Released": lambda: public.mechanism().release([_SECRET]),
+    "ReleaseDifference": subtracted,
     "ReleasedTables": released,
     "Skipped": lambda: compared().skipped[0],
     "VerifiedRelease": lambda: ln.verify_directory(released().path or ""),

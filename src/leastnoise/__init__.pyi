@@ -12,6 +12,7 @@ from .clusters.vectors import release_vector as release_vector
 from .design.lower_bound import LowerBound as LowerBound
 from .guarantees.budget import Budget as Budget
 from .guarantees.interval import Interval as Interval
+from .guarantees.row_counts import RowCounts as RowCounts
 from .guarantees.sensitivity import L1 as L1
 from .guarantees.sensitivity import L2 as L2
 from .guarantees.sensitivity import Integer as Integer
@@ -42,6 +43,8 @@ from .selection.public import compare as compare
 from .selection.public import least_noise as least_noise
 from .selection.public import privacy_profile as privacy_profile
 from .tables.plan.plan import Plan as Plan
+from .tables.publish.difference import ReleaseDifference as ReleaseDifference
+from .tables.publish.difference import subtract_releases as subtract_releases
 from .tables.publish.release import Release as Release
 from .tables.publish.release import ReleasedTables as ReleasedTables
 from .tables.publish.verify import VerifiedRelease as VerifiedRelease

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -22,9 +21,9 @@ def least_epsilon(noise: Record, sensitivity: Record, dimension: int) -> Fractio
 
 
 def _shifts(sensitivity: Record, dimension: int) -> list[list[int]]:
-    """Return some that a unit makes, of numbers that are rounded each by itself."""
-    bound = math.ceil(truth.number(sensitivity["bound"]))
-    most = sensitivity.get("l0", sensitivity.get("max_nonzero", 1))
+    """Return some that a unit makes."""
+    bound = int(truth.number(sensitivity["bound"]))
+    most = sensitivity.get("l0", 1)
     first = [bound if i < most else 0 for i in range(dimension)]
     if sensitivity.get("neighbours") != "replace-one" or 2 * most > dimension:
         return [first]

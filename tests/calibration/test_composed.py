@@ -16,7 +16,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.fit.several import polished
+from leastnoise.noise.common.fit.several import polish
 from leastnoise.noise.releases import Releases
 from tests.scalar import density
 
@@ -229,6 +229,6 @@ def test_the_fine_search_does_not_rely_on_the_coarse_one(slope: float, off: floa
         return -17 * math.log(factor / 3) - math.log(factor / 3) ** 2
 
     near = 3 * math.exp(off)
-    factor = polished(excess, lambda factor: slope * math.log(factor), near)
+    factor = polish(excess, lambda factor: slope * math.log(factor), near)
     assert excess(factor) <= 0
     assert 3 <= factor <= 3 * (1 + 2e-7)

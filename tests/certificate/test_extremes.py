@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.accounting.proof.at_infinity import certain, largest_loss
+from leastnoise.accounting.proof.common_lattice import certain, largest_loss
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import method_of
 from leastnoise.guarantees.sensitivity import L1, L2, ShiftBounds

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.proof.work import check_work
+from leastnoise.accounting.proof.single import check_work
 from leastnoise.balls.core import precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable
@@ -23,7 +23,7 @@ from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.lattice.law import Cactus, Optimal
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
-from leastnoise.noise.radial.privacy_losses import chosen
+from leastnoise.noise.radial.privacy_losses import choose_places
 from leastnoise.noise.radial.proof.generalized_gamma import tails
 from leastnoise.noise.radial.proof.generalized_gamma_curve import Curve
 from leastnoise.noise.releases import Releases
@@ -121,7 +121,9 @@ def test_quadratures_end_after_so_many_evaluations(
     monkeypatch.setattr(Curve, "integrand", counted)
     law = GeneralizedGamma(scale=1, alpha=alpha, p=p, dimension=dimension)
     shift, found = 1 / Fraction(scale), list[int]()
-    places = [(Fraction(epsilon), -1.0)] if count == 1 else chosen(law, shift, Fraction(1, 10))
+    places = (
+        [(Fraction(epsilon), -1.0)] if count == 1 else choose_places(law, shift, Fraction(1, 10))
+    )
     for place, _ in places[:: max(1, len(places) // 4)]:
         tried[0] = 0
         with precision(256):

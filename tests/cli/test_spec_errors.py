@@ -83,3 +83,15 @@ def test_old_words_are_refused_with_the_new_ones(tmp_path: Path) -> None:
     done = run("release", "spec.toml", cwd=tmp_path)
     assert "query[0].weight: Unknown key. It is called importance now." in done.stderr
     assert "query[0].where: Unknown key. It is called conditions now." in done.stderr
+
+
+def test_a_query_of_sql_is_the_commands_and_on_no_line(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("who,size\n1,2\n")
+    text, _, _ = SPEC.replace("true", '"1"').partition("[[query]]")
+    (tmp_path / "spec.toml").write_text(f"{text}[contribution]\nmax_rows = 1\n")
+    sql = "select count(*) from data where size > 1"
+    done = run("release", "--plan", "--sql", sql, "spec.toml", cwd=tmp_path)
+    assert "Only rows where size > 1 count." in done.stdout
+    done = run("release", "--sql", f"{sql} limit 3", "spec.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[1].startswith("  query[0].sql: A block has no limit")

@@ -19,6 +19,11 @@ def _within(name: str) -> Callable[[], Any]:
     return _made("k-norm", Within(BODIES[name]), delta="0")
 
 
+def _on_a_tree(sensitivity: Any, **more: Any) -> Callable[[], Any]:
+    shape = {"branches": [2, 3], "shares": ["0.2", "0.3", "0.5"]}
+    return _made("agreeing", sensitivity, dimension=6, parameters=shape, **{"delta": "0"} | more)
+
+
 def _matrix() -> Any:
     shifts = ln.Vertices([["1", "0", "1"], ["0", "1", "0"], ["0.5", "0.5", "0"]])
     return ln.least_noise(epsilon=1, delta="1e-6", sensitivity=shifts).certificate
@@ -50,10 +55,6 @@ def _bound_of_a_volume() -> Any:
 
 _GAUSSIAN = _made("gaussian", ln.L2(1), dimension=3)
 _LAPLACE = _made("laplace", ln.L1("1.5"), dimension=4)
-_ROWS = ln.CountingQueries(dimension=6, max_nonzero=1)
-_REPLACED = ln.CountingQueries(dimension=6, max_nonzero=1, neighbours="replace-one")
-_TREE = {"branches": [2, 3], "shares": ["0.2", "0.3", "0.5"]}
-
 QUICK: dict[str, Callable[[], Any]] = {
     "gaussian": _GAUSSIAN,
     "laplace": _LAPLACE,
@@ -92,12 +93,10 @@ QUICK: dict[str, Callable[[], Any]] = {
     "two sides, five releases": _made(
         "two-sided-staircase", ln.CountingQueries(dimension=2), compositions=5
     ),
-    "tree": _made("agreeing", _ROWS, epsilon="0.7", delta="0", parameters=_TREE),
-    "tree, replaced": _made("agreeing", _REPLACED, delta="0", parameters=_TREE),
-    "tree, five rows": _made(
-        "agreeing", ln.Linf(5, whole=True), delta="0", dimension=6, parameters=_TREE
-    ),
-    "tree, three releases": _made("agreeing", _ROWS, compositions=3, parameters=_TREE),
+    "tree": _on_a_tree(ln.Linf(1, whole=True), epsilon="0.7"),
+    "tree, five rows": _on_a_tree(ln.RowCounts(5)),
+    "tree, replaced": _on_a_tree(ln.RowCounts(1, neighbours="replace-one")),
+    "tree, three releases": _on_a_tree(ln.RowCounts(1), compositions=3),
     "plan of sums": _plan("2", _GAUSSIAN, _LAPLACE),
     "plan together": _plan("1.7", _GAUSSIAN, _LAPLACE),
     "lower bound": _bound_of_a_program,

@@ -11,6 +11,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
+from leastnoise.mechanism.accuracy import difference_half_width
 from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.steps.law import Geometric
 
@@ -28,6 +29,60 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 def made(name: str) -> ln.Mechanism:
     return ln.calibrate(name, **FAMILIES[name])
+
+
+@pytest.mark.parametrize("epsilons", [("1", "1"), ("1", "0.3"), ("0.3", "1"), ("3", "0.1")])
+def test_differences_of_gaussians_by_their_formula(epsilons: tuple[str, str]) -> None:
+    each = [
+        ln.calibrate("gaussian", epsilon=one, delta="1e-5", sensitivity=L2).certificate
+        for one in epsilons
+    ]
+    found = difference_half_width((each[0], 0), (each[1], 0), 0.95)
+    exact = 1.959963984540054 * math.hypot(*(float(one.noise.scale) for one in each))
+    assert exact <= found < 1.05 * exact
+
+
+@pytest.mark.parametrize("epsilons", [("1", "1"), ("0.5", "2")])
+def test_differences_of_whole_numbers_by_exact_convolution(epsilons: tuple[str, str]) -> None:
+    each = [
+        ln.calibrate("geometric", epsilon=one, sensitivity=ln.Integer(1)).certificate
+        for one in epsilons
+    ]
+    reach = 80
+    laws: list[list[Fraction]] = []
+    for one in epsilons:  # p^|k|·(1 − p)/(1 + p), p = e^−ε
+        p = Fraction(math.exp(-float(one)))
+        laws.append([p ** abs(k) * (1 - p) / (1 + p) for k in range(-reach, reach + 1)])
+    masses = {gap: Fraction(0) for gap in range(2 * reach + 1)}
+    for k, first in enumerate(laws[0]):
+        for m, second in enumerate(laws[1]):
+            masses[abs(k - m)] += first * second
+    held, exact = masses[0], 0
+    while held < Fraction(95, 100):
+        exact += 1
+        held += masses[exact]
+    found = difference_half_width((each[0], 0), (each[1], 0), 0.95)
+    assert exact - 1e-9 <= found <= exact + 1
+
+
+def test_differences_of_releases_are_within_it_as_often_as_it_says() -> None:
+    runs = 3000
+    for name in ("laplace", "staircase", "two-sided-laplace"):
+        first, second = made(name), made(name)
+        zeros = [0.0] * first.certificate.dimension
+        errors = np.array(
+            [second.release(zeros).values[0] - first.release(zeros).values[0] for _ in range(runs)]
+        )
+        pair = ((first.certificate, 0), (second.certificate, 0))
+        share = (np.abs(errors) <= difference_half_width(*pair, 0.95)).mean()
+        assert 0.95 - 4 * math.sqrt(0.05 / runs) < share < 0.975
+
+
+@pytest.mark.parametrize("probability", [0.0, 1.0, 0.99995, math.nan])
+def test_a_probability_too_near_1_is_refused(probability: float) -> None:
+    own = (made("laplace").certificate, 0)
+    with pytest.raises(InvalidArgument, match="probability"):
+        difference_half_width(own, own, probability)
 
 
 def test_laplace_by_its_formula() -> None:

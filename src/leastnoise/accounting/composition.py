@@ -1,4 +1,4 @@
-"""Several releases of one unit's data, accounted for together and from both sides."""
+"""Composition: δ(ε), ε(δ) and trade-off curves of several releases, bounded from both sides."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def _root(convolution: Convolution, delta: float, *, near: float) -> float:
 def _false_position(
     excess: Callable[[float], float], left: tuple[float, float], right: tuple[float, float]
 ) -> float:
-    """Return about the root between two points; the "Illinois" rule keeps both ends moving."""
+    """Guess the root between two points; the "Illinois" rule keeps both ends moving."""
     (low, above), (high, below) = left, right
     for _ in range(60):
         middle = low + (high - low) * above / (above - below)

@@ -1,4 +1,4 @@
-"""From one notion of privacy to another: what is true of every mechanism that has the first one.
+"""Convert between pure privacy, zCDP, RDP, GDP and (ε, δ): what the first implies of the second.
 
 notation (theory/accounting.md §5): pure ε₀; ρ-zCDP; (α, τ)-RDP; μ-GDP; (ε, δ). Add or remove a
 record, or replace one: each statement keeps the neighbours that it had.

@@ -108,7 +108,7 @@ def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
 
 
 def _log_ratio(found: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
-    """Return about the logarithm of a bound on δ over `delta`: where to look next."""
+    """Approximate ln of a bound on δ over `delta`: where to look next."""
     bound = found.upper if upper else found.lower
     if not bound.is_finite():
         return _FAR if upper else -_FAR

@@ -1,4 +1,4 @@
-"""How well any test can tell neighbours apart, from privacy profiles known at some ε.
+"""Trade-off curves: the least type II error of any test, enclosed from δ(ε) at finitely many ε.
 
 notation: of two neighbours one is the null hypothesis, with outputs A, the other the alternative,
 with outputs B; δ_AB(ε) = sup over sets S of A(S) − e^ε B(S). A test that rejects the null with

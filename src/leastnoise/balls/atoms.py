@@ -1,4 +1,4 @@
-"""δ of many atoms of P- and Q-mass, in floats, and its chords between points, in balls.
+"""Bounds on δ(ε) of two discrete laws P and Q: sums over atoms in floats, chords in balls.
 
 From above by sums of atoms and by chords, from below by merging atoms.
 

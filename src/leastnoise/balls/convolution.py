@@ -87,7 +87,7 @@ class Convolution:
             return lower, self.infinity + scale * high * slack
 
     def approximate(self, epsilon: float) -> float:
-        """Return about δ(ε), in floats: to look for an ε with."""
+        """Approximate δ(ε) in floats, for the search of an ε."""
         step, c = float(self.laws[0].lattice.step), float(self.tilt)
         ahead = float(self._start) + self.window.first * step - epsilon
         begin = max(0, math.floor(-ahead / step) + 1)
@@ -189,7 +189,7 @@ def _at_infinity(parts: Sequence[Part]) -> arb:
 
 
 def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
-    """Return about the c > 0 that makes the bound smallest; any c is right."""
+    """Approximate the c > 0 that makes the bound smallest; any c is right."""
     laws = [
         (_points(lattice), np.log(np.maximum(lattice.masses, 1e-300)), count)
         for lattice, count in parts

@@ -268,12 +268,12 @@ def _on_lattice(
         near = (ratios > PRECISE) & (least > PRECISE)
         near &= p_low >= least * (1 - 2.0**-46 + 2.0**-49)
         for i in np.flatnonzero((p_low > 0) & ~near):
-            losses[i] = merged(arb(p_low[i]), arb(q_high[i]) / middle)[0]
+            losses[i] = merge(arb(p_low[i]), arb(q_high[i]) / middle)[0]
     return p_low, losses
 
 
 def _mean(lattice: LossLattice) -> float:
-    """Return about the mean of the finite losses under P, the divergence of what was merged."""
+    """Approximate the mean of the finite losses under P, the divergence of the merged outputs."""
     points = float(lattice.point(0)) + np.arange(len(lattice.masses)) * float(lattice.step)
     return float(points @ lattice.masses)
 
@@ -326,7 +326,7 @@ def _mirrored_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
     return [(1 - q, 1 - p) for p, q in reversed(tails)] + tails
 
 
-def merged(p: arb, q: arb) -> tuple[float, float]:
+def merge(p: arb, q: arb) -> tuple[float, float]:
     """Return the loss and P-mass of outputs with the masses p and q, rounded down."""
     mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
     if mass == 0.0:

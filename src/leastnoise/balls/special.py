@@ -1,4 +1,4 @@
-"""Enclosures of what python-flint doesn't have as such: Bessel ratios, positive integrals, e^ε."""
+"""Enclosures that python-flint lacks: ratios of Bessel functions, positive integrals, e^ε."""
 
 from __future__ import annotations
 

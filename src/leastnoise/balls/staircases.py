@@ -1,4 +1,4 @@
-"""How small the moments of a staircase can be, over all places of its edges; proved.
+"""A proved lower bound on the moments of a staircase, over all places of its edges.
 
 notation: N >= 0 has the density ∝ r^(D−1)·q^⌊r + 1 − γ⌋, q = e^(−ε), 0 < γ <= 1: the gauge of a
 staircase in D dimensions. With S_n(γ) = Σ_{k>=0} q^k (k + γ)^n, E N^p = D/(D + p)·S_{D+p}/S_D.
@@ -89,7 +89,7 @@ class StaircaseMoment:
         return math.exp(-float(self.epsilon) / self.above[0].degree()) / 4
 
     def best(self) -> Fraction:
-        """Return about the γ at which E N^p is least: a guess, of which nothing is promised."""
+        """Guess the γ at which E N^p is least; nothing is promised."""
         smallest = self._smallest()
         grid = {smallest ** (1 - i / _GRID) for i in range(_GRID)}
         edges = [0.0, *sorted(grid | {i / _GRID for i in range(1, _GRID + 1)})]
@@ -104,7 +104,7 @@ class StaircaseMoment:
         return min(found, key=lambda gamma: float(self.at(gamma).mid()))
 
     def _dip(self, low: float, high: float) -> Fraction:
-        """Return where E N^p ends to fall, if it falls and then rises on [low, high]."""
+        """Return the minimum of E N^p on [low, high], if it falls and then rises there."""
         return Fraction(_DIP.close(lambda gamma: self._rises(Fraction(gamma)), low, high)[1])
 
     def _rises(self, gamma: Fraction) -> bool:
@@ -186,7 +186,7 @@ def _beyond(terms: list[arb], h: arb, end: arb) -> arb:
 
 
 def _cut(low: Fraction, high: Fraction) -> Fraction:
-    """Return where to cut a piece: in the middle, or of their logarithms if they are far apart."""
+    """Return the middle of a piece, or e^(middle of the logarithms) if its ends are far apart."""
     if not low:
         return high / 64
     return Fraction(math.sqrt(low * high)) if high > 4 * low else (low + high) / 2

@@ -1,4 +1,4 @@
-"""From a family and a question to a proved noise law."""
+"""Calibrate one family: find its law in floats, prove it, and widen it if the proof fails."""
 
 from __future__ import annotations
 
@@ -90,13 +90,16 @@ def calibrate_family(
 def ask_again(certificate: Certificate, budget: Budget) -> Question:
     """Return the question that the certificate answers, at another budget.
 
-    The parameters of its noise are left open, and its grid is not asked about.
+    The parameters of its noise are left open, but for the lists that a user sets; its grid is not
+    asked about.
     """
+    noise = certificate.noise
     return Question(
         budget=budget,
         sensitivities=(certificate.sensitivity,),
         dimension=certificate.dimension,
         geometry=certificate.geometry,
+        fixed={name: noise.parameters[name] for name in noise.lists_to_set},
         compositions=certificate.compositions,
         sampling_rate=certificate.sampling_rate,
         stated_neighbours=certificate.stated_neighbours,
@@ -104,7 +107,7 @@ def ask_again(certificate: Certificate, budget: Budget) -> Question:
 
 
 def prove_answer(question: Question, noise: Noise) -> Certificate:
-    """Return the statement that `noise` is what the question asks for; raises what `prove` does."""
+    """Return the certificate that `noise` answers the question; raises like `Certificate.prove`."""
     found = Certificate.prove(
         budget=question.budget,
         noise=noise,

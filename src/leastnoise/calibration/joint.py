@@ -1,4 +1,4 @@
-"""Noise for several queries that share one budget by tight composition, scaled together."""
+"""Scale the noise of several queries by one factor, so that together they just meet a budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RELATIVE = 1e-4  # of the factor
 
 
 def is_scalable(certificate: Certificate) -> bool:
-    """Say whether the certificate's noise is a scale alone, and its composition is proved."""
+    """Whether the certificate's noise is a scale alone, and its composition is proved."""
     noise = certificate.noise
     family = registered(type(noise))
     alone = not noise.parameter_kinds or family.any_scale
@@ -33,7 +33,7 @@ def is_scalable(certificate: Certificate) -> bool:
 
 
 def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
-    """Say why the noise isn't scaled with others to meet `budget`; None if it is.
+    """Return the reason why the noise can't be scaled to meet `budget` with others; None if it can.
 
     Parameters are kept, so that the shape is the one it has, and the best for another budget.
     """
@@ -60,7 +60,7 @@ def find_joint_factor(
     points_per_std: int = _COARSE,
     relative: float = _RELATIVE,
 ) -> float:
-    """Return about the least factor for all scales with which the draws together meet `budget`.
+    """Approximate the least factor for all scales with which the draws together meet `budget`.
 
     Each scale is first multiplied by its ratio, if there are `ratios`. The bounds of a coarse
     lattice meet the budget, δ > 0. No proof of the whole: see `PlanCertificate.prove`. Raises

@@ -11,7 +11,7 @@ from typing import Any, Self, final
 from leastnoise import _validate
 from leastnoise._record import derived, field, instance_of, optional, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.proof.work import check_work
+from leastnoise.accounting.proof.single import check_work
 from leastnoise.certificate.records import read_noise, read_record, write_record
 from leastnoise.certificate.strict_json import (
     exact_fields,
@@ -22,12 +22,12 @@ from leastnoise.certificate.strict_json import (
 )
 from leastnoise.certificate.subject import (
     check_subject,
+    line_of,
     neighbours_of,
     one_release,
     shifts_of,
     stated_beside,
 )
-from leastnoise.certificate.words import line_of
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import (
     A_SAMPLING_RATE,
@@ -333,7 +333,7 @@ def _note_proof(claim: Certificate) -> None:
 
 
 def _stated(found: Interval, most: Fraction) -> Interval:
-    """Return what a certificate states where δ is proved to be in `found`, and at most `most`.
+    """Return the interval of δ that a certificate states, for one proved to be in `found`.
 
     Proofs that sum in floats end elsewhere by some units in the last place on another machine. Both
     enclosures contain δ: if they are about as wide, either lies in the other with its own width
@@ -346,7 +346,7 @@ def _stated(found: Interval, most: Fraction) -> Interval:
 
 
 def _reproduced(fresh: Interval, stated: Interval, most: Fraction) -> bool:
-    """Say whether δ, now known to be in `fresh` and at most `most`, is surely in `stated`."""
+    """Whether δ, now known to be in `fresh` and at most `most`, is surely in `stated`."""
     below = min(Fraction(fresh.upper), most) <= Fraction(stated.upper)
     return stated.lower <= fresh.lower and below
 
@@ -379,7 +379,7 @@ def _check_fixed(fields: dict[str, Any]) -> None:
 
 
 def assumptions_at(sampling_rate: Fraction) -> tuple[str, ...]:
-    """Return what a statement about that sampling rate rests on beside the proof."""
+    """Return the assumptions of a statement about that sampling rate."""
     return ASSUMPTIONS if sampling_rate == 1 else (*ASSUMPTIONS, SAMPLING)
 
 

@@ -20,8 +20,7 @@ from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.counted import Counted
-from leastnoise.guarantees.bodies.counted_sums import CountedSums
+from leastnoise.guarantees.bodies.counted import Counted, CountedSums
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.one_sided import OneSided
@@ -31,6 +30,7 @@ from leastnoise.guarantees.bodies.together import Together
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Geometry, Matrix
 from leastnoise.guarantees.geometry import Cells as CellsAlone
+from leastnoise.guarantees.row_counts import RowCounts
 from leastnoise.guarantees.sensitivity import BALLS, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices, Within
 from leastnoise.noise.base import Noise
@@ -65,7 +65,7 @@ class _Kinds:
 
 KINDS: Mapping[type[Any], _Kinds] = {
     Sensitivity: _Kinds.of(
-        (*BALLS.values(), CountingQueries, Groups, Linf, Vertices, Within), _brief_text
+        (*BALLS.values(), CountingQueries, Groups, Linf, RowCounts, Vertices, Within), _brief_text
     ),
     Geometry: _Kinds.of((CountEllipse, Blocks, Matrix, CellsAlone), _brief_text),
     Body: _Kinds.of(

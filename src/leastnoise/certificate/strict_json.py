@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from leastnoise import _validate, _words
-from leastnoise._files import LARGEST_CERTIFICATE
 from leastnoise._validate import MOST_SHOWN
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.exact import decimal_text, exact
+
+_MAX_CHARACTERS = 10**7  # as many as are read of a file
 
 T = TypeVar("T", str, int, list)
 
@@ -24,8 +25,8 @@ def parse_object(text: str) -> dict[str, Any]:
     a field stands twice.
     """
     text = _validate.text(text, name="text", hint="Read the file first: JSON comes as a str.")
-    if len(text) > LARGEST_CERTIFICATE:
-        raise InvalidInput(f"The certificate is longer than {LARGEST_CERTIFICATE:,} characters.")
+    if len(text) > _MAX_CHARACTERS:
+        raise InvalidInput(f"The certificate is longer than {_MAX_CHARACTERS:,} characters.")
     try:
         value = json.loads(text, object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError):  # also a whole number of thousands of digits

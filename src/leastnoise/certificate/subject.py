@@ -1,11 +1,12 @@
-"""What a statement about noise is about: shifts, draws, samples and neighbours."""
+"""What a statement about noise is about: shifts, draws, samples, neighbours; and its words."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from leastnoise import _validate
+from leastnoise._words import line, number, private, sensitivity
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Geometry
@@ -18,6 +19,9 @@ from leastnoise.guarantees.sensitivity import (
 )
 from leastnoise.noise.base import Noise
 from leastnoise.noise.releases import Releases
+
+if TYPE_CHECKING:
+    from leastnoise.certificate.certificate import Certificate
 
 
 def check_subject(budget: object, noise: object, sensitivity: object, geometry: object) -> None:
@@ -96,7 +100,7 @@ def check_sampling(
 def shifts_of(
     family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None
 ) -> ShiftBounds:
-    """Return what the noise must hide; raises NotApplicable if the geometry isn't for this."""
+    """Return the shifts that the noise must hide; NotApplicable if the geometry isn't for them."""
     if geometry is None:
         return ShiftBounds.of(sensitivity)
     shifts = geometry.shifts(sensitivity)
@@ -106,3 +110,32 @@ def shifts_of(
             why=f"the geometry {geometry.kind} isn't one for that {sensitivity.kind} sensitivity",
         )
     return shifts
+
+
+# The same in a few words.
+
+
+def line_of(certificate: Certificate) -> str:
+    """Return the certificate as one line; see `statement`."""
+    noise = f"{noise_of(certificate)} noise of scale {number(certificate.noise.scale)}"
+    status = "proved" if certificate.proved else "not yet verified"
+    return line("Certificate", f"{status}: {noise}, {statement(certificate)}")
+
+
+def noise_of(certificate: Certificate) -> str:
+    """Return the noise, and how it is fitted to the sensitivity: "l2 (ellipse)"."""
+    name, geometry = certificate.noise.name, certificate.geometry
+    return name if geometry is None else f"{name} ({geometry.kind})"
+
+
+def statement(certificate: Certificate) -> str:
+    """Return the guarantee, rounded up, for what it holds, and how often."""
+    said = private(certificate.budget.epsilon, certificate.budget.delta)
+    said += f" under {sensitivity(certificate.sensitivity)}"
+    if certificate.dimension > 1:
+        said += f", dimension {certificate.dimension:,}"
+    if certificate.compositions > 1:
+        said += f", for {certificate.compositions:,} releases"
+    if certificate.sampling_rate != 1:
+        said += f", sampled at {number(certificate.sampling_rate)}"
+    return said

@@ -143,7 +143,7 @@ class ThresholdCertificate:
         return part_of(type(noise), "beyond")(noise, t, self.coordinate)
 
     def _delta(self) -> tuple[arb, str]:
-        """Return what δ is at most, and why the statement isn't proved; "" if it is."""
+        """Return an upper bound of δ, and why the statement isn't proved; "" if it is."""
         if why := self._why_unfit():
             return arb(1), why
         epsilon = self.budget.epsilon
@@ -287,5 +287,5 @@ def find_threshold(
 
 @lru_cache(maxsize=4096)
 def _bound_draws(draws: Releases, epsilon: Fraction) -> arb:
-    """Return what δ(ε) of these draws is at most: a search for a threshold asks again."""
+    """Return an upper bound of δ(ε) of these draws; a search for a threshold asks often."""
     return prove_composed((draws,), epsilon).upper

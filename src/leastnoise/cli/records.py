@@ -160,6 +160,8 @@ def _title(block: BlockPlan, unit: str) -> str:
         said += f", beside {_words.counted(public, 'public cell')}" if public > 1 else ""
     said += f", for ε = {_words.at_least(budget.epsilon)}, δ = {_words.at_least(budget.delta)}"
     others = [label for label in block.group if label != layout.label]
+    if block.margin is not None:
+        return f"{said}, together with {_words.listed(others)}, with which it adds up."
     said += f", planned together with {_words.listed(others)}" if others else ""
     said += f". Noise: {noise.name}"
     if block.saved is not None:

@@ -48,6 +48,7 @@ _READ = (
 )
 @option(_PLAN, "--verbose", None, "Show a table a query, and every note.")
 @option("Data", "--engine", Kind("NAME", complete=lambda: _ENGINES), _READ)
+@option("Data", "--sql", Kind("QUERY"), "The query, of a spec that has none: its table is result.")
 @option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
 @option(OUTPUT, "--report", None, "Write a page for people, too, beside the folder.")
 @option(OUTPUT, "--yes", None, f"Publish without a question where ε is above {_WEAK}.")
@@ -59,6 +60,7 @@ def command(
     assume: str | None,
     verbose: bool,
     engine: str | None,
+    sql: str | None,
     sign: Path | None,
     report: bool,
     yes: bool,
@@ -71,9 +73,11 @@ def command(
     from leastnoise.tables.publish.release import Release
 
     rows = None if assume is None else _rows(assume)
-    # An engine that is named here is on no line of the file.
-    with specs.locate_problems(spec, elsewhere=() if engine is None else ("data.engine",)):
-        release = Release.from_toml(spec, assume=rows, engine=engine)
+    # What is named here is on no line of the file.
+    named = {"data.engine": engine, "query[0]": sql}
+    elsewhere = [key for key, value in named.items() if value is not None]
+    with specs.locate_problems(spec, elsewhere=elsewhere):
+        release = Release.from_toml(spec, assume=rows, engine=engine, sql=sql)
         if plan:
             _plan(release, verbose=verbose, as_json=as_json)
         else:

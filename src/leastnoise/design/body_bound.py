@@ -1,4 +1,4 @@
-"""A witness that no purely private additive noise for some shifts has a smaller loss."""
+"""A lower bound on the loss of purely private noise, from volumes (theory/bodies.md §8)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class BodyWitness:
         return room
 
     def record(self) -> dict[str, object]:
-        """Return the witness as what JSON holds, exactly."""
+        """Return the witness as JSON values, exactly."""
         return {
             "sensitivity": write_record(self.sensitivity),
             "dimension": self.dimension,

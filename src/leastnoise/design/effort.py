@@ -1,4 +1,4 @@
-"""How long a search for noise goes on: by the work it did, or by a clock if the user sets one.
+"""When a search ends: after an amount of work, or after seconds if the user sets them.
 
 Work is the same on every machine, and so is what is found by it.
 """

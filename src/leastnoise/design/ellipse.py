@@ -96,7 +96,7 @@ def with_total(queries: CountingQueries) -> CountEllipse:
 
 
 def least_groups(sensitivity: Groups) -> Blocks:
-    """Return the same for each of several disjoint groups and its row count.
+    """Return the ellipse of least total variance in each of several groups and its row count.
 
     A record that is replaced may leave its group, which is two shifts as of a record added, or stay
     in it, which leaves n alone; if there is one group, n is public, and its noise for nothing.

@@ -1,4 +1,4 @@
-"""Designs and bounds by task: from the cache if they are there and hold, else made and kept.
+"""Load designs and bounds from the cache if they can be proved again, else compute and store them.
 
 Bounds on the noise of a vector are only for mse. A law may be averaged over rotations without
 changing E‖X‖₂², so that spherical laws are as good as any. E‖X‖₁ does change: it is smaller for

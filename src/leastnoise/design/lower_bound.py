@@ -78,7 +78,7 @@ class Witness:
         return least - delta * Fraction(spent, 1 << self.bits)
 
     def record(self) -> dict[str, object]:
-        """Return the witness as what JSON holds, exactly."""
+        """Return the witness as JSON values, exactly."""
         return {name: getattr(self, name) for name in _WITNESS_FIELDS}
 
     def _check(self) -> None:

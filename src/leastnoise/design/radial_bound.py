@@ -1,4 +1,4 @@
-"""A witness that no additive noise for a vector has a smaller mean squared error.
+"""A lower bound on the mean squared error of any additive noise for a vector.
 
 It rests on the distribution of the cosine between a random and a fixed direction, enclosed in
 floats.
@@ -219,7 +219,7 @@ class RadialWitness:
             raise CertificateRejected("The prices of a lower bound must end in 0.")
 
     def record(self) -> dict[str, object]:
-        """Return the witness as what JSON holds, exactly."""
+        """Return the witness as JSON values, exactly."""
         return {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod

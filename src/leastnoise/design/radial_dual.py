@@ -37,6 +37,8 @@ _SAMPLES = 12  # radii r in each span
 _NEWEST = 0.4  # of the newest prices in the running mean, which chatters less
 _FINEST = 1 << 11
 _PRICE_BITS = 38
+_ROUNDS = 9  # with new samples
+_WORK = 1 << 23  # pairs (cell, boundary) in a proof: about a second
 _MOST_STEPS = 20_000  # of one program, where 60 mostly do, or 6,000 if the simplex has to end it
 
 
@@ -83,9 +85,8 @@ class _Search:
     @classmethod
     def of(cls, budget: Budget, dimension: int, *, delta: float) -> _Search:
         reach = _reach(budget, dimension, delta)
-        work = 1 << 23  # pairs (cell, boundary) in a proof: about a second
         most_cells = 1 << 16
-        finest = min(_FINEST, math.sqrt(work / (reach + 1)), most_cells / (reach + 1))
+        finest = min(_FINEST, math.sqrt(_WORK / (reach + 1)), most_cells / (reach + 1))
         if finest < 1:
             raise NotApplicable(family="lower bound", why="the noise is too wide for its grid")
         cells = 1 << int(math.log2(finest))
@@ -123,7 +124,7 @@ class _Search:
         mean: Floats | None = None
         persistence = 0.9  # of a margin from round to round, the shortfall of which may come back
         enough = 1e-3  # relative distance of what is proved from what the program believes
-        for _ in range(9):  # with new samples
+        for _ in range(_ROUNDS):
             solved = self._solve(matrix, samples, margin, allowance)
             if solved is None:
                 return

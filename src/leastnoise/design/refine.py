@@ -121,7 +121,7 @@ def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Rough:
-    """Where to look: what is nearly the best, and for which δ programs are solved.
+    """Where to search: a law that is nearly the best, and the δ that programs are solved for.
 
     Deep tails drown in a solver's tolerances. So a program is solved at a `delta` of about the
     largest power of ten at which its bound costs less than a tenth of the gap, and `periods`

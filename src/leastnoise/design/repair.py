@@ -1,4 +1,4 @@
-"""From a solver's floats to whole numbers that prove something: dual prices, and longer laws."""
+"""Round a solver's floats to whole numbers: dual prices that prove a bound, and masses of laws."""
 
 from __future__ import annotations
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 _FEW = 16  # words that are never worth a table, nor the floats of curves; and
 _WORDS_PER_PIECE = 0.25  # how many are: building a piece takes about a fourth of an exact draw
 _FINEST = 2.0**-40  # of E|X|: pieces where one word moves Q by more are left to balls
+_DOUBT = 2  # words about each S_j that balls decide
 _BITS = 192  # of precision: far more than t_j, ĥ and the floats of curves need
 
 
@@ -183,8 +184,7 @@ class _Table:
         place = np.searchsorted(self._first, w, side="right")
         offset = w - self._start.take(place)
         beyond = self._unserved.take(place)
-        doubt = 2  # words about each S_j that balls decide
-        beyond |= offset < doubt
+        beyond |= offset < _DOUBT
         line = offset.astype(np.float64)
         line *= self._slope.take(place)
         values = np.subtract(self._right.take(place), line, out=line)

@@ -1,4 +1,4 @@
-"""The privacy budget (epsilon, delta), exact; and what it leaves for Poisson samples."""
+"""The privacy budget (ε, δ), exact, and its amplification by Poisson sampling."""
 
 from __future__ import annotations
 

@@ -54,10 +54,10 @@ class Geometry(ABC):
 
     @abstractmethod
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """Return what X must hide, None if this geometry isn't one for that sensitivity."""
+        """Return the shifts that X must hide, None if the geometry isn't for that sensitivity."""
 
     def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (Cells alone asks)
-        """Return how many independent X one person reaches, each by what `shifts` says."""
+        """Return the number of independent X that one person reaches, each by `shifts`."""
         return 1
 
     @property
@@ -141,7 +141,7 @@ class CountEllipse(Geometry):
         return ShiftBounds.of_length(sensitivity.largest(self.form))
 
     def offsets(self, total: Fraction, records: Fraction) -> tuple[Fraction, Fraction]:
-        """Return what W adds to each sum and to n, for s = `total` and n = `records`; exact."""
+        """Return the offsets that W adds to each sum and to n, for s = `total`, n = `records`."""
         if not records:
             return self.shared * total, Fraction(0)
         return self.shared * total + self.offset * records, (self.total - 1) * records

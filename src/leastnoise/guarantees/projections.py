@@ -1,4 +1,4 @@
-"""What shifts do to few of the released numbers, as a volume.
+"""Volumes of all shifts, seen on a few of the released numbers.
 
 A bound on how good noise for all numbers can be follows from bounds for j of them at a time
 (theory/bodies.md §8), and these from the volume of what one unit, or n units one after the other,
@@ -89,7 +89,7 @@ def unit_ball(dimension: int) -> arb:
 
 
 def projections_of(sensitivity: Sensitivity, *, dimension: int) -> Projections | None:
-    """Return what shifts of R^dimension do to few of the numbers; None where that isn't known.
+    """Return the volumes of shifts of R^dimension on few numbers; None where they aren't known.
 
     None as well for shifts by whole numbers, whose volume is 0.
     """
@@ -132,7 +132,7 @@ def _counts(sensitivity: CountingQueries, dimension: int) -> Projections:
 
 
 def _groups(sensitivity: Groups, dimension: int) -> Projections:
-    """Return what happens within a group: to its sums, whatever its number of records does."""
+    """Return the volumes within one group: of its sums, whatever its number of records does."""
     del dimension
     added = sensitivity.neighbours == "add-remove"
     return Projections(

@@ -12,8 +12,7 @@ class Rows:
     """A unit moves whole numbers, one for each of disjoint cells, by at most `most` single moves.
 
     A move raises or lowers one cell by 1; with `replaced` it may lower one cell and raise another
-    instead, as a row does that is replaced by one of another cell. Numbers that aren't whole are
-    rounded, halves up, each by itself: one that moves by b then moves by at most ⌈b⌉.
+    instead, as a row does that is replaced by one of another cell.
     """
 
     most: int

@@ -192,12 +192,6 @@ class CountingQueries(Sensitivity):
             counted=self.with_total,
         )
 
-    def _rows(self, dimension: int) -> Rows | None:
-        if self.with_total or dimension != self.dimension:
-            return None
-        most = math.ceil(self.bound) * self.max_nonzero
-        return Rows(most=most, replaced=self.neighbours == "replace-one")
-
     def largest(self, form: QuadraticForm) -> Fraction:
         """Return the largest value of `form` over all shifts, exactly.
 
@@ -297,7 +291,7 @@ class Groups(Sensitivity):
         )
 
     def _corners(self, added: Fraction, replaced: Fraction) -> tuple[Fraction, ...]:
-        """Return what a change may come to: a replaced record stays in its group or leaves it."""
+        """Return the amounts of a change: a replaced record stays in its group or leaves it."""
         if self.neighbours == "add-remove":
             return (added,)
         return (replaced, 2 * added) if self.groups > 1 else (replaced,)

@@ -10,10 +10,9 @@
 The libraries are imported when one of these is called; `MissingExtra` says what to install.
 """
 
-from leastnoise.interop.exported import to_dp_event, to_pld
 from leastnoise.interop.extra import MissingExtra, NotABound
-from leastnoise.interop.imported import ImportedLosses, from_pld, from_plds
 from leastnoise.interop.measurement import to_opendp
+from leastnoise.interop.plds import ImportedLosses, from_pld, from_plds, to_dp_event, to_pld
 
 __all__ = [
     "ImportedLosses",

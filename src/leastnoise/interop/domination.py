@@ -139,7 +139,7 @@ def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
 
 
 def _reach(profile: Profile, interval: Fraction) -> Fraction:
-    """Return about the loss beyond which δ is below _TAIL, or constant; any is right."""
+    """Approximate the loss beyond which δ is below _TAIL, or constant; any is right."""
 
     def settled(epsilon: Fraction) -> bool:
         here = profile([epsilon])[0].upper()

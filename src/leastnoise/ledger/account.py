@@ -1,4 +1,4 @@
-"""What the entries of a ledger add up to."""
+"""Accounts: the entries of a dataset, added up by the account's filter."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Account(Shown):
         return Remaining.of(self.budget, self.spent, self.rule)
 
     def more_like(self, release: Certified | Cost) -> int:
-        """Return how many more such releases the ledger will admit, at most 10¹².
+        """Return the number of such releases that the ledger still admits, at most 10¹².
 
         `release` is a certificate, or a cost: that of the `last` charge, which may be a whole plan.
         Decided by the filter's own arithmetic: so many together were tried and fit, one more was

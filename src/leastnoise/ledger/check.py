@@ -1,4 +1,4 @@
-"""Proof of a whole ledger again, from its certificates; nothing in it is taken on trust."""
+"""Prove a whole ledger again from its certificates; nothing in it is taken on trust."""
 
 from __future__ import annotations
 

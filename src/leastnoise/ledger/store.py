@@ -1,4 +1,4 @@
-"""The file: an append-only list of entries in SQLite, each chained to the one before by a hash.
+"""The ledger's file: a SQLite list of entries, append-only, each chained to the last by a hash.
 
 A rollback journal with synchronous=EXTRA, and not a write-ahead log: after each commit the file is
 whole in itself, so that whoever copies or backs up the one file has every charge; and the journal's

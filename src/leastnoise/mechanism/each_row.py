@@ -1,4 +1,4 @@
-"""Fresh noise of one law for every row of a table, however many rows there are."""
+"""Independent noise of one law for each row of a table of any length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proved noise law, ready to publish."""
+"""`Mechanism`: a proved law that releases, composes and says how accurate it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leastnoise._record import field, record, takes
 from leastnoise.accounting.proof.composed import gaussian_square, prove_composed
 from leastnoise.balls.core import PLAIN_BITS, ball, float_above, float_below, precision
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.words import noise_of, statement
+from leastnoise.certificate.subject import noise_of, statement
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
@@ -220,7 +220,7 @@ class Mechanism:
         return prove_composed((self.certificate.releases,), budget.epsilon).interval
 
     def delta_per_release(self, *, epsilon: Exact) -> Interval:
-        """Return the same of one release."""
+        """Return an interval that contains δ(epsilon) of one release alone."""
         return self._once.delta(epsilon=epsilon)
 
     def epsilon(self, *, delta: Exact) -> Interval:
@@ -234,7 +234,7 @@ class Mechanism:
         return Composition(parts=(self.certificate.releases,)).epsilon(delta=delta)
 
     def epsilon_per_release(self, *, delta: Exact) -> Interval:
-        """Return the same of one release."""
+        """Return an interval that contains ε(delta) of one release alone."""
         return self._once.epsilon(delta=delta)
 
     @property

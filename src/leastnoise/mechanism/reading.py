@@ -1,4 +1,4 @@
-"""What a release is given, read as the exact numbers that it is, or refused by its type."""
+"""Read the values of a release as exact numbers; refuse other types."""
 
 from __future__ import annotations
 

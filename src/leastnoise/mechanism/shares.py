@@ -11,7 +11,7 @@ import numpy as np
 
 from leastnoise import _validate, _words
 from leastnoise._record import field, instance_of, record, takes, whole
-from leastnoise.certificate.words import noise_of, statement
+from leastnoise.certificate.subject import noise_of, statement
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.mechanism.grid import exponent_of

@@ -70,7 +70,7 @@ class Split:
 
 
 def splitter(values: ExactValues, exponent: int) -> Callable[[slice], Split]:
-    """Return how to split any slice of `values` on the grid 2^exponent."""
+    """Return the splitter of any slice of `values` on the grid 2^exponent."""
     if isinstance(values, Shifted):
         return _shifting(splitter(values.values, exponent), values)
     if isinstance(values, Rationals):
@@ -291,7 +291,7 @@ def flat(values: ExactValues) -> NDArray[Any]:
 
 
 def _shifting(split: Callable[[slice], Split], values: Shifted) -> Callable[[slice], Split]:
-    """Return how to split the shifted values, projected on ±2^61 steps."""
+    """Return the splitter of the shifted values, projected on ±2^61 steps."""
     # |whole| <= 2^61: a shift beyond ±2^62 is cut off with the sum whatever it is
     wholes = [max(-2 * LARGEST_STEPS, min(2 * LARGEST_STEPS, round(one))) for one in values.shifts]
     rests = [shift - whole for shift, whole in zip(values.shifts, wholes, strict=True)]

@@ -59,7 +59,7 @@ def make_share(noise: Noise, *, grid: Fraction, count: int) -> Share:
 
 
 def has_quantiles(noise: Noise) -> bool:
-    """Say whether `find_quantile` knows the law of each coordinate."""
+    """Whether `find_quantile` knows the law of each coordinate."""
     family = registered(type(noise))
     known = family.part("knows_quantiles")
     return family.quantile is not None and (known is None or known(noise))

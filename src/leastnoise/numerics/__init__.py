@@ -1,1 +1,1 @@
-"""Float numerics: quadrature and root search. Nothing here proves anything."""
+"""Quadrature and searches in floats; proofs may use `bisection` alone."""

@@ -1,6 +1,6 @@
-"""The point from which a condition holds, found by halving; exact where its arithmetic is.
+"""Bisection: the point from which on a condition holds, in the arithmetic of its ends.
 
-A search that proofs may use as well: the point that it returns was put to the condition itself, and
+Proofs may use it as well: the condition itself was asked about the point that is returned, and
 nothing rests on the way to it.
 """
 
@@ -77,7 +77,7 @@ class Bisection:
         until: _Until[_N] = None,
         aim: _Aim[_N] = None,
     ) -> tuple[_N, _N] | None:
-        """Return the same, if `guess` is doubled until it holds; None if that is beyond `most`.
+        """Return such points, with `guess` doubled until it holds; None if that is beyond `most`.
 
         >>> Bisection().beyond(lambda n: n * n > 1000, 0, 1, most=64)
         (31, 32)

@@ -1,6 +1,6 @@
-"""Minima without derivatives: of functions of one variable that have kinks, and of two.
+"""Minima without derivatives, of functions of one variable (with kinks) and of two.
 
-And the best shares of a whole in given proportions, none below a least one, in closed form.
+`raised_shares` maximises Σ pᵢ ln uᵢ over shares uᵢ that have lower bounds, in closed form.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def minimise(
     rounds: int = 60,
     thorough: bool = True,
 ) -> float:
-    """Return about where f is least on [grid[0], grid[-1]]; `grid` rises.
+    """Return an approximate minimiser of f on [grid[0], grid[-1]]; `grid` rises.
 
     A golden-section search around each of the three best grid points. It finds the least value of
     any f that has a single dip within two grid cells of its minimum; kinks do no harm. A round
@@ -101,7 +101,7 @@ def simplex(
     steps: int = 60,
     flat: float = 1e-9,
 ) -> Point:
-    """Return about where f is least, from three corners (Nelder & Mead 1965).
+    """Return an approximate minimiser of f, from three corners (Nelder & Mead 1965).
 
     It stops after `steps`, or when the values at the corners differ by at most `flat`.
 

@@ -57,7 +57,7 @@ def narrow(
     *,
     drop: float,
 ) -> tuple[float, float]:
-    """Return where f is above e^−drop of its largest value, as far as a grid can tell."""
+    """Return the interval where f is above e^−drop of its largest value, as seen on a grid."""
     for _ in range(_LOOKS):
         edges = np.linspace(low, high, _SCAN + 1)
         values = log_f((edges[1:] + edges[:-1]) / 2)

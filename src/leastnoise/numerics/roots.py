@@ -104,7 +104,7 @@ def _interpolated(a: _Point, b: _Point, c: _Point) -> float:
 
 
 def falling_root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function that falls goes through 0 on [low, high], to a few ulps.
+    """Return the root of a falling function on [low, high], to a few ulps.
 
     By Chandrupatla's method (1997), which bisects where f, as over a long range it may, is far from
     any parabola. An end that f doesn't go through is returned. f may be infinite.

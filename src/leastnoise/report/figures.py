@@ -22,6 +22,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#
 """Told apart by the colour-blind (Okabe & Ito 2008)."""
 _WIDE = 1e3  # of a logarithmic axis, which has room for powers of ten alone
 _STYLES = ("-", "--", "-.", ":")
+_NEWER = {"agreeing"}  # families that look as those before them don't, whose figures are kept
 _METADATA = {".svg": {"Date": None}, ".png": {"Software": None}, ".pdf": {"CreationDate": None}}
 """By the ending of a file: neither a date nor a version, so that a figure that didn't change makes
 no difference."""
@@ -127,7 +128,8 @@ def _between_powers(value: float, place: int | None = None) -> str:
 def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return a colour and a style for each name: those of a family are the same in all figures."""
     every = [(colour, style) for style in _STYLES for colour in _COLOURS]
-    of_families = dict(zip(sorted(FAMILIES), itertools.cycle(every), strict=False))
+    families = sorted(FAMILIES, key=lambda name: (name in _NEWER, name))
+    of_families = dict(zip(families, itertools.cycle(every), strict=False))
     found = {name: of_families[name] for name in names if name in of_families}
     free = itertools.chain(
         [one for one in every if one not in found.values()], itertools.cycle(every)

@@ -1,4 +1,4 @@
-"""From what a user wrote to a question: one record, checked."""
+"""Check the arguments of a public call and make one `Question` of them."""
 
 from __future__ import annotations
 

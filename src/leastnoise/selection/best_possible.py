@@ -1,4 +1,4 @@
-"""How good any noise could be for a problem: the proved bound that is about it, if there is one."""
+"""The proved lower bound on the loss of any noise for a question, if one is known."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def find_best_possible(
 
 
 def bound_by_volume(question: Question) -> LowerBound | None:
-    """Return what the volume of the shifts proves of purely private noise, in milliseconds."""
+    """Return a bound of purely private noise, by the volume of the shifts, in milliseconds."""
     shifts = _all_shifts(question)
     if question.budget.delta or shifts is None or not question.once:
         return None
@@ -93,5 +93,5 @@ def _task(question: Question) -> Task | VectorTask | None:
 
 
 def _in_whole_steps(question: Question) -> bool:
-    """Say whether one number moves by whole numbers alone, so that less noise may do."""
+    """Whether one number moves by whole numbers alone, so that less noise may do."""
     return question.radius("integer") is not None

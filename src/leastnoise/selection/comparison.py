@@ -1,4 +1,4 @@
-"""What a search over the noise families found."""
+"""The result of a comparison: the candidates, ranked, and the families that were skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways in which noise can be fitted to a sensitivity: the plain ball, and maps made for it."""
+"""The constructions of noise for a sensitivity: the plain ball, and the maps made for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One noise family for one question: fitted to the sensitivity in every way that there is."""
+"""Fit one family to a question, in every construction that it can serve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise of several kinds, scaled together so that the whole meets one budget."""
+"""Scale several mechanisms by one factor, so that all releases together meet one budget."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def compare_families(
     ways: Sequence[Way] | None = None,
     to_beat: float | None = None,
 ) -> Comparison:
-    """Return what is `known` and those of `families` that serve, if their noise is `usable`.
+    """Return the `known` candidates and those of `families`, if their noise is `usable`.
 
     All families, if none are named; in each of `ways`, or in all. What is far behind the others
     isn't searched, unless `fixed` names it; with a loss `to_beat` nothing is that can't have less
@@ -247,7 +247,7 @@ def find_candidate(
     parameters: Mapping[str, Setting] | None = None,
     effort: Effort | None = None,
 ) -> Candidate:
-    """Return the calibrated family `noise` with its timings; what `calibrate` returns is in it."""
+    """Return the calibrated family `noise` with its timings, and the mechanism in it."""
     in_cells = all(isinstance(one, Linf) for one in question.sensitivities)
     family = choose_family(noise, dimension=question.dimension, in_cells=in_cells)
     question = replace(question, fixed=fix_parameters(family, parameters))

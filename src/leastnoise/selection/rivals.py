@@ -1,4 +1,4 @@
-"""What a comparison has no need to search: what takes seconds and can't be ahead."""
+"""Which families a comparison searches: not those that take seconds and can't be ahead."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _CUT_OFF = "truncated-k-staircase"
 
 
 def _turn(family: type[Noise]) -> int:
-    """Return when a family's turn is: what others are measured by comes first."""
+    """Return the order of search: families that others are measured by come first."""
     if issubclass(family, VectorNoise) or family.name in _SPHERICAL:
         return 0
     return 1 if family.name in {"laplace", "truncated-staircase"} else 2
 
 
 def list_quick() -> tuple[type[Noise], ...]:
-    """Return what is quick to search; each comes after what may show it to be needless."""
+    """Return the families that are quick to search, each after those that may rule it out."""
     known = (family for family in all_families() if not registered(family).slow)
     return tuple(sorted(known, key=_turn))
 
@@ -38,12 +38,12 @@ def list_slow() -> tuple[type[Noise], ...]:
 
 
 def list_first() -> tuple[type[Noise], ...]:
-    """Return what a plan of several queries tries before it accounts for them together."""
+    """Return the families that a plan tries before it accounts for its queries together."""
     return tuple(family for family in list_quick() if family.name != _CUT_OFF)
 
 
 def list_later() -> tuple[type[Noise], ...]:
-    """Return what it tries after that."""
+    """Return the families that a plan tries after that."""
     return (family_named(_CUT_OFF), *list_slow())
 
 
@@ -98,7 +98,7 @@ def list_worthwhile(
 
 
 def _serves_any(family: type[Noise], question: Question, ways: Sequence[Way]) -> bool:
-    """Say whether one of `ways` may do; noise for one number needs cells."""
+    """Whether one of `ways` may do; noise for one number needs cells."""
     vectors = family.why_not(dimension=question.dimension, delta=question.budget.delta) is None
     return any(
         vectors or (way.geometry is not None and way.geometry.noise_dimension == 1) for way in ways

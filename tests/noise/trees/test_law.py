@@ -48,6 +48,7 @@ def test_without_other_shares_it_is_geometric_noise() -> None:
         ({"branches": (0, 3)}, "branches"),
         ({"branches": (2,) * 13, "shares": ("0.05",) * 14}, "branches"),
         ({"branches": (MOST_CELLS, 2)}, "branches"),
+        ({"branches": (MOST_CELLS,) * 5000}, "branches"),
         ({"shares": ("0.5", "0.5")}, "shares"),
         ({"shares": ("0.2", "0.3", "0.5000001")}, "shares"),
         ({"shares": ("0.2", "-0.3", "0.5")}, "shares"),

@@ -148,6 +148,13 @@ def test_a_draw_takes_as_many_cells_as_its_root_keeps_one_of(law: Agreeing) -> N
     assert expected_draws(law) == pytest.approx(law.dimension / kept, rel=1e-5)
 
 
+def test_next_to_no_noise_has_a_law_too() -> None:
+    law = Agreeing(scale="1e-100", branches=(2, 3), shares=("0.2", "0.3", "0.5"))
+    assert [level.half_width(0.99) for level in level_laws(law)] == [0, 0, 0]
+    assert [level.variance for level in level_laws(law)] == [0, 0, 0]
+    assert expected_draws(law) == pytest.approx(6)
+
+
 def test_the_work_of_a_draw_is_that_of_the_theory() -> None:
     tree = Agreeing(scale=1, branches=(10, 10), shares=("0.13", "0.41", "0.46"))
     assert expected_draws(tree) == pytest.approx(1070, rel=0.03)  # shares of two digits

@@ -30,8 +30,8 @@ TREES: tuple[tuple[tuple[int, ...], tuple[str, ...]], ...] = (
     ((1, 3), ("0.4", "0.3", "0.3")),
     ((2, 1, 2), ("0.1", "0.2", "0.3", "0.4")),
 )
-ONE = ln.CountingQueries(dimension=6, max_nonzero=1)
-REPLACED = ln.CountingQueries(dimension=6, max_nonzero=1, neighbours="replace-one")
+ONE = ln.RowCounts(1)
+REPLACED = ln.RowCounts(1, neighbours="replace-one")
 
 
 def _law(tree: tuple[tuple[int, ...], tuple[str, ...]], scale: Fraction) -> Agreeing:
@@ -95,8 +95,8 @@ def test_the_curve_is_that_of_randomised_response() -> None:
         (ln.Linf(1, whole=True), Fraction(1)),
         (ln.Linf(4, whole=True), Fraction(4)),
         (ln.Linf(2, l0=3, whole=True), Fraction(6)),
-        (ln.CountingQueries(dimension=6, max_nonzero=1, bound="2.5"), Fraction(3)),
-        (ln.CountingQueries(dimension=6, max_nonzero=2), Fraction(2)),
+        (ln.RowCounts(3), Fraction(3)),
+        (ln.RowCounts(3, neighbours="replace-one"), Fraction(24, 5)),
     ],
 )
 def test_the_scale_is_the_least_for_each_sensitivity(sensitivity: Any, scale: Fraction) -> None:
@@ -119,8 +119,8 @@ def test_the_scale_is_the_least_for_each_sensitivity(sensitivity: Any, scale: Fr
         ln.L2(1),
         ln.Linf(1),
         ln.Linf(1, l0=2),
-        ln.CountingQueries(dimension=5, max_nonzero=1, with_total=True),
-        ln.CountingQueries(dimension=7, max_nonzero=1),
+        ln.CountingQueries(dimension=6, max_nonzero=1),  # which need not be whole
+        ln.CountingQueries(dimension=6, max_nonzero=1, neighbours="replace-one"),
         ln.Groups(groups=2, dimension=2),
         ln.Vertices([[1, 0, 0, 0, 0, 0]]),
         ln.Integer(1),
@@ -135,7 +135,7 @@ def test_all_other_sensitivities_are_refused(sensitivity: Any) -> None:
 def _certificate(sensitivity: Any, epsilon: str = "1") -> Any:
     shape: Any = {"branches": (2, 3), "shares": ("0.2", "0.3", "0.5")}
     return ln.calibrate(
-        "agreeing", epsilon=epsilon, sensitivity=sensitivity, parameters=shape
+        "agreeing", epsilon=epsilon, sensitivity=sensitivity, dimension=6, parameters=shape
     ).certificate
 
 
@@ -183,8 +183,23 @@ def test_shares_above_those_that_a_replaced_row_allows_are_rejected() -> None:
 
 def test_budgets_of_several_releases_add_up() -> None:
     shape: Any = {"branches": (2, 3), "shares": ("0.2", "0.3", "0.5")}
-    both = ln.calibrate("agreeing", epsilon=1, sensitivity=ONE, compositions=3, parameters=shape)
+    both = ln.calibrate(
+        "agreeing", epsilon=1, sensitivity=ONE, dimension=6, compositions=3, parameters=shape
+    )
     assert both.noise.scale == 3
     assert both.certificate.delta.upper == 0
     ledger = both.compose(3).epsilon(delta="1e-9")
     assert ledger.upper <= 1
+
+
+def test_a_smaller_epsilon_for_an_accuracy_keeps_the_tree() -> None:
+    shape: Any = {"branches": (2, 3), "shares": ("0.2", "0.3", "0.5")}
+    noise = ln.calibrate(
+        "agreeing", epsilon=3, sensitivity=ONE, dimension=6, parameters=shape
+    ).at_accuracy(9)
+    assert noise.noise.parameters == {
+        "branches": (2, 3),
+        "shares": (Fraction(1, 5), Fraction(3, 10), Fraction(1, 2)),
+    }
+    assert noise.certificate.budget.epsilon < 1
+    assert noise.accuracy(0.95).max() == 9  # whole, and rounding to the grid changes nothing

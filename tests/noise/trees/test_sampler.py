@@ -85,7 +85,7 @@ def test_every_level_has_its_exact_law(branches: Any, shares: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "rate", [Fraction(1, 2**31), Fraction(1, 1000), Fraction(2, 3), Fraction(9)]
+    "rate", [Fraction(1, 2**44), Fraction(1, 1000), Fraction(2, 3), Fraction(9)]
 )
 @pytest.mark.parametrize("leaf", [False, True])
 def test_floats_and_balls_agree_on_the_same_bits(rate: Fraction, leaf: bool) -> None:
@@ -115,9 +115,10 @@ def test_a_geometric_number_is_at_least_k_with_the_power_of_k() -> None:
 
 
 def test_what_is_released_agrees() -> None:
-    tables = ln.CountingQueries(dimension=6, max_nonzero=1)
     shape: Any = {"branches": (2, 3)}
-    noise = ln.calibrate("agreeing", epsilon=1, sensitivity=tables, parameters=shape)
+    noise = ln.calibrate(
+        "agreeing", epsilon=1, sensitivity=ln.RowCounts(1), dimension=6, parameters=shape
+    )
     counts = np.array([3, 0, 5, 7, 1, 1])
     released = noise.release(counts).values
     assert (released == np.rint(released)).all()

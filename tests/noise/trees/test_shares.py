@@ -78,6 +78,10 @@ def test_wide_noise_has_the_shares_of_narrower() -> None:
     assert best_shares((4, 5), 10_000, [1, 1, 1]) == best_shares((4, 5), 2, [1, 1, 1])
 
 
+def test_next_to_no_noise_has_shares_too() -> None:
+    assert sum(best_shares((4, 5), "1e-6", [1, 1, 1])) == 1
+
+
 @pytest.mark.parametrize(
     "importance", [[1, 1], [1, 1, 1, 1], [0, 0, 0], [1, 1, -1], [1, 1, math.nan], "111"]
 )
@@ -87,8 +91,9 @@ def test_weights_that_make_no_sense_are_refused(importance: Any) -> None:
 
 
 def test_calibration_takes_the_best_shares_for_all_levels() -> None:
-    rows = ln.CountingQueries(dimension=20, max_nonzero=1)
     shape: Any = {"branches": "4,5"}
-    noise: Any = ln.calibrate("agreeing", epsilon="0.5", sensitivity=rows, parameters=shape).noise
+    noise: Any = ln.calibrate(
+        "agreeing", epsilon="0.5", sensitivity=ln.RowCounts(1), dimension=20, parameters=shape
+    ).noise
     assert noise.shares == best_shares((4, 5), 2, [1, 1, 1])
     assert noise.scale == 2

@@ -141,6 +141,7 @@ def test_rows_of_a_draw_have_less_noise_than_their_shares_give(
     ((name, certificate),) = plan.certificate.blocks
     assert name == "a+b"
     drawn = plan.blocks[0].mechanism
+    assert isinstance(certificate, Certificate)
     assert drawn.noise == certificate.noise
     noisy = np.array([drawn.release(np.zeros(drawn.noise.dimension)).values for _ in range(1500)])
     for block in plan.blocks:

@@ -2,10 +2,10 @@
 
 | file | what |
 |---|---|
-| `single` | one release: asks the family's own proof, at rising precision |
+| `single` | one release: the family's own proof, at rising precision; what it may cost |
 | `composed` | several: which of the ways below serves |
-| `by_losses`, `common_lattice` | by the law of their losses, on lattices from both sides |
+| `by_losses` | by the law of their losses |
+| `common_lattice` | the lattice that they share, from both sides; infinite losses |
 | `moment_sum`, `moment_sum_laws` | l2 mechanisms and Gaussians, by moment generating functions |
 | `sampled` | Poisson samples |
-| `at_infinity`, `work` | infinite losses; what a proof may cost |
 """

@@ -31,7 +31,7 @@ from leastnoise.noise.registry import registered
 from leastnoise.noise.releases import ProvedDelta, Releases
 
 
-def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:
+def enclose(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:
     """Enclose δ(epsilon) of all parts together, for `composed.prove_composed`."""
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon)
@@ -55,7 +55,7 @@ def enclose_pair(
     """Enclose δ(epsilon) in one direction, for `composed.prove_pair`."""
     if len(parts) > 1 or parts[0].compositions > 1:
         if serves(parts):
-            return enclosed(parts, epsilon, points_per_std=points_per_std)
+            return enclose(parts, epsilon, points_per_std=points_per_std)
         summed = _summed(parts, epsilon)
         if summed.is_zero():
             return ProvedDelta.within(summed)

@@ -1,4 +1,4 @@
-"""Choose a common grid for several loss distributions, and its range; from both sides.
+"""A common lattice for the losses of several releases: its step and range, from both sides.
 
 Most laws come by way of their profile (`losses`), some bring losses of their own; those of samples
 are made from the lattice of the whole data (`sampled`).
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from leastnoise.accounting.proof.at_infinity import certain, largest_loss
 from leastnoise.accounting.proof.sampled import (
     find_sampled_spread,
     loss_range,
@@ -75,7 +74,7 @@ def make_lower_parts(
 
 
 def law_of(part: Releases) -> tuple[Noise, Sensitivity, Fraction]:
-    """Return what the losses of one release depend on: the law, the shifts, the sampling rate."""
+    """Return the law, the shifts and the sampling rate: the losses of a release depend on these."""
     return part.noise, part.shifts.outer, part.sampling_rate
 
 
@@ -249,7 +248,7 @@ def _loss_range(
 
 @lru_cache(maxsize=64)
 def _spread(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> float:
-    """Return about the standard deviation of the loss."""
+    """Approximate the standard deviation of the loss."""
     reach = _reach(noise, sensitivity)
     coarse = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE)
     if sampling_rate != 1:
@@ -297,7 +296,7 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
 
 
 def _settled(profile: Profile, epsilon: Fraction) -> bool:
-    """Say whether δ stays as it is beyond `epsilon`: next to nothing, or a constant."""
+    """Whether δ stays as it is beyond `epsilon`: next to nothing, or a constant."""
     here = profile(epsilon)
     return bool(here.is_zero() or here < arb(_NOTHING) or here.overlaps(profile(2 * epsilon)))
 
@@ -309,3 +308,27 @@ def check_monotone(noise: Noise) -> None:
             family=noise.name,
             why="its worst shift may change with epsilon, and its composition isn't proved here",
         )
+
+
+# The largest losses that there are: the finite ones, and how much has an infinite one.
+
+
+def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
+    """Return a loss that no finite one exceeds, and that is met if noise is as large as the shift.
+
+    Norms of x and x − v differ by |v| at most, and so many whole steps lie between two of them.
+    None where it isn't as simple as that.
+    """
+    known = registered(type(noise)).part("largest_loss")
+    return known(noise, shift) if known else None
+
+
+def certain(noise: Noise, *, shift: Fraction, profile: Profile) -> arb | None:
+    """Enclose P(Z = ∞): δ at an ε that no finite loss exceeds; None where no such ε is known.
+
+    The `profile` alone can't tell it from a finite loss that is larger than all ε looked at.
+    """
+    if (largest := largest_loss(noise, shift)) is not None:
+        return profile(largest)
+    beyond = registered(type(noise)).part("no_loss_beyond")
+    return profile(beyond(noise, shift)) if beyond else None

@@ -36,7 +36,7 @@ def prove_composed(
         return prove_hidden(parts[0].noise, parts[0].shifts, epsilon)
     if is_gaussian(parts):
         return _gaussians(parts, epsilon)
-    return _by_losses().enclosed(parts, epsilon, points_per_std=points_per_std)
+    return _by_losses().enclose(parts, epsilon, points_per_std=points_per_std)
 
 
 def prove_pair(
@@ -78,12 +78,12 @@ def _by_losses() -> ModuleType:
 
 
 def is_whole(parts: Sequence[Releases]) -> bool:
-    """Say whether it is one release, of the whole data."""
+    """Whether it is one release, of the whole data."""
     return len(parts) == 1 and parts[0].compositions == 1 and parts[0].sampling_rate == 1
 
 
 def is_gaussian(parts: Sequence[Releases]) -> bool:
-    """Say whether the composition is a single Gaussian."""
+    """Whether the composition is a single Gaussian."""
     return all(part.noise.gaussian_square is not None and part.sampling_rate == 1 for part in parts)
 
 

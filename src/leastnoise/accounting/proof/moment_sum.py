@@ -42,7 +42,7 @@ _LEAST, _MOST = 1e-9, 1e24  # tilts
 
 
 def serves(parts: Sequence[Releases]) -> bool:
-    """Say whether all of `parts` are l2 mechanisms or Gaussians, not only the latter, unsampled."""
+    """Whether all of `parts` are l2 mechanisms or Gaussians, not only the latter, unsampled."""
     known = all(part.sampling_rate == 1 and has_moments(part.noise) for part in parts)
     return known and any(is_l2(part.noise) for part in parts)
 
@@ -151,7 +151,7 @@ class MomentSum:
             return total - dropped - self._aliases(epsilon), total + dropped
 
     def solved(self, delta: float, near: float) -> float:
-        """Return about the ε >= 0 at which δ is `delta`, in floats: no part of the proof.
+        """Approximate the ε >= 0 at which δ is `delta`, in floats: no part of the proof.
 
         Where the line is the best one for ε, ln δ falls by c for one unit of ε.
         """
@@ -267,7 +267,7 @@ def _reach(laws: Sequence[Moments]) -> Fraction | None:
 
 
 def _saddle(laws: Sequence[Moments], epsilon: float, start: float = 1.0) -> _Tilt | None:
-    """Return about the c for which e^(K−cε)/(c(c+1)) is least; None if none is found."""
+    """Approximate the c for which e^(K−cε)/(c(c+1)) is least; None if none is found."""
 
     def step(point: _Tilt) -> float:
         return (epsilon - point.epsilon) / point.curvature
@@ -276,7 +276,7 @@ def _saddle(laws: Sequence[Moments], epsilon: float, start: float = 1.0) -> _Til
 
 
 def _saddle_of(laws: Sequence[Moments], log_delta: float) -> _Tilt | None:
-    """Return about the c which is the best for the ε at which δ is e^log_delta."""
+    """Approximate the best c for the ε at which δ is e^log_delta."""
 
     def step(point: _Tilt) -> float:
         # at its own ε the logarithm of e^(K−cε) falls by c·dε = c·curvature·dc
@@ -325,7 +325,7 @@ def _spacing(
 def _node_count(
     laws: Sequence[Moments], point: _Tilt, spacing: Fraction, *, room: float, most: int
 ) -> tuple[int, arb] | None:
-    """Return how many nodes beside the first make E/(πU) <= e^room, and that; None above `most`."""
+    """Return so many nodes beside the first that E/(πU) <= e^room, and it; None above `most`."""
     envelopes = [(law.envelope(point.tilt), law.compositions) for law in laws]
 
     def dropped(count: int) -> arb:

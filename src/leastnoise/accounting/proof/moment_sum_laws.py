@@ -1,4 +1,4 @@
-"""Moment generating functions of privacy losses: on a vertical line, and far up on it.
+"""Moment generating functions of privacy losses on a vertical line, and bounds far up on it.
 
 notation: Z the loss of one release, M(s) = E e^(sZ), c the real part of s, u its imaginary one,
 X(u) = M(c + iu)/M(c), a = shift/scale, x = a/2, ν = (d−2)/2, F_ν(z) = ₀F₁(; ν+1; z²/4).
@@ -52,7 +52,7 @@ class Moments(Protocol):
         ...
 
     def envelope(self, tilt: Fraction) -> Envelope:
-        """Return what bounds |X| from any height on."""
+        """Return a bound of |X| above any height, as a function of the height."""
         ...
 
 
@@ -65,12 +65,12 @@ class Envelope(Protocol):
 
 
 def has_moments(noise: Noise) -> bool:
-    """Say whether the moments of its loss are known here: Gaussian and l2 noise, by any name."""
+    """Whether the moments of its loss are known here: Gaussian and l2 noise, by any name."""
     return noise.gaussian_square is not None or is_l2(noise)
 
 
 def is_l2(noise: Noise) -> bool:
-    """Say whether it is the l2 mechanism's noise."""
+    """Whether it is the l2 mechanism's noise."""
     return noise.exponential and noise.norm == "l2"
 
 
@@ -114,7 +114,7 @@ class GaussianMoments:
         return [acb(-half * u * u, half * turn * u).exp() for u in heights]
 
     def envelope(self, tilt: Fraction) -> GaussianMoments:
-        """Return what bounds |X| from any height on."""
+        """Return a bound of |X| above any height, as a function of the height."""
         del tilt
         return self
 
@@ -169,7 +169,7 @@ class SphericalMoments:
         return [one / found[0] for one in found]
 
     def envelope(self, tilt: Fraction) -> SphericalEnvelope:
-        """Return what bounds |X| from any height on."""
+        """Return a bound of |X| above any height, as a function of the height."""
         return SphericalEnvelope(law=self, tilt=tilt)
 
     def g(self, points: Callable[[], Sequence[acb]]) -> list[acb]:
@@ -191,7 +191,7 @@ class SphericalMoments:
         return [found[i] for i in range(len(wide))]
 
     def _hazy(self, found: acb, lost: float) -> bool:
-        """Say whether Bessel functions enclose it badly, as where |z| is below ν, and a series can.
+        """Whether Bessel functions enclose it badly, as where |z| is below ν, and a series can.
 
         `lost` bits cancel in the series.
         """

@@ -99,7 +99,7 @@ def _rounded(value: arb, direction: int) -> Fraction:
 
 
 def find_sampled_spread(base: LossLattice, sampling_rate: Fraction) -> float:
-    """Return about the standard deviation of the loss, given that of (P, Q) on a lattice."""
+    """Approximate the standard deviation of the loss, given that of (P, Q) on a lattice."""
     z = (base.first + np.arange(len(base.masses))) * float(base.step)
     p = base.masses / base.masses.sum()
     weights = (1 - float(sampling_rate)) * p[::-1] + float(sampling_rate) * p

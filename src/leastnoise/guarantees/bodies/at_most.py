@@ -1,4 +1,4 @@
-"""Cells of which one unit moves at most k."""
+"""`AtMost`: several cells, of which one unit moves at most k."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A vector that moves by at most so much in length."""
+"""`Ball`: a vector that moves by a bounded l2 length."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Point = Sequence[Fraction]
 Part = TypeVar("Part")
-Item = TypeVar("Item")
 
 BITS = 128
 """Precision of volumes and moments: sums of positive terms, of which 53 bits are kept."""

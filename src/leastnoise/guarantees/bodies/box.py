@@ -1,4 +1,4 @@
-"""One number that moves by at most so much, or several together, each by its own bound."""
+"""`Interval` and `Box`: one number, or several at once, each moved by at most its own bound."""
 
 from __future__ import annotations
 

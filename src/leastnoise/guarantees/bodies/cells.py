@@ -1,4 +1,4 @@
-"""Cells of which one unit moves a single one."""
+"""`Cells`: several cells, of which one unit moves a single one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several sets of what can be added, all at once."""
+"""`Jointly`: several one-sided sets, added to at once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies import base, shares
 from leastnoise.guarantees.bodies.base import Point
-from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
-from leastnoise.guarantees.bodies.one_sided import Layout, OneSided, Pieces
+from leastnoise.guarantees.bodies.one_sided import Layout, Mixing, OneSided, Pieces, coefficients
 from leastnoise.guarantees.bodies.shares import Radical, raise_rational, sum_at_most_one
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ class Jointly(OneSided):
         for part, radius, block in self._split(x):
             pairs.append([value / ball(radius) for value in part.enclosures(block)])
         added, removed = (
-            shares.combined(column, exponent=self.exponent) for column in zip(*pairs, strict=True)
+            shares.combine(column, exponent=self.exponent) for column in zip(*pairs, strict=True)
         )
         return added, removed
 
@@ -100,7 +99,7 @@ class Jointly(OneSided):
             below.append(removed / float(radius))
             start = end
         p = self.exponent
-        return shares.combined_floats(above, exponent=p), shares.combined_floats(below, exponent=p)
+        return shares.combine_floats(above, exponent=p), shares.combine_floats(below, exponent=p)
 
     def pieces(self) -> Pieces:
         """The source is theory/bodies.md §3, "A p-combination with signs"."""

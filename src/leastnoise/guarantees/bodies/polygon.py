@@ -1,4 +1,4 @@
-"""Any finite set of shifts of two numbers."""
+"""`Polygon`: the convex hull of finitely many shifts of two numbers."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def radii_of(radii: Sequence[Exact], *, name: str, record: Any, parts: str) -> t
     return found
 
 
-def combined(values: Sequence[arb], *, exponent: Fraction | None) -> arb:
+def combine(values: Sequence[arb], *, exponent: Fraction | None) -> arb:
     """Return (Σ v^p)^(1/p), the maximum for p = ∞, for v >= 0."""
     largest = values[0]
     for value in values[1:]:
@@ -88,7 +88,7 @@ def _power(value: arb, p: arb) -> arb:
     return (top**p).union(arb(0)) if top > 0 else arb(0)
 
 
-def combined_floats(
+def combine_floats(
     values: Sequence[NDArray[np.float64]], *, exponent: Fraction | None
 ) -> NDArray[np.float64]:
     """Return `combined` in floats, elementwise."""

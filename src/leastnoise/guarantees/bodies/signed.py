@@ -1,4 +1,4 @@
-"""What can be added or removed, or replaced by another: the bodies that a one-sided set makes."""
+"""`Signed` and `Differences`: the bodies of a record that is added or removed, or replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks that one unit moves all at once."""
+"""`Together`: several bodies, moved at once."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Together(Body):
 
     def enclosure(self, x: Point) -> arb:
         values = [body.enclosure(part) / ball(radius) for body, radius, part in self._split(x)]
-        return shares.combined(values, exponent=self.exponent)
+        return shares.combine(values, exponent=self.exponent)
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         values, start = [], 0
@@ -83,7 +83,7 @@ class Together(Body):
             end = start + body.dimension
             values.append(body.gauges(points[..., start:end]) / float(radius))
             start = end
-        return shares.combined_floats(values, exponent=self.exponent)
+        return shares.combine_floats(values, exponent=self.exponent)
 
     def volume(self) -> arb:
         """It is Π |K_i| r_i^D_i Γ(D_i/p + 1) / Γ(D/p + 1)."""

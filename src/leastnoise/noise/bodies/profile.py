@@ -269,7 +269,7 @@ def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -
 
 
 def one_coordinate_known(noise: BodyNoise) -> bool:
-    """Say whether the law of each coordinate is known."""
+    """Whether the law of each coordinate is known."""
     found = np.unique(list_representatives(noise.body)).tolist()
     return all(tail_of(noise, one) is not None for one in found)
 
@@ -278,7 +278,7 @@ def one_coordinate_known(noise: BodyNoise) -> bool:
 
 
 def two_sided_known(noise: TwoSided) -> bool:
-    """Say whether T is the cube [0, b]^d."""
+    """Whether T is the cube [0, b]^d."""
     return _cube(noise) is not None
 
 

@@ -12,8 +12,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, final
 
 import numpy as np
+from flint import arb
 
 from leastnoise._record import takes
+from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact, exact, exact_where
 from leastnoise.noise.base import Noise, points_of
@@ -21,7 +23,6 @@ from leastnoise.noise.moments import gamma_ratio
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
 
 # Spherical step densities in R^d: constant on shells whose radii are exact.
 
@@ -336,3 +337,21 @@ def truncated_steps(*, gamma: Fraction, radius: Fraction, decay: Fraction) -> Ra
     return RadialSteps(
         edges=edges, weights=(1,) * len(edges), levels=tuple(range(len(edges))), decay=decay
     )
+
+
+# Which ball of a spherical step density a draw is in.
+
+
+# Which ball of a spherical step density a draw is in: the chances of all of them.
+
+
+def cumulative(steps: RadialSteps, dimension: int) -> list[arb]:
+    """Enclose P(J <= j) for every ball; the last is exactly 1."""
+    heights = [
+        ball(weight) * ball(-steps.decay * level).exp()
+        for weight, level in zip(steps.weights, steps.levels, strict=True)
+    ]
+    sums = [ball(0)]
+    for height, lower, edge in zip(heights, [*heights[1:], ball(0)], steps.edges, strict=True):
+        sums.append(sums[-1] + (height - lower) * ball(edge) ** dimension)
+    return [*(partial / sums[-1] for partial in sums[1:-1]), ball(1)]

@@ -56,7 +56,7 @@ def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Frac
     return log_ratio + noise.steps.decay * (max(levels) - min(levels))
 
 
-# Bounds of what a proof may cost (accounting/proof/work.py): the words, and those of steps.
+# Bounds of what a proof may cost (accounting/proof/single.py): the words, and those of steps.
 
 
 # pieces, 0.1 ms each; where all losses are multiples of one a composition looks some 25 times

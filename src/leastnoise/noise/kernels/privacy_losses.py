@@ -32,7 +32,7 @@ from leastnoise.balls.losses import (
     LONGEST_LOSS,
     LossLattice,
     LowerCells,
-    merged,
+    merge,
     symmetric_lattice,
 )
 from leastnoise.errors import NotApplicable
@@ -77,7 +77,7 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
     with precision(BITS):
         worst = shifts.largest_area(np.exp(np.arange(size + 1) * float(step)))
         p_low, q_high = inscribe(*_masses(shifts.law, worst), float(step), size)
-        atoms = [merged(arb(p), arb(q)) for p, q in zip(p_low, q_high, strict=True)]
+        atoms = [merge(arb(p), arb(q)) for p, q in zip(p_low, q_high, strict=True)]
     return LowerCells(step=step, first=-size, atoms=tuple(atoms), infinity=0.0)
 
 

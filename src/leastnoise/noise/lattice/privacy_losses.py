@@ -29,7 +29,7 @@ from leastnoise.balls.losses import (
     SPARE,
     LossLattice,
     LowerCells,
-    merged,
+    merge,
     symmetric_lattice,
 )
 from leastnoise.errors import NotApplicable
@@ -73,7 +73,7 @@ def lower(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> Lo
     areas = [float(_supremum(law, [one], epsilons).sum()) for one in every]
     p_low, q_high, infinity = _merged(law, every[int(np.argmax(areas))], float(step), size)
     with precision(BITS):
-        atoms = [merged(arb(p), arb(q)) for p, q in zip(p_low, q_high, strict=True)]
+        atoms = [merge(arb(p), arb(q)) for p, q in zip(p_low, q_high, strict=True)]
     if not any(mass for _, mass in atoms):
         atoms[0] = (float(-step * size), SPARE)  # taken off what is at infinity, which is about 1
         infinity -= 2 * SPARE

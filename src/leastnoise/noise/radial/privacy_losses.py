@@ -21,7 +21,7 @@ from leastnoise.balls.losses import (
     LossLattice,
     LowerCells,
     lower_cells,
-    merged,
+    merge,
     symmetric_lattice,
     upper_lattice,
 )
@@ -216,7 +216,7 @@ def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
         ]
         p, q = np.array([cell for cell in cells if min(cell) > 0]).T
         sums = zip(*inscribe(p, q, float(step), size), strict=True)
-        atoms = tuple(merged(arb(p), arb(q)) for p, q in sums)
+        atoms = tuple(merge(arb(p), arb(q)) for p, q in sums)
     return LowerCells(step=step, first=-size, atoms=atoms, infinity=0.0)
 
 
@@ -254,10 +254,12 @@ def _delta(law: GeneralizedGamma, scales: Fraction, epsilon: Fraction) -> arb:
 
 def _known(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> list[_Known]:
     """Return what is known at each of the places, ε rising."""
-    return [_known_at(law, scales, *place) for place in chosen(law, scales, step)]
+    return [_known_at(law, scales, *place) for place in choose_places(law, scales, step)]
 
 
-def chosen(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> list[tuple[Fraction, float]]:
+def choose_places(
+    law: GeneralizedGamma, scales: Fraction, step: Fraction
+) -> list[tuple[Fraction, float]]:
     """Return so many places as a lattice of that step deserves, with about ln P(Z > ε) each.
 
     They rise from 0 to what `reach` returns for a law of scale 1.

@@ -15,8 +15,7 @@ from leastnoise.entropy.lazy import LazyReal, LazyUniform
 from leastnoise.entropy.scaled import choose
 from leastnoise.entropy.source import Entropy
 from leastnoise.entropy.spherical import DirectionSampler
-from leastnoise.noise.common.law import RadialStepNoise
-from leastnoise.noise.common.sampler import cumulative
+from leastnoise.noise.common.law import RadialStepNoise, cumulative
 
 if TYPE_CHECKING:
     from flint import arb

@@ -34,13 +34,13 @@ _NEAR = 1e-9  # relatively: what is so near to a whole number counts as one in a
 
 def _checked_branches(branches: Iterable[int], *, name: str) -> tuple[int, ...]:
     found = _validate.wholes(branches, name=name, most=MOST_CELLS)
-    if not 1 <= len(found) <= MOST_LEVELS or math.prod(found) > MOST_CELLS:
-        raise InvalidArgument(
-            name=name,
-            value=f"{len(found)} levels of {math.prod(found):,} cells",
-            expected=f"1 to {MOST_LEVELS} levels, of at most {MOST_CELLS:,} cells",
-        )
-    return found
+    if 1 <= len(found) <= MOST_LEVELS and math.prod(found) <= MOST_CELLS:
+        return found
+    raise InvalidArgument(
+        name=name,
+        value=f"{len(found):,} levels, {list(found[:MOST_LEVELS])}",
+        expected=f"1 to {MOST_LEVELS} levels, of at most {MOST_CELLS:,} cells",
+    )
 
 
 def _checked_shares(
@@ -73,7 +73,7 @@ class Agreeing(VectorNoise):
     level l − 1 has b_l children; the cells are the last level, in row-major order, so that the
     first branching is the slowest index. A row of one cell moves one number of each level by 1,
     and the exponent by Σ_l w_l/scale at most: with Σ w_l = 1 and scale = R/ε the noise is ε-DP for
-    units of R rows (theory/workloads.md §2, Theorem 7).
+    units of R rows (theory/noise.md §11).
 
     It is added to whole numbers; all sums of what is released are whole, and agree. Noise on each
     node by itself costs the same shares.
@@ -114,8 +114,8 @@ class Agreeing(VectorNoise):
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
         return (
-            f"a {sensitivity.kind} sensitivity doesn't say that numbers move by rows, each in one "
-            "cell; declare CountingQueries(dimension=…, max_nonzero=1) or Linf(1, whole=True)"
+            f"{sensitivity.kind} sensitivities don't say that counts of cells move by whole rows, "
+            "each in one cell; declare RowCounts(1), or as many rows as a unit has"
         )
 
     @classmethod

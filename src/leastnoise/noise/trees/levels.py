@@ -5,7 +5,7 @@ a node of level l. A_l is the law of a node's sum if only the weights of the nod
 it counted: A_L ∝ e^(−r_L|t|), and A_l ∝ (A_{l+1} added b_{l+1} times)·e^(−r_l|t|), of which the
 sampler keeps the share κ_l. All other nodes multiply it by U_l(t), U_0 = 1 and
 U_{l+1}(t) = Σ_s e^(−r_l|s|) U_l(s) C_l(s − t), where C_l is A_{l+1} added b_{l+1} − 1 times. So
-P(Z_l = t) ∝ A_l(t) U_l(t) (theory/workloads.md §2, "Exact laws").
+P(Z_l = t) ∝ A_l(t) U_l(t) (theory/noise.md §11).
 
 Two errors are bounded. All sums are taken modulo a `window` N, which is right on the event T that
 no node's sum is N/2 or more. Outside T both the law and what is computed weigh at most
@@ -42,6 +42,7 @@ _LOG_BEYOND = 40.0  # −ln of what the window leaves out
 _BEYOND = 1e-16  # twice e^−40, and more
 _SAFE = 1.01  # covers second orders of all rounding errors, and the rounding of the bounds
 _EXPONENTIAL = 2.0**-50  # error of e^−x, x >= 0, absolute, for an x that is off by 2^-52·x
+_STEEP = 50.0  # of a cell's rate: P(z = 0) is 1 in floats
 _FAINT = 1e-15  # of the largest probability: from there on rounding is all that is left
 
 
@@ -50,9 +51,9 @@ _FAINT = 1e-15  # of the largest probability: from there on rounding is all that
 class LevelLaw:
     """The law of the noise Z of one node of a level; all nodes of a level are alike.
 
-    `probabilities` are P(Z = t) for t = 0, 1, …, floats that are off by at most `error` in the l2
-    norm over all t, where not stated otherwise. `covariance` is that of two nodes of one parent,
-    None where there are none.
+    `probabilities` are P(Z = t) for t = 0, 1, …, up to where they are lost in rounding; over all t
+    they are off by at most `error` in the l2 norm, and 1e-16 in all. `covariance` is that of two
+    nodes of one parent, None where there are none.
     """
 
     level: int
@@ -200,7 +201,7 @@ def check_work(noise: Agreeing) -> None:
     if (draws := expected_draws(noise)) > MOST_DRAWS:
         why = (
             f"a draw takes {draws:.2g} draws of a cell on average, more than {MOST_DRAWS:,}: "
-            "give the cells a larger share, or less cells to a node"
+            "give the cells a larger share, or nodes fewer children"
         )
         raise NotApplicable(family=noise.name, why=why)
 
@@ -216,9 +217,9 @@ def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool
     with the length lowers it. So κ >= e^(−rσ) by Jensen's inequality, and κ >= e^(−rk) P(|S| <= k),
     which for k <= 2σ is at least (2k + 1)/(4σ + 1) of P(|S| <= 2σ) >= 3/4.
     """
-    rate, cells = rates[-1], math.prod(branches)
+    rate, cells = min(rates[-1], _STEEP), math.prod(branches)  # cells of more noise reach further
     q = math.exp(-rate)
-    variance = 1 / (2 * math.sinh(rate / 2) ** 2)
+    variance = 2 * q / (1 - q) ** 2
     needed, nodes, below = _LOG_BEYOND if proved else _LOG_BEYOND / 2, 1, cells
     for b, r in zip(branches, rates[:-1], strict=True):
         if proved:

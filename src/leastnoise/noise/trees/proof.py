@@ -3,7 +3,7 @@
 Under a shift s the exponent Σ_v w_v|z_v|/scale moves by at most Σ_v w_v|s_v|/scale, whatever z is,
 and the normaliser is one constant: no loss is larger than ε₀ = shift/scale, where `shift` is the
 most that Σ_v w_v|s_v| is (`Agreeing.cost`, exact). Below ε₀ the curve is that of randomised
-response, which no ε₀-DP law exceeds (theory/workloads.md §2, Theorem 7; theory/bodies.md §1).
+response, which no ε₀-DP law exceeds (theory/noise.md §11).
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ from leastnoise.noise.trees.levels import find_window, moment_of, solve
 _UNITS = 1000  # shares are whole thousandths: where the objective is least it is flat
 _STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that one level gives another
 _WIDE = 2  # from there on laws scale with their noise: narrower ones have the same best shares
+_NARROW = 0.05  # at ε = 20 nearly all noise is 0
 _GAINED = 1e-9  # of the objective, at least, by a step that is taken
+_LEAST = 1e-200  # a variance that floats take for 0
 _ONE_ROW = Rows(most=1)
 
 
@@ -53,7 +55,7 @@ def best_shares(
             value=f"{len(weights)} weights",
             expected=f"{len(tree.shares)} finite weights >= 0, not all of them 0",
         )
-    narrow = min(float(positive_scale(scale)), _WIDE)
+    narrow = min(max(float(positive_scale(scale)), _NARROW), _WIDE)
 
     @cache
     def loss(units: tuple[int, ...]) -> float:
@@ -63,7 +65,7 @@ def best_shares(
         window = find_window(law.branches, rates, proved=False)
         laws = solve(law.branches, rates, window=window).laws
         variances = [moment_of(one.values[: window // 2], 2) for one in laws]
-        return float(weights @ np.log(variances))
+        return float(weights @ np.log(np.maximum(variances, _LEAST)))
 
     return _with(tree, _least(loss, len(weights))).shares
 

@@ -28,6 +28,7 @@ from leastnoise.tables.expressions.typed import (
     type_of,
 )
 
+_DIALECT = "duckdb"
 LONGEST_TEXT = 4096
 MOST_NODES = 500
 MOST_LEVELS = 60
@@ -89,12 +90,25 @@ def parse(
     >>> parse("age >= 18 and emergency", {"age": "int", "emergency": "bool"}).type
     'bool'
     """
-    if len(text) > LONGEST_TEXT:
-        raise ValueError(f"Expected an expression of at most {LONGEST_TEXT:,} letters.")
     try:
-        return check_size(_Reader(types, unreadable or {}).read(_parsed(text)))
+        return check_size(_Reader(types, unreadable or {}).read(parse_sql(text)))
     except RecursionError:
         raise ValueError(_TOO_LARGE) from None
+
+
+def write(node: Parsed) -> str:
+    """Return the text of a part of SQL that was parsed; raises ValueError if it may not be said.
+
+    It reads back as the same tree.
+    """
+    try:
+        text = node.sql(dialect=_DIALECT, comments=False)
+        same = parse(text) == _Reader(None, {}).read(node)
+    except RecursionError:
+        raise ValueError(_TOO_LARGE) from None
+    if not same:
+        raise ValueError(f"{text[:40]!r} can't be written as an expression: write it in filter.")
+    return text
 
 
 def check_size(expression: Expression) -> Expression:
@@ -110,9 +124,14 @@ def check_size(expression: Expression) -> Expression:
 _TOO_LARGE = "The expression is too large: make columns of its parts in [derive]."
 
 
-def _parsed(text: str) -> Parsed:
+def parse_sql(text: str) -> Parsed:
+    """Return the parser's tree of one expression or query; raises ValueError."""
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"Expected an expression of at most {LONGEST_TEXT:,} letters.")
     try:
-        found = sqlglot.parse(text, dialect="duckdb")
+        found = sqlglot.parse(text, dialect=_DIALECT)
+    except RecursionError:
+        raise ValueError(_TOO_LARGE) from None
     except errors.ParseError as error:
         place = error.errors[0] if error.errors else {}
         near = str(place.get("highlight") or text)[:40]

@@ -53,7 +53,7 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
         if len(alone) < _MANY and not any(one.noise.name in _SPHERICAL for one in alone):
             continue
         ratios = _ratios(budget, alone, offers, shares) if kind is gaussian else None
-        scaled = _scaled(budget, alone, ratios or [1.0] * len(alone))
+        scaled = scale_together(budget, alone, ratios or [1.0] * len(alone))
         if scaled and all(new.mse < some[0].mse for new, some in zip(scaled, offers, strict=True)):
             found.append((scaled, alone))
     return min(
@@ -79,7 +79,11 @@ def _ratios(
     return None if best is None else np.sqrt(now / best).tolist()
 
 
-def _scaled(budget: Budget, alone: Chosen, ratios: Sequence[float]) -> Chosen | None:
+def scale_together(budget: Budget, alone: Chosen, ratios: Sequence[float]) -> Chosen | None:
+    """Return noise that meets `budget` together, each `ratios` times one factor as large.
+
+    None if that isn't proved.
+    """
     certificates = [one.certificate for one in alone]
     try:
         factor = find_joint_factor(certificates, budget, ratios=ratios)

@@ -55,7 +55,7 @@ def find_plan(laid: LaidOut, progress: Progress | None = None) -> Found:
         return _least(laid, guess=1.0)
     parts = _parts_alone(laid)
     found = _least(_with(laid, shares=parts), guess=math.fsum(parts))
-    if any(len({block.name for block in draw}) > 1 for draw in found[1].draws):
+    if any(len({block.query for block in draw}) > 1 for draw in found[1].draws):
         parts = _parts_of_draws(found)
         again = _least(_with(laid, shares=parts), guess=math.fsum(parts))
         found = min(found, again, key=_epsilon)
@@ -98,7 +98,7 @@ def _parts_of_draws(found: Found) -> list[float]:
     shares = [float(settled.spec.share(query)) for query in queries]
     parts = [_epsilon(found) * share for share in shares]
     for draw in made.draws:
-        members = sorted({names.index(block.name) for block in draw})
+        members = sorted({names.index(block.query) for block in draw})
         if len(members) == 1:
             continue
         part = math.fsum(parts[i] for i in members)
@@ -182,20 +182,19 @@ def _ratios_of_draws(found: Plan) -> list[float]:
     own = _ratios(found)
     largest = dict.fromkeys(own, 0.0)
     for draw in found.draws:
-        worst = max(own[block.name] for block in draw)
+        worst = max(own[block.query] for block in draw)
         for block in draw:
-            largest[block.name] = max(largest[block.name], worst)
+            largest[block.query] = max(largest[block.query], worst)
     return list(largest.values())
 
 
 def _ratios(found: Plan) -> dict[str, float]:
     """Return each query's largest ratio of an error to what is wished."""
-    return {
-        query.name: max(
-            (wish.found / wish.wished for part in query.blocks for wish in part.wishes), default=0.0
-        )
-        for query in found.by_query
-    }
+    ratios = dict.fromkeys(found.names, 0.0)
+    for block in found.blocks:
+        for wish in block.wishes:
+            ratios[block.query] = max(ratios[block.query], wish.found / wish.wished)
+    return ratios
 
 
 def _inside(epsilon: float) -> float:

@@ -88,6 +88,6 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
         notes += (SELECTED_NOTE,)
     if len([draw for draw in plan.draws if draw[0].groups is None]) <= 1:
         return notes
-    if plan.certificate.rule == COMPOSED:
+    if plan.certificate.rule == COMPOSED and any(one.split is not None for one in plan.blocks):
         return (*notes, JOINT_NOTE)
     return (*notes, SPLIT_NOTE if plan.budget.delta else PURE_NOTE)

@@ -14,16 +14,17 @@ from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.records import write_record
 from leastnoise.certificate.threshold import ThresholdCertificate
-from leastnoise.errors import CertificateRejected, Refused
+from leastnoise.errors import CertificateRejected, NotCertified, Refused
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import notes, summary, together
 from leastnoise.tables.plan.joint import split_noise
+from leastnoise.tables.plan.margins import Margin, Margins, find_measured
 from leastnoise.tables.plan.plan_search import search_draws
 from leastnoise.tables.plan.quantiles import NAME, QuantilePlan, plan_quantiles
 from leastnoise.tables.plan.served import JOIN, check_draw, check_groups, find_served
 from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
-from leastnoise.tables.query import selection
+from leastnoise.tables.query import margins, selection
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
@@ -38,11 +39,11 @@ from leastnoise.tables.query.ranks import share_parts
 from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from leastnoise._notebooks import Columns
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.certificate.plan import Block as Certified
+    from leastnoise.certificate.plan import Blocks as Claims
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
@@ -74,11 +75,19 @@ class BlockPlan:
     groups: Groups | None = None
     """From where on a group is published, where nobody listed them: then `certificate` is about the
     noise of one group's row, which is drawn anew for each."""
+    margin: Margin | None = None
+    """Which table it is of those that add up: then `certificate` is about the noise that takes most
+    of the budget, and `budget` is an equal part of what all these tables have together."""
 
     @property
     def name(self) -> str:
-        """The name of the query and of its table."""
+        """The name of its table: that of the query, but for tables of sums."""
         return self.layout.name
+
+    @property
+    def query(self) -> str:
+        """The name of the query."""
+        return self.name if self.margin is None else self.margin.whole.cells.name
 
     @property
     def mechanism(self) -> Mechanism:
@@ -88,6 +97,8 @@ class BlockPlan:
     @cached_property
     def noise_errors(self) -> tuple[NoiseError, ...]:
         """The error of each number of a cell, in units of what it is scaled by."""
+        if self.margin is not None:
+            return (self.margin.error,)
         return noise_errors(self.certificate, self.layout, self.first)
 
     @property
@@ -108,7 +119,7 @@ class BlockPlan:
     @property
     def saved(self) -> float | None:
         """The part of the variance of spherical noise that the geometry saves, None without one."""
-        if self.groups is not None:
+        if self.groups is not None or self.margin is not None:
             return None
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
@@ -151,13 +162,14 @@ class BlockPlan:
             **({"filters": list(layout.filters)} if layout.filters else {}),
             **({"published": said} if (said := [*selection.in_words(layout)]) else {}),
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
+            **({} if self.margin is None else {"margins": self.margin.whole.to_record()}),
         }
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class QueryPlan:
-    """One query: the parts that noise is added to, and its quantiles."""
+    """One table of a query: the parts that noise is added to, and its quantiles."""
 
     name: str
     blocks: tuple[BlockPlan, ...]
@@ -213,14 +225,17 @@ class Plan(Framed, Shown):
         if certificate.budget != spec.budget:
             raise CertificateRejected("The certificate's budget is not the spec's.")
         composed = certificate.rule == COMPOSED
-        found: dict[int, BlockPlan] = {}
+        found: dict[int, list[BlockPlan]] = {}
         for place, (blocks, layouts, drawn) in enumerate(find_served(laid, certificate)):
             stated = share = together.share_budget(spec.budget, blocks)
             where = f"Query {JOIN.join(one.label for one in blocks)!r}"
+            if isinstance(drawn, Margins):
+                found[blocks[0].index] = _of_margins(drawn)
+                continue
             if isinstance(drawn, ThresholdCertificate):
                 (block,), (layout,) = blocks, layouts
                 check_groups(drawn, layout, share, where=where)
-                found[block.index] = BlockPlan(
+                of_groups = BlockPlan(
                     layout=layout,
                     group=(block.label,),
                     first=0,
@@ -229,17 +244,18 @@ class Plan(Framed, Shown):
                     baselines=Baselines.of(block.ways, share),
                     groups=Groups.of(layout, drawn),
                 )
+                found[block.index] = [of_groups]
                 continue
             if composed:  # its ε is what the noise is worth alone, its δ the share
                 stated = replace(share, epsilon=drawn.budget.epsilon)
             check_draw(drawn, layouts, stated, spec.privacy.neighbours, where=where)
             split = None
-            if composed:
+            if drawn.budget != share:  # less noise than that is worth: all were scaled down
                 split = _split(drawn, share) if splits is None else splits[place]
             first = 0
             for block, layout in zip(blocks, layouts, strict=True):
                 own = together.share_budget(spec.budget, (block,))
-                found[block.index] = BlockPlan(
+                listed = BlockPlan(
                     layout=layout,
                     group=tuple(one.label for one in blocks),
                     first=first,
@@ -248,8 +264,9 @@ class Plan(Framed, Shown):
                     baselines=Baselines.of(block.ways, own),
                     split=split,
                 )
+                found[block.index] = [listed]
                 first += layout.dimension
-        plans = tuple(block for _, block in sorted(found.items()))
+        plans = tuple(block for _, some in sorted(found.items()) for block in some)
         for block in plans:
             check_range(block.layout, block.certificate, block.baselines, block.first)
         return cls(
@@ -329,14 +346,15 @@ class Plan(Framed, Shown):
 
     @property
     def by_query(self) -> tuple[QueryPlan, ...]:
-        """The parts of each query together."""
+        """The parts of each query together; of one with margins those of each table."""
         return tuple(
             QueryPlan(
                 name=name,
                 blocks=tuple(one for one in self.blocks if one.name == name),
                 quantiles=tuple(one for one in self.quantiles if one.name == name),
             )
-            for name in self.names
+            for query in self.spec.query
+            for name in margins.file_names(query)
         )
 
     @property
@@ -378,23 +396,62 @@ def plan(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> P
     `progress` is told the stages. Raises Refused if no noise can serve a block, or its numbers may
     be out of the range of float64.
     """
-    drawn: list[tuple[str, Certificate | ThresholdCertificate, Noise | None]] = []
-    for block in together.list_blocks(laid):
-        if block.ways[0].unlisted:
-            (progress or (lambda _: None))(f"Finding and proving the threshold of {block.label}")
-            share = together.share_budget(laid.spec.budget, (block,))
-            drawn.append((block.label, find_claims(block.ways[0], share)[0], None))
-    listed = _listed(laid)
+    tell = progress or (lambda _: None)
+    listed, found = _listed(laid), list[_Drawn]()
+    order = {block.label: block.index for block in together.list_blocks(laid)}
     for draw, mechanism, split in search_draws(listed, progress=progress) if listed else ():
         stated = Mechanism(mechanism.certificate.about(laid.spec.privacy.neighbours))
         rounded = stated.on_grid(max(stated.grid, FINEST_GRID))
-        drawn.append((JOIN.join(draw.labels), rounded.certificate, split))
-    order = [block.label for block in together.list_blocks(laid)]
-    drawn.sort(key=lambda one: order.index(one[0].split(JOIN)[0]))
-    blocks: list[tuple[str, Certified]] = [(label, claim) for label, claim, _ in drawn]
-    blocks += [(one.layout.label, one.certificate) for one in plan_quantiles(laid)]
-    certificate = PlanCertificate.prove(budget=laid.spec.budget, blocks=tuple(blocks))
-    return Plan.of(laid, certificate, [split for *_, split in drawn])
+        claim = JOIN.join(draw.labels), rounded.certificate
+        found.append((order[draw.labels[0]], (claim,), split))
+    try:
+        return _proved(laid, [*found, *_drawn_apart(laid, tell, pure=False)])
+    except NotCertified:  # Gaussian noise in margins, beside noise that isn't composed with it
+        return _proved(laid, [*found, *_drawn_apart(laid, tell, pure=True)])
+
+
+_Drawn = tuple[int, "Claims", "Noise | None"]
+"""The index of a draw's first block, its certificates, and its noise before all was scaled down."""
+
+
+def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) -> Iterator[_Drawn]:
+    """Yield the draws of groups that nobody listed and of margins, each at its block's share."""
+    for block in together.list_blocks(laid):
+        way, share = block.ways[0], together.share_budget(laid.spec.budget, (block,))
+        if way.unlisted:
+            tell(f"Finding and proving the threshold of {block.label}")
+            yield block.index, ((block.label, find_claims(way, share)[0]),), None
+        elif way.margins:
+            tell(f"Finding and proving the noise of {block.label}")
+            yield block.index, find_measured(way, share, pure=pure), None
+
+
+def _proved(laid: LaidOut, drawn: list[_Drawn]) -> Plan:
+    """Return the plan with these draws; raises NotCertified if they don't meet the budget."""
+    ordered = sorted(drawn, key=lambda one: one[0])
+    claims = tuple(claim for _, some, _ in ordered for claim in some)
+    claims += tuple((one.layout.label, one.certificate) for one in plan_quantiles(laid))
+    certificate = PlanCertificate.prove(budget=laid.spec.budget, blocks=claims)
+    return Plan.of(laid, certificate, [split for *_, split in ordered])
+
+
+def _of_margins(drawn: Margins) -> list[BlockPlan]:
+    """Return the plan of each published table; plain noise has an equal share for each."""
+    layouts = [margins.table_layout(drawn.cells, table) for table in drawn.cells.margins]
+    each = drawn.budget.share(Fraction(1, len(layouts)))
+    most = max(drawn.measured.values(), key=lambda one: one.budget.epsilon)
+    return [
+        BlockPlan(
+            layout=layout,
+            group=tuple(one.name for one in layouts),
+            first=0,
+            budget=each,
+            certificate=most,
+            baselines=Baselines.of((layout,), each),
+            margin=Margin(whole=drawn, table=table),
+        )
+        for layout, table in zip(layouts, drawn.cells.margins, strict=True)
+    ]
 
 
 def _listed(laid: LaidOut) -> LaidOut | None:
@@ -402,12 +459,15 @@ def _listed(laid: LaidOut) -> LaidOut | None:
 
     None if there is none. These are the same parts of the whole as before.
     """
-    if not any(laid.ranks) and not any(parts[0][0].unlisted for parts in laid.queries):
+    apart = [bool(one[0][0].unlisted or one[0][0].margins) if one else True for one in laid.queries]
+    if not any(laid.ranks) and not any(apart):
         return laid
     kept = [
         (_without_ranks(query, parts, ranks), parts)
-        for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True)
-        if parts and not parts[0][0].unlisted
+        for query, parts, ranks, alone in zip(
+            laid.spec.query, laid.queries, laid.ranks, apart, strict=True
+        )
+        if not alone
     ]
     if not kept:
         return None

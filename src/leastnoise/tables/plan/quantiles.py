@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 NAME = "permute-and-flip"
 QUANTILES_NOTE = (
-    "No interval of values exists for a quantile: it is off by so many rows, and how far apart "
-    "their values lie is data. No noise is added to it; ties within a candidate count as on it."
+    "No noise is added to a quantile, and no interval of values exists for it: it is off by at most "
+    "so many rows, and how far apart their values lie is data."
 )
 _MISSED = 0.05
 _MOST_PARTS = 4096
@@ -121,7 +121,7 @@ class QuantilePlan:
     def in_words(self) -> list[str]:
         """Return how they are chosen and how far off they are, in sentences."""
         claim, count = self.certificate, len(self.layout.statistics)
-        said: list[str] = []
+        said = ["A value counts at the nearest candidate, one outside at the first or the last."]
         if claim.nested:
             depths = 1 + max(one.depth for one in claim.choices)
             said.append(

@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.plan import COMPOSED
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.tables.plan import together
+from leastnoise.tables.plan.margins import Margins
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.limits import FewGroups
 
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
 
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
 
-Served = tuple[tuple[together.Block, ...], tuple[Layout, ...], Certificate | ThresholdCertificate]
-"""The blocks of one draw of noise, a layout of each, and its certificate."""
+Served = tuple[
+    tuple[together.Block, ...], tuple[Layout, ...], Certificate | ThresholdCertificate | Margins
+]
+"""The blocks of one draw of noise, a layout of each, and its certificate, or those of margins."""
 
 
 def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]:
@@ -39,19 +43,23 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
     """
     blocks = together.list_blocks(laid)
     labels = [block.label for block in blocks]
-    drawn_blocks = [
-        (name, drawn)
-        for name, drawn in certificate.blocks
-        if not isinstance(drawn, QuantileCertificate)
-    ]
+    drawn_blocks = _by_draw(blocks, certificate)
     groups = [name.split(JOIN) for name, _ in drawn_blocks]
     if sorted(label for group in groups for label in group) != sorted(labels):
         raise CertificateRejected("The certificate's queries are not the spec's queries.")
     members = [tuple(labels.index(label) for label in group) for group in groups]
     if members != sorted(members) or any(one != tuple(sorted(one)) for one in members):
         raise CertificateRejected("The certificate's queries are not in the spec's order.")
-    for group, (name, drawn) in zip(members, drawn_blocks, strict=True):
+    for group, (name, claims) in zip(members, drawn_blocks, strict=True):
         own = tuple(blocks[index] for index in group)
+        if any(block.ways[0].margins for block in own):
+            if len(own) != 1:
+                raise CertificateRejected(f"Query {name!r}: margins share no draw with others.")
+            share = together.share_budget(laid.spec.budget, own)
+            composed = certificate.rule == COMPOSED
+            yield own, own[0].ways, Margins.of(own[0].ways[0], share, claims, composed=composed)
+            continue
+        ((_, drawn),) = claims
         nobody_listed = [bool(block.ways[0].unlisted) for block in own]
         if any(nobody_listed) != isinstance(drawn, ThresholdCertificate) or (
             any(nobody_listed) and len(own) > 1
@@ -66,6 +74,26 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
                 f"Query {name!r}: its sensitivity is not one that the spec implies."
             )
         yield own, layouts, drawn
+
+
+Claims = list[tuple[str, Certificate | ThresholdCertificate]]
+
+
+def _by_draw(
+    blocks: Sequence[together.Block], certificate: PlanCertificate
+) -> list[tuple[str, Claims]]:
+    """Return the draws of a certificate by what they are for, those of a block's margins as one."""
+    with_margins = {block.label for block in blocks if block.ways[0].margins}
+    found: list[tuple[str, Claims]] = []
+    for name, claim in certificate.blocks:
+        if isinstance(claim, QuantileCertificate):
+            continue
+        label = name.rpartition(".")[0]
+        if label in with_margins and found and found[-1][0] == label:
+            found[-1][1].append((name, claim))
+        else:
+            found.append((label if label in with_margins else name, [(name, claim)]))
+    return found
 
 
 def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:

@@ -72,7 +72,7 @@ def list_sentences(plan: Plan) -> list[str]:
     said += [
         f"The noise of {_words.in_turn(names)} is planned together: none has more than alone."
         for draw in plan.draws
-        if len(names := list(dict.fromkeys(block.name for block in draw))) > 1
+        if len(names := list(dict.fromkeys(block.query for block in draw))) > 1
     ]
     if not plan.spec.privacy.by_row:
         said += _limits(layouts, plan.person)
@@ -82,6 +82,8 @@ def list_sentences(plan: Plan) -> list[str]:
     chosen = [layout for layout in layouts if isinstance(layout, Layout)]
     said += dict.fromkeys(one for layout in chosen for one in selection.in_words(layout))
     said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
+    firsts = [draw[0].margin for draw in plan.draws]
+    said += [text for margin in firsts if margin for text in margin.whole.in_words()]
     said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
     said += [PLAIN, OWN_NOISE] if plan.blocks else []
     return [*said, QUANTILES_NOTE] if plan.quantiles else said

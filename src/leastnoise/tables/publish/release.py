@@ -160,20 +160,27 @@ class Release:
 
     @classmethod
     def from_toml(
-        cls, path: str | Path, *, assume: int | None = None, engine: str | None = None
+        cls,
+        path: str | Path,
+        *,
+        assume: int | None = None,
+        engine: str | None = None,
+        sql: str | None = None,
     ) -> Self:
         """Return the release in the TOML file `path`; raises SourceError, or SpecError.
 
         With `assume` all means, and what else depends on it, are of groups of so many rows: `assume
         = { n = … }` in their blocks.
         An `engine` reads the rows in place of the spec's own: "duckdb", "polars", "spark" or the
-        address of a Spark Connect server.
+        address of a Spark Connect server. Of a spec without queries `sql` is the one: its table is
+        called "result".
         """
         path = _validate.path(path, name="path")
         if assume is not None:
             assume = _validate.whole(assume, name="assume", most=MAX_ROWS)
         made = object.__new__(cls)
-        made._begin(spec_file.read(path, assume=assume, engine=engine), path.parent, None)
+        laid = spec_file.read(path, assume=assume, engine=engine, sql=sql)
+        made._begin(laid, path.parent, None)
         return made
 
     def _begin(self, laid: LaidOut, folder: Path, frame: Frame | SparkRows | None) -> None:
@@ -345,6 +352,12 @@ class Release:
         """Return the tables of blocks that share one draw of noise."""
         if draw[0].groups is not None:
             return [self._groups(draw[0], found, tell)]
+        if draw[0].margin is not None:
+            from leastnoise.tables.publish.margins import margins_of, publish_margins
+
+            cells = self._vector(margins_of(draw).cells, found, tell)
+            tell(f"Drawing the noise of {draw[0].name}")
+            return publish_margins(draw, cells)
         import numpy as np
 
         from leastnoise.mechanism.values import ScaledIntegers

@@ -70,7 +70,7 @@ def check_table(
     for label, std in wanted.items():
         if not all(is_close(value, std) for value in deviations[label]):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
-    told = _told(parts, dict(list(columns.items())[count:]), path.suffix.removeprefix("."))
+    told = numbers_of(parts, dict(list(columns.items())[count:]), path.suffix.removeprefix("."))
     keys = list(columns.values())[:count]
     _check_keys(path, layout, keys, told, rows=_length(columns))
     for part, noise in parts:
@@ -140,7 +140,7 @@ def _check_counts(
             )
 
 
-def _told(
+def numbers_of(
     parts: Sequence[Part], columns: Mapping[str, list[Any]], kind: str
 ) -> dict[str, list[float]]:
     """Return the numbers of a table, NaN for what is none.

@@ -13,6 +13,7 @@ from leastnoise.errors import CertificateRejected, InvalidInput, Refused, Source
 from leastnoise.ledger.check import charged_account
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish import output, seal
+from leastnoise.tables.publish.margins import check_sums
 from leastnoise.tables.publish.table_checks import check_table, is_close
 from leastnoise.tables.query.layout import LaidOut, Layout
 from leastnoise.tables.query.ranks import Ranks
@@ -29,15 +30,16 @@ if TYPE_CHECKING:
 class VerifiedRelease:
     """A release whose certificate holds for its spec; `delta` encloses the total δ at its ε.
 
-    `layouts` say what each table holds, those of one query's parts side by side, and `rows` how
-    many rows it has. `entry` is the number that its ledger's entry has, as the release says, and
-    `account` what that ledger charged, if it was given. `signed` says whether a signature was
-    checked; it is None if there is one that wasn't. `others` are files in the directory that aren't
-    of the release.
+    `plan` is the one that was made again. `layouts` say what each table holds, those of one query's
+    parts side by side, and `rows` how many rows it has. `entry` is the number that its ledger's
+    entry has, as the release says, and `account` what that ledger charged, if it was given.
+    `signed` says whether a signature was checked; it is None if there is one that wasn't. `others`
+    are files in the directory that aren't of the release.
     """
 
     spec: Spec
     certificate: PlanCertificate
+    plan: Plan
     delta: Interval
     layouts: tuple[Layout | Ranks, ...]
     rows: dict[str, int]
@@ -65,11 +67,11 @@ def verify_directory(
     and compares it, and checks the columns and keys of the tables, the stated deviations of counts
     and sums, that quantiles are candidates, the intervals as far as value and noise say them, of
     groups that nobody listed that each row reaches the threshold and that keys are distinct and in
-    order, and that no file was changed since (by the SHA-256 that the release wrote). With a
-    `ledger` all of that is proved again too, and the release has to be in it; with a `key`, a PEM
-    file of a public Ed25519 key, the release has to be signed by it. Raises SourceError if the
-    directory can't be read, CertificateRejected, with the reason, if anything in it is false, and
-    what `check_ledger` does.
+    order, that tables with margins add up exactly, and that no file was changed since (by the
+    SHA-256 that the release wrote). With a `ledger` all of that is proved again too, and the
+    release has to be in it; with a `key`, a PEM file of a public Ed25519 key, the release has to be
+    signed by it. Raises SourceError if the directory can't be read, CertificateRejected, with the
+    reason, if anything in it is false, and what `check_ledger` does.
 
     Not promised: that the values of the tables came out of the mechanism, that the source was what
     it says, or, without a key, that nobody wrote both a table and its SHA-256 anew.
@@ -88,15 +90,19 @@ def verify_directory(
         ranks = [part.layout for part in query.quantiles]
         file = folder / f"{query.name}.{kind}"
         rows[query.name] = check_table(file, told, ranks=ranks, claim=query.claim)
+    for draw in plan.draws:
+        if draw[0].margin is not None:
+            check_sums(folder, draw, kind)
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
-    sealed.check(folder, names=[*texts, *(f"{query.name}.{kind}" for query in spec.query)])
+    sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in rows)])
     if public is not None:
         seal.check_signature(folder, public)
     unchecked = None if seal.is_signed(folder) else False
     return VerifiedRelease(
         spec=spec,
         certificate=certificate,
+        plan=plan,
         delta=delta,
         layouts=tuple(layout for query in plan.by_query for layout in query.layouts),
         rows=rows,

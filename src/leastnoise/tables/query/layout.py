@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from leastnoise.guarantees.exact import root_above
-from leastnoise.tables.query import missing, replaced
+from leastnoise.tables.query import margins, missing, replaced
 from leastnoise.tables.query.axes import Axis, Condition, Unlisted, axes_of
 from leastnoise.tables.query.limits import (
     OF_A_ROW,
@@ -78,6 +78,8 @@ class Layout:
     which every group has, whatever public keys stand beside, and whose number at `counted` says
     whether it is published.
 
+    With `margins` these tables of sums of its cells are published: see `margins`.
+
     With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
     say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
     published then, by the count that `decides`: see `selection`. `accuracy` is what is wished of
@@ -107,6 +109,7 @@ class Layout:
     assumed: tuple[int, ...]
     counted: int | None = None
     joined: tuple[str, ...] = ()
+    margins: tuple[int, ...] = ()
 
     @property
     def label(self) -> str:
@@ -238,6 +241,8 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
         return ()
     if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         return (_of_unlisted(spec, query, asked),)
+    if query.margins:
+        return (_with_margins(spec, query, asked),)
     persons = [place for place, (_, needs) in asked.items() if needs == (A_PERSON,)]
     rows = [place for place in asked if place not in persons]
     if not persons or not rows:
@@ -299,7 +304,26 @@ def _of_unlisted(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
     return (replace(shape, bits=find_bits(shape, way)),)
 
 
-def shape_of(  # noqa: PLR0917 (three calls of its own)
+def _with_margins(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
+    """Return the layout of the cells of a block with margins, whose sums are exact as well."""
+    ((place, (statistic, needs)),) = asked.items()
+    shape = shape_of(spec, query, (statistic,), (place,), [needs], needs, part="")
+    shape = replace(shape, margins=margins.published_tables(query))
+    if shape.cells > margins.MOST_CELLS:
+        raise LayoutError(
+            f"Expected at most {margins.MOST_CELLS:,} cells with margins, got {shape.cells:,}. "
+            "Use fewer keys."
+        )
+    way = margins.choose_bounding(_boundings(spec, query, shape), shape)
+    if isinstance(way, str):
+        raise LayoutError(way)
+    layout = replace(shape, bounding=way)
+    total = margins.table_layout(layout, 0)
+    bits = min(find_bits(shape, way), find_bits(total, total.bounding))
+    return (replace(layout, bits=bits),)
+
+
+def shape_of(  # noqa: PLR0917 (four calls of its own)
     spec: Spec,
     query: Query,
     statistics: tuple[Statistic, ...],

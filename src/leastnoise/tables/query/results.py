@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
@@ -32,11 +32,13 @@ class Table(Framed, Shown):
     """A named table: column names, and a list of values for each, of equal lengths.
 
     As a frame it has the same columns: those of the groups, and for each statistic its value,
-    `_std`, `_low` and `_high` in the statistic's own units; see `table_of`.
+    `_std`, `_low` and `_high` in the statistic's own units; see `table_of`. The intervals hold 95 %
+    of the noise, or as much as `confidence` says by statistic.
     """
 
     name: str
     columns: dict[str, list[Any]]
+    confidence: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         columns = _words.counted(len(self.columns), "column")
@@ -65,7 +67,10 @@ class Table(Framed, Shown):
             shown.append((name, values))
             if name in found:
                 pairs = zip(columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
-                shown.append(("95 % of noise", [f"{low} to {high}" for low, high in pairs]))
+                held = 100 * self.confidence.get(name, 0.95)
+                shown.append(
+                    (f"{held:.0f} % of noise", [f"{low} to {high}" for low, high in pairs])
+                )
                 if truth:
                     shown.append(("truth", [row[found.index(name)] for row in truth]))
         return shown

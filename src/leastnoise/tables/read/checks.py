@@ -12,7 +12,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables.expressions.tree import columns_of
-from leastnoise.tables.query import accuracy
+from leastnoise.tables.query import accuracy, margins
 from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
 from leastnoise.tables.query.ranks import lay_out_ranks, share_parts
@@ -236,9 +236,10 @@ def _names(spec: Spec) -> Iterator[Problem]:
             )
         elif name.lower() in _TAKEN:
             yield path, f"{name!r} is the name of a file of the release. Choose another."
-        if name.lower() in seen:
-            yield path, f"{name!r} is used twice (capitals don't count). Names must differ."
-        seen.add(name.lower())
+        for own in margins.file_names(query):
+            if own.lower() in seen:
+                yield path, f"{own!r} is used twice (capitals don't count). Names must differ."
+            seen.add(own.lower())
 
 
 def _share(spec: Spec, share: Fraction, path: str) -> Iterator[Problem]:
@@ -469,4 +470,5 @@ _OF_QUERY: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _group_by,
     _published,
     accuracy.problems,
+    margins.problems,
 )

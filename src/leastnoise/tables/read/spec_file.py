@@ -17,7 +17,7 @@ from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.query.layout import LaidOut
-from leastnoise.tables.read import checks, key_files, spec_lines
+from leastnoise.tables.read import checks, key_files, spec_lines, sql_queries
 from leastnoise.tables.spec.model import Column, Query, Spec
 from leastnoise.tables.statistics import registry
 
@@ -46,11 +46,13 @@ _EXPECTED = {
 """What pydantic's kinds of errors are called here, with its own fields."""
 
 
-def read(path: Path, *, assume: int | None = None, engine: str | None = None) -> LaidOut:
+def read(
+    path: Path, *, assume: int | None = None, engine: str | None = None, sql: str | None = None
+) -> LaidOut:
     """Return the spec in the TOML file `path`, laid out.
 
-    With `assume`, for means of groups of that size, with `engine` read by that in place of its own.
-    Raises SourceError if the file
+    With `assume`, for means of groups of that size, with `engine` read by that in place of its own,
+    with `sql` of that query, which is the only one. Raises SourceError if the file
     can't be read, SpecError listing every problem it has.
     """
     if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
@@ -58,9 +60,15 @@ def read(path: Path, *, assume: int | None = None, engine: str | None = None) ->
     raw = parse_toml(_files.read_text(path, most=LARGEST))
     if engine is not None and isinstance(raw.get("data"), dict):
         raw["data"]["engine"] = engine
+    if sql is not None:
+        if "query" in raw:
+            raise SpecError([("query", "Not used with a query of SQL beside the spec.")])
+        raw["query"] = [{"name": "result", "sql": sql}]
     if assume is None:
         return lay_out(raw, folder=path.parent)
-    found = lay_out(_assuming(raw, assume), folder=path.parent)
+    problems: Problems = []
+    plain = sql_queries.translated(raw, problems)
+    found = lay_out(raw if problems else _assuming(plain, assume), folder=path.parent)
     if all(query.assume is None for query in found.spec.query):
         raise InvalidArgument(
             name="assume",
@@ -121,7 +129,7 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
     """
     problems: Problems = []
     raw = {key: _plain_value(key, value) for key, value in raw.items()}
-    raw = key_files.resolved(raw, folder, problems)
+    raw = key_files.resolved(sql_queries.translated(raw, problems), folder, problems)
     partial = _fields(Spec, raw, "", problems)
     found = checks.check(partial, unread={key for key, _ in problems})
     if isinstance(found, LaidOut):

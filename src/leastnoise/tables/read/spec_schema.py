@@ -9,11 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from leastnoise.tables.read.key_files import SUFFIXES
+from leastnoise.tables.read.sql_queries import SQL
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.statistics import registry
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _REFERENCE = "#/$defs/"
+_SQL = (
+    "The query as SQL, in place of statistics and filter. Example:\n\n"
+    'sql = "select region, avg(income) from data where age >= 18 group by region"'
+)
 # Beside keys and edges; `key_files` reads it before the models see it.
 _KEY_FILE = {
     "type": "object",
@@ -35,6 +40,7 @@ def json_schema() -> dict[str, Any]:
     definitions: dict[str, Any] = raw.pop("$defs")
     query = definitions["Query"]["properties"]
     query["statistics"]["items"]["pattern"] = registry.PATTERN
+    query[SQL] = {"type": "string", "description": _SQL}
     query["group_by"]["anyOf"] = forms = query["group_by"].pop("oneOf")
     groupings = forms[0]["additionalProperties"]
     groupings["anyOf"] = [*groupings.pop("oneOf"), _KEY_FILE]
@@ -57,9 +63,9 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
         elif key == "examples":  # as TOML, for people
             meaning = node["description"]
             found["description"] = f"{meaning[0].upper()}{meaning[1:]}. Example:\n\n{value[0]}"
-        elif key == "anyOf":
+        elif key in {"anyOf", "oneOf"}:
             kinds = [_plain(one, definitions) for one in value if one != {"type": "null"}]
-            found |= {key: kinds} if len(kinds) > 1 else {**kinds[0], **found}
+            found |= {"anyOf": kinds} if len(kinds) > 1 else {**kinds[0], **found}
         elif key == "prefixItems":
             found["items"] = [_plain(one, definitions) for one in value]
         elif key in {"items", "additionalProperties", "propertyNames"}:

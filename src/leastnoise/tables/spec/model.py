@@ -36,6 +36,7 @@ from leastnoise.tables.spec.values import (
     Epsilon,
     Expression,
     Keys,
+    Margins,
     Missing,
     Names,
     Number,
@@ -349,9 +350,10 @@ class Query(_Section):
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
     on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
     predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
-    `round` the counts are published whole, with `round_to` as multiples of it, with `clamp` counts
-    and sums are published as 0 where the noise makes them negative. Groups whose first published
-    count is below `min_count` are left out, and of the others the `top` largest are kept.
+    `margins` tables of sums are published beside the cells, and add up. With `round` the counts are
+    published whole, with `round_to` as multiples of it, with `clamp` counts and sums are published
+    as 0 where the noise makes them negative. Groups whose first published count is below
+    `min_count` are left out, and of the others the `top` largest are kept.
     """
 
     name: Text = key("the name of its table", 'name = "use_by_plan"')
@@ -380,6 +382,11 @@ class Query(_Section):
         "columns whose keys or edges stand under [columns]",
         "group_by = { plan = [1, 2, 3] }",
         default_factory=dict,
+    )
+    margins: Margins = key(
+        "also the tables by fewer of the columns, all of them or these, which add up exactly",
+        'margins = [["region"], []]',
+        default=False,
     )
     histogram: Histogram | None = key(
         "counts of rows per bin",

@@ -119,6 +119,11 @@ Names = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(as_tupl
 PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]
 PublicCount = Annotated[int, Field(ge=1, le=2**34)]
 """Of a group, of which no more is ever counted."""
+Margins = Annotated[
+    bool | tuple[Annotated[tuple[Text, ...], BeforeValidator(as_tuple)], ...],
+    BeforeValidator(as_tuple),
+]
+"""All tables by fewer columns, or those by these columns each."""
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
 Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(as_tuple)]
 

@@ -8,6 +8,6 @@ made of the same bits; `Source` is how the recipe of one body asks for points of
 |---|---|
 | `reals`, `scalars` | random reals, in vectors and alone; choices |
 | `arrange` | vectors made of others |
-| `plain`, `combined`, `signed`, `sums` | recipes of bodies |
+| `plain`, `combined`, `signed` | recipes of bodies |
 | `draw` | which recipe is whose, and the laws |
 """

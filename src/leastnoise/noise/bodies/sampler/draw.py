@@ -20,8 +20,7 @@ from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.counted import Counted
-from leastnoise.guarantees.bodies.counted_sums import CountedSums
+from leastnoise.guarantees.bodies.counted import Counted, CountedSums
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.one_sided import OneSided
@@ -30,7 +29,7 @@ from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
-from leastnoise.noise.bodies.sampler import combined, plain, scalars, signed, sums
+from leastnoise.noise.bodies.sampler import combined, plain, scalars, signed
 from leastnoise.noise.bodies.sampler.arrange import Moved, Moves, Source, alone, scaled
 from leastnoise.noise.bodies.sampler.reals import Gammas, Listed, Reals, RealsSampler, Uniforms
 from leastnoise.noise.bodies.sampler.scalars import (
@@ -39,7 +38,7 @@ from leastnoise.noise.bodies.sampler.scalars import (
     choose_weighted,
 )
 from leastnoise.noise.bodies.sampler.signed import weights
-from leastnoise.noise.common.sampler import cumulative
+from leastnoise.noise.common.law import cumulative
 
 if TYPE_CHECKING:
     from leastnoise.entropy.lazy import LazyReal
@@ -89,9 +88,9 @@ BODIES: dict[type[Body], Recipes] = {
 }
 
 SURFACES: dict[type[OneSided], Sides] = {
-    Counted: sums.counted_surface,
-    CountedSums: sums.counted_sums_surface,
-    Jointly: sums.jointly_surface,
+    Counted: signed.counted_surface,
+    CountedSums: signed.counted_sums_surface,
+    Jointly: signed.jointly_surface,
 }
 """For `Counts` there is `counts_sides`, which draws inside as well."""
 

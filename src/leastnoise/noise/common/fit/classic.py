@@ -107,7 +107,7 @@ NEARLY = 1e-3  # of the Gaussian's scale, that others are matched to
 _MATCHED = Bisection(halvings=20)
 
 
-def matched(sigma: float, leaked: Fraction) -> Budget:
+def match_gaussian(sigma: float, leaked: Fraction) -> Budget:
     """Return about the (ε', leaked) that a Gaussian of that σ meets in one release."""
     log_leaked = math.log(leaked)
     most = (1 / (2 * sigma) + math.sqrt(-2 * log_leaked)) / sigma  # P(Z > ε') < leaked

@@ -178,10 +178,10 @@ def find_least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
     nearly = 1e-4  # of the scale, on a lattice so coarse that it is off by more
     least_growth = 1.5
     near = find_root(coarse, first, first * max(often, least_growth), relative=nearly)
-    return Fraction(polished(partial(gap, points_per_std=POINTS_PER_STD), coarse, near))
+    return Fraction(polish(partial(gap, points_per_std=POINTS_PER_STD), coarse, near))
 
 
-def polished(
+def polish(
     gap: Callable[[float], float],
     coarse: Callable[[float], float],
     near: float,

@@ -14,7 +14,7 @@ from leastnoise.errors import NotApplicable, Refused
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.profile.crossings import Kernels
-from leastnoise.noise.kernels.profile.divergence import Peaks, log_divergence, peaks, polished
+from leastnoise.noise.kernels.profile.divergence import Peaks, log_divergence, peaks, polish
 from leastnoise.noise.kernels.proof.table import why_not_kernels
 from leastnoise.noise.question import Question
 from leastnoise.numerics.roots import IncreasingRoot
@@ -172,7 +172,7 @@ class _Problem:
         # how far a peak may move: as σ grows it mostly nears the longest shift
         back, onward = 0.3, 20
         low, high = share - back * min(share, 1 - share), 1 - (1 - share) / onward
-        near = polished(
+        near = polish(
             law,
             np.array([share * shift]),
             low=np.array([low * shift]),

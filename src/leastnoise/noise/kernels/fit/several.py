@@ -16,7 +16,7 @@ from typing import cast, final
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.classic import NEARLY, matched
+from leastnoise.noise.common.fit.classic import NEARLY, match_gaussian
 from leastnoise.noise.common.fit.several import Several, find_root, log_of
 from leastnoise.noise.kernels.fit.kernels import wider
 from leastnoise.noise.kernels.fit.quasi_gaussian import MOST_MODES
@@ -51,7 +51,7 @@ def several(task: Several) -> KernelNoise:
         return problem.proved(min(problem.candidates(), key=problem.rank), task)
     often = max(2, round(question.compositions * question.sampling_rate))
     sigma = task.gaussian_sigma(relative=NEARLY)
-    budget = matched(sigma / math.sqrt(often), question.budget.delta)
+    budget = match_gaussian(sigma / math.sqrt(often), question.budget.delta)
     whole = replace(question, budget=budget, compositions=often, sampling_rate=Fraction(1))
     law = several(replace(task, question=whole))
 

@@ -79,7 +79,7 @@ def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
     turns = np.flatnonzero((known[1, :-1] > 0) & (known[1, 1:] <= 0) & matters)
     low, high = nodes[turns], nodes[turns + 1]
     at = low + (high - low) * _fall_between(known[:, turns], known[:, turns + 1], high - low)
-    found = polished(law, at, low=low, high=high, epsilon=epsilon)
+    found = polish(law, at, low=low, high=high, epsilon=epsilon)
     return Peaks(
         shifts=np.append(found.shifts, shift),
         log_h=np.append(found.log_h, end),
@@ -87,7 +87,7 @@ def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
     )
 
 
-def polished(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: float) -> Peaks:
+def polish(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: float) -> Peaks:
     """Close in on the maxima of H near `shifts`, each in [low, high], by Newton's method.
 
     What is left of the way to a maximum at the last shift is added as H′²/2|H″|. A maximum that

@@ -13,7 +13,7 @@ import numpy as np
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.classic import NEARLY, matched
+from leastnoise.noise.common.fit.classic import NEARLY, match_gaussian
 from leastnoise.noise.common.fit.several import SLOWLY, Several, by_share, find_least_factor
 from leastnoise.noise.lattice import profile as lattice
 from leastnoise.noise.lattice.fit.least_divergence import Floats, Program
@@ -151,7 +151,7 @@ def cactus_several(task: Several) -> Cactus:
     """
     question = task.question
     leaked = question.budget.delta / (2 * question.compositions * question.sampling_rate)
-    budget = matched(task.gaussian_sigma(relative=NEARLY), leaked)
+    budget = match_gaussian(task.gaussian_sigma(relative=NEARLY), leaked)
     alone = search(replace(question, budget=budget))
     return alone.scaled(find_least_factor(task, alone, first=1.0))
 

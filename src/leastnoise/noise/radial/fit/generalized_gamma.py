@@ -14,7 +14,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.several import Several, polished, scale_alone
+from leastnoise.noise.common.fit.several import Several, polish, scale_alone
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.law import MAX_SHAPED_DIMENSION, GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
@@ -199,8 +199,8 @@ def find_best_shape(
     def at(tau: float, log_p: float) -> Shape:
         share = min(max(tau, _LEAST_SHARE), 1.0)
         p = min(max(math.exp(log_p), LEAST_P), LARGEST_P)
-        alpha = Fraction(d - 1) if share == 1.0 else rounded(share * d) - 1
-        return Shape(alpha=fixed.get("alpha", alpha), p=fixed.get("p", rounded(p)))
+        alpha = Fraction(d - 1) if share == 1.0 else round_parameter(share * d) - 1
+        return Shape(alpha=fixed.get("alpha", alpha), p=fixed.get("p", round_parameter(p)))
 
     def loss(tau: float, log_p: float) -> float:
         shape = at(tau, log_p)
@@ -231,7 +231,7 @@ def _coordinates(shape: Shape, dimension: int) -> tuple[float, float]:
     return float((shape.alpha + 1) / dimension), math.log(shape.p)
 
 
-def rounded(number: float) -> Fraction:
+def round_parameter(number: float) -> Fraction:
     """Return a Fraction of few decimal digits near `number`."""
     return Fraction(f"{number:.{_DIGITS}g}")
 
@@ -326,7 +326,7 @@ def _by_moments(task: Several) -> SphericalLaplace | None:
         return SphericalLaplace(scale=compositions / budget.epsilon, dimension=dimension)
     start = math.exp(-near)
     known = proved(-math.log(start), _CLOSE) or Interval(0.0, 1.0)
-    factor = polished(
+    factor = polish(
         lambda factor: over(-math.log(factor), _CLOSE),
         lambda factor: over(-math.log(factor), _FAR),
         start,

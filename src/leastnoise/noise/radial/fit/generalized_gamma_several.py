@@ -38,7 +38,7 @@ from leastnoise.noise.radial.fit.generalized_gamma import (
     fixed_of,
 )
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
-from leastnoise.noise.radial.privacy_losses import LossSketch, between, chosen, reach, sketch
+from leastnoise.noise.radial.privacy_losses import LossSketch, between, choose_places, reach, sketch
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.roots import LOG_ZERO
@@ -216,7 +216,7 @@ class _Several:
             step = last / size
             points = [
                 (epsilon, arb(self._delta(law, float(scales), float(epsilon))))
-                for epsilon, _ in chosen(law, scales, step)
+                for epsilon, _ in choose_places(law, scales, step)
             ]
             lattice = between(points, step, size)
             found = float_above(

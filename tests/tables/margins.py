@@ -1,0 +1,41 @@
+"""Specs of tables with margins, small enough to look at every neighbouring table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leastnoise.tables.plan.least_epsilon import find_plan
+from leastnoise.tables.plan.margins import Margins
+from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.read import spec_file
+
+GROUP_BY = {"region": [0, 1, 2], "sex": ["f", "m"], "age": {"edges": [0, 30, 60]}}
+TYPES = {"who": "int", "region": "int", "sex": "text", "age": "int"}
+
+
+def spec_of(
+    *, unit: str = "row", privacy: dict[str, Any] | None = None, **block: Any
+) -> dict[str, Any]:
+    """Return a spec whose one query has margins; a person has at most two rows."""
+    query = {"name": "people", "statistics": ["count"], "group_by": GROUP_BY, "margins": True}
+    raw: dict[str, Any] = {
+        "version": 1,
+        "data": {"source": "rows.csv", "types": TYPES},
+        "privacy": {"unit": unit, "epsilon": "1", **(privacy or {})},
+        "query": [query | block],
+    }
+    if unit != "row":
+        raw["contribution"] = {"max_rows": 2}
+    return raw
+
+
+def plan_of(raw: dict[str, Any]) -> Plan:
+    """Return the plan of a spec, whose source isn't looked for."""
+    return find_plan(spec_file.lay_out(raw))[1]
+
+
+def whole_of(plan: Plan) -> Margins:
+    """Return what the tables of the plan's first block are tables of."""
+    margin = plan.blocks[0].margin
+    assert margin is not None
+    return margin.whole

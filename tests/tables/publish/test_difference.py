@@ -1,0 +1,184 @@
+"""What changed between two releases: against their tables, and as often within as is said."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import CertificateRejected, Refused, SourceError
+from leastnoise.mechanism.accuracy import difference_half_width
+from tests.cli.program import run
+
+STATISTICS = ["count", "sum(x)", "mean(x)"]
+
+
+def raw_of(name: str, **query: Any) -> dict[str, Any]:
+    block = {"name": "q", "statistics": STATISTICS, "group_by": {"k": ["a", "b"]}} | query
+    return {
+        "data": {"source": "rows.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1},
+        "columns": {"x": {"bounds": [0, 8]}},
+        "query": [block],
+        "output": {"path": name, "format": "json"},
+    }
+
+
+def released(folder: Path, name: str, *, change: Any = None, **query: Any) -> Path:
+    if not (folder / "rows.parquet").exists():
+        rows = [(key, 2.0) for key in "aab" for _ in range(300)]
+        pd.DataFrame(rows, columns=["k", "x"]).to_parquet(folder / "rows.parquet")
+    raw = raw_of(name, **query)
+    if change is not None:
+        change(raw)
+    ln.Release(**raw, folder=folder).run()
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return released(tmp_path_factory.mktemp("first"), "first")
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    return json.loads((folder / "q.json").read_text())
+
+
+def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> None:
+    def other(raw: dict[str, Any]) -> None:
+        raw["privacy"]["epsilon"] = 3
+        raw["output"]["format"] = "csv"
+
+    second = released(tmp_path, "second", change=other)
+    found = ln.subtract_releases(first, second)
+    columns = found.tables["q"].columns
+    assert columns["k"] == ["a", "b"]
+    before, after = read(first), pd.read_csv(second / "q.csv").to_dict("records")
+    assert found.tables["q"].confidence == {"count": 0.95, "sum_x": 0.95, "mean_x": 0.9}
+    plans = [one.plan.blocks[0] for one in (found.before, found.after)]
+    for place in range(2):
+        old, new = before[place], after[place]
+        for label in ("count", "sum_x", "mean_x"):
+            value, std = columns[label][place], columns[f"{label}_std"][place]
+            assert value == pytest.approx(new[label] - old[label], abs=1e-9)
+            assert std == pytest.approx(
+                math.sqrt(old[f"{label}_std"] ** 2 + new[f"{label}_std"] ** 2)
+            )
+        low, high = columns["mean_x_low"][place], columns["mean_x_high"][place]
+        assert low == pytest.approx(new["mean_x_low"] - old["mean_x_high"])
+        assert high == pytest.approx(new["mean_x_high"] - old["mean_x_low"])
+        for coordinate, (label, unit) in enumerate((("count", 1), ("sum_x", 8))):
+            at = plans[0].layout.uses[coordinate][0]
+            half = difference_half_width(
+                (plans[0].certificate, at), (plans[1].certificate, at), 0.95
+            )
+            assert columns[f"{label}_high"][place] - columns[label][place] == pytest.approx(
+                unit * half
+            )
+            assert columns[label][place] - columns[f"{label}_low"][place] == pytest.approx(
+                unit * half
+            )
+            union = (old[f"{label}_high"] - old[f"{label}_low"]) / 2
+            union += (new[f"{label}_high"] - new[f"{label}_low"]) / 2
+            assert unit * half < union  # which would hold 90 % alone
+
+
+def test_intervals_hold_as_often_as_they_say(tmp_path: Path) -> None:
+    """500 cells of one release and of another, of the same rows: the true differences are 0."""
+    keys = [f"{number:03d}" for number in range(500)]
+    pd.DataFrame({"k": keys, "x": 2.0}).to_parquet(tmp_path / "rows.parquet")
+    many = {"group_by": {"k": keys}, "statistics": ["count", "sum(x)"]}
+    for form in ({}, {"round_to": 5}, {"clamp": True}):
+        names = [f"{number}-{'-'.join(form)}" for number in range(2)]
+        found = ln.subtract_releases(*(released(tmp_path, name, **many, **form) for name in names))
+        for label, said in found.tables["q"].confidence.items():
+            columns = found.tables["q"].columns
+            low, high = (np.array(columns[f"{label}{end}"]) for end in ("_low", "_high"))
+            share = ((low <= 0) & (high >= 0)).mean()
+            assert share >= said - 4 * math.sqrt(said * (1 - said) / 500), (form, label)
+            assert said == (0.9 if "clamp" in form else 0.95)
+
+
+def _bounds(raw: dict[str, Any]) -> None:
+    raw["columns"]["x"]["bounds"] = [0, 9]
+
+
+def _candidates(raw: dict[str, Any]) -> None:
+    raw["columns"]["x"]["candidates"] = {"from": 0, "to": 8, "step": 1}
+
+
+def _missing(raw: dict[str, Any]) -> None:
+    raw["columns"]["x"]["missing"] = 0
+
+
+def _named(raw: dict[str, Any]) -> None:
+    raw["query"][0]["name"] = "p"
+
+
+UNLIKE: list[tuple[dict[str, Any], Callable[[dict[str, Any]], None] | None, str]] = [
+    ({"group_by": {"k": ["a", "c"]}}, None, "'q': the column 'k' has other keys"),
+    ({"group_by": {"x": [2]}}, lambda raw: raw["data"].update(types={"x": "int"}), "other columns"),
+    ({"group_by": {}}, None, "'q' is grouped by other columns"),
+    ({"statistics": ["count", "sum(x)"]}, None, "mean_x is asked for in one"),
+    ({"filter": "x > 0"}, None, "its filters differ"),
+    ({"min_count": 1}, None, "noise decides"),
+    ({"statistics": [*STATISTICS, "median(x)"]}, _candidates, "one in ranks"),
+    ({}, _bounds, "sum_x has other bounds"),
+    ({}, _missing, "missing"),
+    ({}, _named, "is in one of the two releases alone"),
+    ({}, lambda raw: raw.update(derive={"y": "x + 1"}), "derived columns"),
+]
+
+
+@pytest.mark.parametrize(("query", "change", "why"), UNLIKE)
+def test_tables_that_do_not_match_are_refused(
+    *, first: Path, tmp_path: Path, query: dict[str, Any], change: Any, why: str
+) -> None:
+    if query.get("group_by") == {"x": [2]}:
+        pd.DataFrame({"k": ["a"], "x": [2]}).to_parquet(tmp_path / "rows.parquet")
+        change = None
+    second = released(tmp_path, "second", change=change, **query)
+    for pair in ((first, second), (second, first)):
+        with pytest.raises(Refused, match=why):
+            ln.subtract_releases(*pair)
+
+
+def test_what_does_not_verify_or_is_one_release_is_refused(first: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(first, tmp_path / "copy")
+    with pytest.raises(Refused, match="one draw of noise"):
+        ln.subtract_releases(first, copy)
+    rows = read(copy)
+    rows[0]["count"] += 1
+    (copy / "q.json").write_text(json.dumps(rows))
+    for pair in ((first, copy), (copy, first)):
+        with pytest.raises(CertificateRejected, match="copy doesn't verify"):
+            ln.subtract_releases(*pair)
+    with pytest.raises(SourceError, match="none"):
+        ln.subtract_releases(first, tmp_path / "none")
+
+
+def test_the_command_says_the_same(first: Path, tmp_path: Path) -> None:
+    second = released(tmp_path, "second")
+    done = run("difference", str(first), str(second), "--json")
+    assert done.returncode == 0, done.stderr
+    found = ln.subtract_releases(first, second)
+    (table,) = json.loads(done.stdout)["tables"]
+    assert table["name"] == "q"
+    assert table["confidence"] == found.tables["q"].confidence
+    columns = found.tables["q"].columns
+    assert table["rows"] == [dict(zip(columns, row, strict=True)) for row in found.tables["q"].rows]
+    shown = run("difference", str(first), str(second)).stdout
+    assert "95 % of noise" in shown
+    assert "90 % of noise" in shown
+    assert "variances add up" in shown
+    refused = run("difference", str(first), str(first))
+    assert refused.returncode == 1
+    assert "one draw of noise" in refused.stderr

@@ -1,0 +1,195 @@
+"""What a unit moves in each table of exact sums: every neighbour of tiny tables, end to end."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leastnoise.errors import SpecError
+from leastnoise.guarantees.sensitivity import L1, Integer
+from leastnoise.guarantees.structured import Linf
+from leastnoise.tables.publish.margins import sum_exactly
+from leastnoise.tables.query.margins import published_tables, table_layout, table_sensitivity
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows.frames import frame_of
+from leastnoise.tables.spec.source_names import IN_MEMORY
+from tests.tables.margins import plan_of, spec_of, whole_of
+
+# of persons 1 and 2; a region and an age that are no key are in no cell
+ROWS = [
+    (1, 0, "f", 10), (1, 0, "f", 10), (1, 2, "m", 40), (1, 9, "f", 10), (2, 1, "f", 10),
+    (2, 1, "m", 99), (2, 0, "f", 10),
+]  # fmt: skip
+COLUMNS = ["who", "region", "sex", "age"]
+
+
+def cells_of(raw: dict[str, Any], rows: list[tuple[Any, ...]]) -> Any:
+    """Return the plan of a spec, and the exact integers of its cells for these rows."""
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    frame = frame.astype({"who": "int64", "region": "int64", "sex": "string", "age": "int64"})
+    raw = raw | {"data": {"source": IN_MEMORY}}
+    laid = spec_file.lay_out(raw)
+    ((layout,),) = laid.queries[0]
+    found = source.find_source(laid.spec, Path(), frame_of(frame))
+    with source.open_engine(found) as engine:
+        return layout, bounding.query_vector(engine, laid.spec, layout)
+
+
+def moves(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> dict[int, set[Any]]:
+    """Return by how much a change of rows moves each of all tables, as vectors in rows."""
+    plan = plan_of(raw)
+    whole = whole_of(plan)
+    known: dict[tuple[Any, ...], Any] = {}
+    found: dict[int, set[Any]] = {table: set() for table in range(8)}
+    for pair in pairs:
+        for rows in map(tuple, pair):
+            if rows not in known:
+                known[rows] = cells_of(raw, list(rows))[1]
+        for table in range(8):
+            one, other = (
+                sum_exactly(whole, known[tuple(rows)], table).astype(object) for rows in pair
+            )
+            unit = 2**whole.cells.bits
+            found[table].add(tuple(Fraction(int(d), unit) for d in one - other))
+    return found
+
+
+def held_by(sensitivity: Any, shift: tuple[Fraction, ...]) -> bool:
+    moved = [one for one in shift if one]
+    if isinstance(sensitivity, Linf):
+        whole = all(one.denominator == 1 for one in moved)
+        return whole and len(moved) <= sensitivity.l0 and all(abs(one) <= 1 for one in moved)
+    if isinstance(sensitivity, Integer):
+        return all(one.denominator == 1 and abs(one) <= sensitivity.bound for one in moved)
+    assert isinstance(sensitivity, L1)
+    return sum(map(abs, moved)) <= sensitivity.bound
+
+
+def persons() -> list[list[tuple[Any, ...]]]:
+    """Return what one person may have, beyond the limit of two rows as well."""
+    first, _, other, nowhere = mine = [row for row in ROWS if row[0] == 1]
+    more = [(1, 1, "m", 20), (1, 0, "m", 20)]
+    return [
+        [],
+        mine[:1],
+        mine[:2],
+        [first, other],
+        mine,
+        [nowhere],
+        [other] * 2,
+        more,
+        [other, *more],
+    ]
+
+
+def check(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> None:
+    layout, _ = cells_of(raw, [])
+    for table, shifts in moves(raw, pairs).items():
+        sensitivity = table_sensitivity(layout, table)
+        assert all(held_by(sensitivity, shift) for shift in shifts), table
+        most = max(sum(map(abs, shift)) for shift in shifts)
+        cells = table_layout(layout, table).cells
+        assert most == sensitivity.radius("l1", dimension=cells) or isinstance(sensitivity, Linf)
+
+
+def test_rows_that_are_added() -> None:
+    rest = [ROWS[4]]
+    check(spec_of(), [([*rest, row], rest) for row in ROWS])
+
+
+def test_rows_that_are_replaced() -> None:
+    raw = spec_of(privacy={"neighbours": "replace-one"})
+    pairs = list(itertools.product(ROWS, repeat=2))
+    check(raw, [([ROWS[4], one], [ROWS[4], other]) for one, other in pairs])
+
+
+def test_persons_that_are_added() -> None:
+    others = [ROWS[4], ROWS[6]]
+    check(spec_of(unit="who"), [([*mine, *others], others) for mine in persons()])
+
+
+def test_persons_that_are_replaced() -> None:
+    raw = spec_of(unit="who", privacy={"neighbours": "replace-one"})
+    others = [ROWS[4], ROWS[6]]
+    pairs = itertools.product(persons(), repeat=2)
+    check(raw, [([*one, *others], [*other, *others]) for one, other in pairs])
+
+
+def test_persons_in_few_groups() -> None:
+    raw = spec_of(unit="who") | {"contribution": {"max_groups": 2, "max_rows_per_group": 1}}
+    check(raw, [([*mine, ROWS[4]], [ROWS[4]]) for mine in persons()])
+
+
+def test_persons_that_are_counted_once() -> None:
+    raw = spec_of(unit="who", statistics=["count_units"]) | {"contribution": {"max_groups": 1}}
+    check(raw, [([*mine, ROWS[4]], [ROWS[4]]) for mine in persons()])
+
+
+def test_sums_end_where_int64_does() -> None:
+    """Attack: cells at the end of int64 would wrap around, and one row move a total by 2^64."""
+    whole = whole_of(plan_of(spec_of()))
+    cells = np.full(12, 2**63 - 1, dtype=np.int64)
+    assert set(sum_exactly(whole, cells, 1).tolist()) == {2**63 - 1}
+    cells[0] -= 2**28
+    assert sum_exactly(whole, cells, 0).tolist() == [2**63 - 1]
+
+
+def test_which_tables_are_published() -> None:
+    def tables(margins: Any) -> tuple[int, ...]:
+        return published_tables(spec_file.parse(spec_of(margins=margins)).query[0])
+
+    assert tables(True) == (7, 3, 5, 6, 1, 2, 4, 0)
+    assert tables([[], ["age", "region"]]) == (7, 5, 0)
+    assert tables(False) == ()
+    plan = plan_of(spec_of(margins=[[], ["age", "region"]]))
+    assert [block.name for block in plan.blocks] == [
+        "people", "people_by_region_age", "people_total"
+    ]  # fmt: skip
+
+
+PRIVATE = {"region": {"keys": "private"}, "sex": ["f", "m"]}
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ({"margins": []}, "at least one table"),
+        ({"group_by": {"sex": ["f", "m"]}}, "2 to 6 columns"),
+        ({"margins": [["reg"]]}, "columns of group_by, got 'reg'"),
+        ({"margins": [["sex"], ["sex"]]}, "given twice"),
+        ({"margins": [["sex", "sex"]]}, "given twice"),
+        ({"margins": [["sex", "age", "region"]]}, "published anyway"),
+        ({"margins": "all"}, "margins"),
+        ({"statistics": ["count", "count_units"]}, "Margins are of one count"),
+        ({"statistics": ["mean(age)"]}, "Margins are of one count"),
+        ({"round": True}, "wouldn't add up"),
+        ({"clamp": True}, "wouldn't add up"),
+        ({"group_by": PRIVATE}, "keys that nobody listed"),
+        ({"group_by": {"a b": [1], "sex": ["f"]}}, "in [derive]"),
+        ({"group_by": {"region": [*range(300)], "age": [*range(300)]}}, "65,536 cells"),
+    ],
+)
+def test_what_is_refused(block: dict[str, Any], said: str) -> None:
+    raw = spec_of(privacy={"delta": "1e-6"}, **block)
+    raw["columns"] = {"age": {"bounds": [0, 100]}}
+    with pytest.raises(SpecError) as caught:
+        spec_file.lay_out(raw)
+    assert said in str(caught.value)
+
+
+def test_names_and_persons_that_are_refused() -> None:
+    two = spec_of()
+    two["query"].append(two["query"][0] | {"name": "people_Total", "margins": False})
+    with pytest.raises(SpecError, match="used twice"):
+        spec_file.lay_out(two)
+    with pytest.raises(SpecError, match="several groups"):
+        spec_file.lay_out(spec_of(unit="who", statistics=["count_units"]))
+    with pytest.raises(SpecError, match="max_rows"):
+        spec_file.lay_out(spec_of(unit="who") | {"contribution": {"l2": 3}})

@@ -1,0 +1,210 @@
+"""Queries of SQL: the block that each is, and what is refused by name."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import SpecError
+from leastnoise.tables.expressions import language
+from leastnoise.tables.read import spec_file
+from tests.tables.expressions.oracle import random_expression
+from tests.tables.json_schema import accepts
+from tests.tables.read.test_spec_schema import json_schema
+
+_REGIONS = {"region": ["n", "s"]}
+_SAID: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("select count(*) from data", {}, {"statistics": ["count"]}),
+    (
+        "SELECT count(x), COUNT(DISTINCT person), sum(x), avg(x) FROM data WHERE age >= 18",
+        {},
+        {
+            "filter": "age >= 18",
+            "statistics": ["count(x)", "count_units", "sum(x)", "mean(x)"],
+        },
+    ),
+    (
+        "select region, var_pop(x), stddev_pop(x) from data group by sex, region -- a remark",
+        {"group_by": {"region": ["n", "s"], "sex": [1, 2]}, "importance": 2},
+        {
+            "statistics": ["var(x)", "std(x)"],
+            "group_by": {"sex": [1, 2], "region": ["n", "s"]},
+            "importance": 2,
+        },
+    ),
+    ("select median(x) from data", {}, {"statistics": ["median(x)"]}),
+    (
+        "select quantile(x, 0.25), percentile_cont(0.9) within group (order by x) from data",
+        {},
+        {
+            "statistics": ["quantile(x, 0.25)", "quantile(x, 0.9)"],
+        },
+    ),
+    (
+        'select sum("odd name") from data where "odd name" between 1 and 2 and not sex = 1',
+        {"round": False},
+        {
+            "filter": '"odd name" between 1 and 2 and not sex = 1',
+            "statistics": ["sum(odd name)"],
+        },
+    ),
+]
+
+
+def raw(block: dict[str, Any]) -> dict[str, Any]:
+    names = ("x", "odd name")
+    return {
+        "version": 1,
+        "data": {"source": "rows.parquet"},
+        "privacy": {"unit": "person", "epsilon": 1, "delta": "1e-6"},
+        "contribution": {"max_rows": 3},
+        "columns": {
+            name: {"bounds": [0, 1], "candidates": {"from": 0, "to": 1, "step": "0.1"}}
+            for name in names
+        },
+        "query": [{"name": "q", **block}],
+    }
+
+
+@pytest.mark.parametrize(("sql", "beside", "expected"), _SAID)
+def test_a_query_is_the_block_that_says_the_same(
+    sql: str, beside: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert accepts(json_schema(), raw({"sql": sql, **beside}))
+    found = spec_file.parse(raw({"sql": sql, **beside}))
+    (block,), (wanted,) = found.query, spec_file.parse(raw(expected)).query
+    if wanted.filter is not None:
+        assert language.parse(block.filter or "") == language.parse(wanted.filter)
+    unlike = {"filter": None}
+    assert block.model_copy(update=unlike) == wanted.model_copy(update=unlike)
+    assert spec_file.loads(spec_file.dumps(found)) == found
+
+
+_REFUSED = {
+    "select count(*) from data having count(*) > 3": "no having: which groups there are",
+    "select count(*) from data order by 1": "Sort the published table",
+    "select count(*) from data limit 3": "no limit: publish all",
+    "select count(*) from data offset 1": "no offset: publish all",
+    "select distinct region from data": "no distinct: group by the columns",
+    "select count(*) from data qualify true": "no qualify: it looks at other rows",
+    "select count(*) from data using sample 10%": "no sample: draw it before",
+    "select count(*) from data tablesample 10%": "Expected from data",
+    "select count(*) from data join b using (person)": "no join: write [data.join.NAME]",
+    "select count(*) from data, b": "no join: write [data.join.NAME]",
+    "with b as (select 1) select count(*) from data": "no with: write each of its queries",
+    "select count(*) from data union select count(*) from data": "Expected one select",
+    "select count(*) from (select * from data)": "Expected from data",
+    "select count(*) from visits": "Expected from data",
+    "select count(*) from data as d": "Expected from data",
+    "select 1": "Expected from data",
+    "select count(*) from data for update": "no locks: leave it out",
+    "select avg(x) over () from data": "looks at other rows",
+    "select count(*) filter (where x > 1) from data": "write where, in a block of its own",
+    "select count(*) from data where x > (select avg(x) from data)": "looks at other rows",
+    "select count(*) from data where x > now()": "isn't the same twice",
+    "select count(distinct region) from data": "is of the unit 'person' alone",
+    "select sum(distinct x) from data": "Expected the name of a column",
+    "select avg(x * 2) from data": "Name what is computed: [derive] x = 'x * 2'",
+    "select avg(data.x) from data": "Expected the name of a column",
+    "select avg(x) as m from data": "Leave 'as m' out",
+    "select var_samp(x) from data": "Write var_pop(x)",
+    "select stddev(x) from data": "Write stddev_pop(x)",
+    "select quantile_disc(0.5) within group (order by x desc) from data": "in rising order",
+    "select quantile(x, [0.1, 0.9]) from data": "Expected one level of a quantile",
+    "select quantile(x, 1.5) from data": "Expected a level above 0 and below 1",
+    "select mode(x) from data": "isn't a statistic. There are count(*)",
+    "select sum(x) / count(*) from data": 'write statistics = ["ratio(sum(a), sum(b))"]',
+    "select max(x) from data": "isn't a statistic. There are count(*)",
+    "select * from data": "isn't a statistic",
+    "select region from data group by region": "Expected a statistic after select",
+    "select sex, count(*) from data group by region": "'sex' isn't in group by",
+    "select count(*) from data group by 1": "Expected the name of a column in group by",
+    "select count(*) from data group by month(day)": "Name what is computed",
+    "select count(*) from data group by all": "no group by all",
+    "select count(*) from data group by rollup(region)": "Expected the name of a column",
+    "select count(*) from data; select 1": "Expected one expression",
+    "select count(": "can't be read",
+    "delete from data": "Expected one select",
+    "region = 'n'": "Expected one select",
+    "select count(*) from data -- " + "x" * 4096: "at most 4,096 letters",
+}
+
+
+@pytest.mark.parametrize("sql", _REFUSED)
+def test_what_is_no_statistic_is_refused_by_name(sql: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(_REFUSED[sql])) as caught:
+        spec_file.parse(
+            raw({"sql": sql, "group_by": _REGIONS} if "group by" in sql else {"sql": sql})
+        )
+    assert [key for key, _ in caught.value.problems] == ["query[0].sql"]
+
+
+@pytest.mark.parametrize(
+    ("block", "why"),
+    [
+        ({"sql": 3}, "Expected a text"),
+        ({"sql": "select count(*) from data", "statistics": ["count"]}, "beside statistics"),
+        ({"sql": "select count(*) from data", "filter": "x > 1"}, "Not used beside filter"),
+        ({"sql": "select count(*) from data group by region"}, "Missing: the public keys of"),
+        (
+            {"sql": "select count(*) from data group by sex", "group_by": _REGIONS},
+            "Expected group_by of the same columns",
+        ),
+        ({"sql": "select count(*) from data", "group_by": _REGIONS}, "Expected group_by of the"),
+    ],
+)
+def test_what_stands_beside_it_has_to_fit(block: dict[str, Any], why: str) -> None:
+    with pytest.raises(SpecError, match=why):
+        spec_file.parse(raw(block))
+
+
+def test_columns_that_say_their_keys_are_grouped_by_name() -> None:
+    given = raw({"sql": "select count(*) from data group by region, age"})
+    given["columns"] = {"region": {"keys": ["n", "s"]}, "age": {"edges": [0, 18, 65]}}
+    (block,) = spec_file.parse(given).query
+    assert block.group_by == ("region", "age")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_where_is_written_as_a_filter_of_the_same_meaning(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(40):
+        text = random_expression(rng, "bool", rng.randrange(1, 5)).text
+        if len(text) < 4000:
+            query: Any = language.parse_sql(f"select count(*) from data where {text}")
+            written = language.write(query.args["where"].this)
+            assert language.parse(written) == language.parse(text)
+
+
+def test_a_spec_without_queries_takes_one(tmp_path: Path) -> None:
+    pd.DataFrame({"person": [1, 2, 3], "age": [17, 18, 19], "x": [0.5, 1, 1]}).to_parquet(
+        tmp_path / "rows.parquet"
+    )
+    text = "\n".join(
+        [
+            'version = 1\ndata = { source = "rows.parquet" }',
+            'privacy = { unit = "person", epsilon = 1000 }',
+            "contribution = { max_rows = 1 }",
+            "columns = { x = { bounds = [0, 1] } }",
+        ]
+    )
+    (tmp_path / "spec.toml").write_text(text, encoding="utf-8")
+    made = ln.Release.from_toml(
+        tmp_path / "spec.toml", sql="select count(*), avg(x) from data where age >= 18", assume=2
+    )
+    table = made.run().tables["result"]
+    assert round(table.columns["count"][0]) == 2
+    assert round(table.columns["mean_x"][0], 1) == 1
+    (tmp_path / "more.toml").write_text(
+        f'{text}\n[[query]]\nname = "q"\nstatistics = ["count"]\n', encoding="utf-8"
+    )
+    with pytest.raises(SpecError, match="Not used with a query of SQL"):
+        ln.Release.from_toml(tmp_path / "more.toml", sql="select count(*) from data")
+    with pytest.raises(SpecError, match=r"query\[0\]\.sql: Expected one select"):
+        ln.Release.from_toml(tmp_path / "spec.toml", sql="x", assume=2)

@@ -1,0 +1,241 @@
+"""Releases of tables with margins: they add up, verify, and are refused where they were edited."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leastnoise.certificate.plan import COMPOSED
+from leastnoise.errors import CertificateRejected
+from leastnoise.tables.publish.margins import add_up
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.publish.verify import verify_directory
+from tests.tables.margins import GROUP_BY, plan_of, spec_of, whole_of
+from tests.tables.resealed import verify_resealed
+
+WIDE: dict[str, Any] = {"margins": [["sex"], []], "group_by": GROUP_BY | {"region": [*range(12)]}}
+"""With these the cells and the table by sex are measured."""
+SEXES = {"name": "sexes", "statistics": ["count"], "group_by": {"sex": ["f", "m"]}}
+
+
+def write_rows(folder: Path) -> None:
+    random = np.random.default_rng(5)
+    rows = pd.DataFrame(
+        {
+            "who": np.arange(400) // 2,
+            "region": random.integers(4, size=400),
+            "sex": random.choice(["f", "m"], size=400),
+            "age": random.integers(70, size=400),
+        }
+    )
+    rows.to_csv(folder / "rows.csv", index=False)
+
+
+def released(folder: Path, kind: str = "csv", **given: Any) -> Path:
+    write_rows(folder)
+    raw = spec_of(**given)
+    raw["output"] = {"path": "out", "format": kind}
+    Release(**raw, folder=folder).run()
+    return folder / "out"
+
+
+def read(folder: Path, name: str, kind: str) -> pd.DataFrame:
+    if kind == "parquet":
+        return pd.read_parquet(folder / f"{name}.parquet")
+    if kind == "json":
+        return pd.DataFrame(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+    return pd.read_csv(folder / f"{name}.csv")
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("unit", ["row", "who"])
+def test_totals_agree_exactly(tmp_path: Path, kind: str, unit: str) -> None:
+    folder = released(tmp_path, kind, unit=unit)
+    columns = {"region": ["region"], "sex": ["sex"], "age": ["age_from", "age_to"]}
+    cells = read(folder, "people", kind)
+    for size in range(3):
+        for by in itertools.combinations(columns, size):
+            keys = [one for column in by for one in columns[column]]
+            own = read(folder, f"people_by_{'_'.join(by)}" if by else "people_total", kind)
+            summed = cells.groupby(keys)["count"].agg(math.fsum) if by else [cells["count"].sum()]
+            wanted = own.set_index(keys)["count"].sort_index() if by else own["count"]
+            assert list(wanted) == list(summed)
+    rows = verify_directory(folder).rows
+    assert rows["people"] == 12
+    assert rows["people_total"] == 1
+    assert len(rows) == 8
+
+
+def test_several_blocks_with_margins_beside_others(tmp_path: Path) -> None:
+    write_rows(tmp_path)
+    raw = spec_of(privacy={"delta": "1e-6"}, margins=[["sex"], []])
+    raw["query"] += [SEXES, spec_of(name="again")["query"][0]]
+    raw["data"]["engine"] = "polars"
+    raw["output"] = {"path": "out", "format": "csv"}
+    tables = Release(**raw, folder=tmp_path).run().tables
+    assert list(tables)[:4] == ["people", "people_by_sex", "people_total", "sexes"]
+    verified = verify_directory(tmp_path / "out")
+    assert set(verified.rows) == set(tables)
+
+
+def test_gaussian_noise_in_tables_verifies_beside_another_block(tmp_path: Path) -> None:
+    write_rows(tmp_path)
+    wide: dict[str, Any] = WIDE | {"margins": True}
+    raw = spec_of(privacy={"epsilon": "0.1", "delta": "1e-2"}, **wide)
+    raw["query"].append(SEXES)
+    raw["output"] = {"path": "out", "format": "csv"}
+    plan = Release(**raw, folder=tmp_path).run().plan
+    assert plan.certificate.rule == COMPOSED
+    whole = whole_of(plan)
+    assert {one.noise.name for one in whole.measured.values()} == {"gaussian"}
+    assert whole.geometric_mean < min(whole.others[one] for one in ("cells", "apart"))
+    assert verify_directory(tmp_path / "out").delta.upper <= 1e-2
+
+
+def test_noise_that_never_comes_gives_the_truth() -> None:
+    plan = plan_of(spec_of())
+    whole = whole_of(plan)
+    truth = np.arange(12.0).reshape(3, 2, 2)
+    marginals = whole.marginals
+    noisy = {
+        table: truth.sum(axis=marginals.axes(7 & ~table)).reshape(-1) for table in whole.measured
+    }
+    for block, table in zip(plan.blocks, add_up(plan.blocks, noisy), strict=True):
+        assert block.margin is not None
+        wanted = truth.sum(axis=marginals.axes(7 & ~block.margin.table)).reshape(-1)
+        assert table.columns["count"] == wanted.tolist()
+
+
+@pytest.mark.parametrize("huge", [2.0**40, 2.0**70, 1e300])
+def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
+    plan = plan_of(spec_of())
+    whole = whole_of(plan)
+    noisy = {
+        table: huge * np.linspace(-1, 1, whole.marginals.cells(table)) ** 3
+        for table in whole.measured
+    }
+    cells, *_, total = add_up(plan.blocks, noisy)
+    assert math.fsum(cells.columns["count"]) == total.columns["count"][0]
+
+
+def test_what_is_drawn_has_the_stated_covariance_and_intervals() -> None:
+    """Simulated from the laws of the certificates, by numpy alone."""
+    plan = plan_of(spec_of(**WIDE))
+    whole = whole_of(plan)
+    random = np.random.default_rng(7)
+    assert len(whole.measured) > 1  # else nothing is put together
+    draws = 6_000
+    noise: dict[int, Any] = {}
+    for table, claim in whole.measured.items():
+        p = -math.expm1(-float(claim.budget.epsilon))
+        size = (draws, whole.marginals.cells(table))
+        noise[table] = random.geometric(p, size) - random.geometric(p, size)
+    drawn = [
+        [
+            table.columns["count"]
+            for table in add_up(plan.blocks, {t: n[i] for t, n in noise.items()})
+        ]
+        for i in range(100)
+    ]
+    floats = {table: numbers.astype(float) for table, numbers in noise.items()}
+    estimates = np.array([
+        whole.marginals.estimate(whole.information, {t: n[i] for t, n in floats.items()})
+        for i in range(draws)
+    ])  # fmt: skip
+    for block in plan.blocks:
+        assert block.margin is not None
+        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~block.margin.table))
+        numbers = estimates.sum(axis=axes).reshape(draws, -1)
+        error = block.margin.error
+        assert numbers.std(axis=0) == pytest.approx(error.std, rel=0.06)
+        inside = (np.abs(numbers) <= error.half95).mean(axis=0)
+        assert ((inside > 0.935) & (inside < 0.98)).all()
+    for place, block in enumerate(plan.blocks):
+        assert block.margin is not None
+        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~block.margin.table))
+        wanted = estimates[:100].sum(axis=axes).reshape(100, -1)
+        np.testing.assert_allclose([one[place] for one in drawn], wanted, atol=1e-3)
+
+
+def test_cells_alone_stay_whole() -> None:
+    raw = spec_of(margins=[["region", "sex"]], group_by=GROUP_BY)
+    plan = plan_of(raw)
+    whole = whole_of(plan)
+    assert list(whole.measured) == [7]
+    assert whole.grid == 1
+    for block in plan.blocks:
+        assert block.errors[0].half_width_95 == int(block.errors[0].half_width_95)
+
+
+def test_accuracies_and_the_least_epsilon() -> None:
+    raw = spec_of(accuracy={"half_width_95": 10}, privacy={"epsilon": "least"})
+    plan = plan_of(raw)
+    widest = max(block.errors[0].half_width_95 for block in plan.blocks)
+    assert 9.8 < widest <= 10
+    assert all(wish.met for block in plan.blocks for wish in block.wishes)
+
+
+def edit(folder: Path, name: str, change: Any) -> None:
+    record = json.loads((folder / name).read_text(encoding="utf-8"))
+    change(record)
+    (folder / name).write_text(json.dumps(record), encoding="utf-8")
+
+
+def test_a_total_that_is_edited_with_its_interval(tmp_path: Path) -> None:
+    """Attack: value and ends move alike, and fit each other: but not the cells."""
+    folder = released(tmp_path, "json", **WIDE)
+
+    def moved(records: list[dict[str, Any]]) -> None:
+        for name in ("count", "count_low", "count_high"):
+            records[0][name] += 2.0**-18
+
+    edit(folder, "people_total.json", moved)
+    with pytest.raises(CertificateRejected, match=r"people_total.json isn't the sum"):
+        verify_resealed(folder)
+
+
+def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
+    return record["blocks"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda b: b.reverse(), "order"),
+        (lambda b: b.append(b[-1]), "no table|distinct"),
+        (lambda b: b.__delitem__(-1), "says nothing"),
+        (lambda b: b[0].update(name="people"), "no table"),
+        (lambda b: b[0].update(name="people.9"), "no table"),
+        (lambda b: b[0].update(name=b[1]["name"]), "other numbers"),
+        (lambda b: b[0]["certificate"].update(epsilon="2"), "people"),
+        (lambda b: b[1]["certificate"].update(epsilon="0.01"), "plan.json"),
+        (lambda b: b[1]["certificate"]["sensitivity"].update(l0=2), "people"),
+        (lambda b: b[1]["certificate"].update(dimension=2), "coordinates"),
+        (lambda b: b[1]["certificate"].update(grid=None), "no grid"),
+    ],
+)
+def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
+    folder = released(tmp_path, **WIDE)
+    edit(folder, "certificate.json", lambda record: change(claims_of(record)))
+    with pytest.raises(CertificateRejected, match=said):
+        verify_resealed(folder)
+
+
+def test_the_plan_says_what_was_measured_and_how_far_it_is_from_the_bound() -> None:
+    plan = plan_of(spec_of())
+    record = plan.blocks[0].to_record()["margins"]
+    assert [one["by"] for one in record["measured"]][-1] == ["region", "sex", "age"]
+    assert sum(Fraction(one["epsilon"]) for one in record["measured"]) == 1
+    others = record["other_ways"]
+    assert others["bound"] < record["geometric_mean_std"] <= min(others["cells"], others["apart"])
+    stds = [block.errors[0].std for block in plan.blocks]
+    mean = math.exp(math.fsum(map(math.log, stds)) / len(stds))
+    assert mean == pytest.approx(record["geometric_mean_std"], rel=1e-6)

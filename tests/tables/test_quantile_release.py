@@ -1,0 +1,313 @@
+"""Quantiles in a release: counted alike on every engine, chosen, verified, and safe from edits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import CertificateRejected, SpecError
+from leastnoise.report.page import report
+from leastnoise.tables.plan.plan import plan
+from leastnoise.tables.query.ranks import Ranks
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import bounding, source
+from tests.tables.resealed import verify_resealed
+
+CANDIDATES = {"from": 0, "to": 100, "step": 10}
+_ROWS = pd.DataFrame(
+    {
+        "person": pd.array([1, 1, 1, 1, 2, 3, 3, 4, 5, 6, 6, 6, None, 7], dtype="Int64"),
+        "plan": [1, 1, 2, 2, 1, 2, 2, 1, 2, 1, 1, 3, 1, 2],
+        "x": [0, 44.9, 45, 55, 1000, -7, np.nan, 50, 95, 95, 95, 1, 3, np.inf],
+    }
+)
+
+
+def spec_of(**changes: Any) -> dict[str, Any]:
+    by_row = changes.pop("by_row", False)
+    person = {"contribution": {"max_rows": 2}}
+    made: dict[str, Any] = {
+        "data": {"source": "rows.parquet"},
+        "privacy": {"unit": "row" if by_row else "person", "epsilon": 1},
+        "columns": {"x": {"candidates": CANDIDATES}},
+        "query": [
+            {
+                "name": "q",
+                "statistics": ["quantile(x, 0.9)", "count", "median(x)"],
+                "group_by": {"plan": [1, 2]},
+            },
+            {"name": "alone", "statistics": ["quantile(x, 0.25)"]},
+        ],
+    }
+    made |= {} if by_row else person
+    return made | changes
+
+
+def ranks_of(raw: dict[str, Any], place: int = 0) -> Ranks:
+    return spec_file.lay_out({"version": 1} | raw).ranks[place][0]
+
+
+def counts(raw: dict[str, Any], folder: Path, engine: str, place: int = 0) -> np.ndarray:
+    raw = {"version": 1} | raw | {"data": raw["data"] | {"engine": engine}}
+    laid = spec_file.lay_out(raw)
+    layout = laid.ranks[place][0].counted
+    found = source.find_source(laid.spec, folder, None)
+    with source.open_engine(found) as opened:
+        vector = bounding.query_vector(opened, laid.spec, layout)
+    return vector.reshape(-1, layout.axes[-1].cells)
+
+
+def expected(frame: pd.DataFrame, *, plans: list[int] | None, most: float | None) -> np.ndarray:
+    """The weights of rows by group and candidate, from their definition, by loops."""
+    found = np.zeros((len(plans or [1]), 11))
+    weights: dict[Any, list[tuple[int, int]]] = {}
+    for place, (person, group, x) in enumerate(frame.itertuples(index=False)):
+        if not np.isfinite(x) or (plans and group not in plans):
+            continue
+        if most is not None and pd.isna(person):
+            continue
+        distances = [abs(x - candidate) for candidate in range(0, 101, 10)]
+        nearest = max(at for at, far in enumerate(distances) if far == min(distances))
+        cell = (plans.index(group) if plans else 0, nearest)
+        weights.setdefault(person if most is not None else place, []).append(cell)
+    for cells in weights.values():
+        for cell in cells:
+            found[cell] += 1 if most is None else min(1, most / len(cells))
+    return found
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("by_row", [False, True])
+def test_rows_count_at_the_nearest_candidate(
+    tmp_path: Path, engine: str, place: int, by_row: bool
+) -> None:
+    _ROWS.to_parquet(tmp_path / "rows.parquet")
+    raw = spec_of(by_row=by_row)
+    layout = ranks_of(raw, place).counted
+    wanted = expected(_ROWS, plans=None if place else [1, 2], most=None if by_row else 2)
+    found = counts(raw, tmp_path, engine, place)
+    assert found.min() >= 0
+    # each of six persons who are over a limit is cut off by a few parts in 2^28
+    assert found / 2.0**layout.bits == pytest.approx(wanted, abs=1e-6)
+
+
+def test_engines_have_the_same_integers(tmp_path: Path) -> None:
+    generator = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "person": generator.integers(0, 150, 500),
+            "plan": generator.integers(1, 4, 500),
+            "x": generator.normal(50, 40, 500).round(generator.integers(0, 3)),
+        }
+    )
+    frame.to_parquet(tmp_path / "rows.parquet")
+    for limits in ({"max_rows": 3}, {"l1": "1.5"}, {"max_groups": 1, "max_rows_per_group": 2}):
+        raw = spec_of(contribution=limits)
+        duckdb, polars = (counts(raw, tmp_path, engine) for engine in ("duckdb", "polars"))
+        assert (duckdb == polars).all()
+        layout = ranks_of(raw)
+        most = 150 * layout.reach * 2**layout.counted.bits
+        assert 0 < int(duckdb.sum()) <= most
+
+
+def test_no_person_adds_more_than_the_reach(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"person": 1, "plan": [1, 2] * 40, "x": range(80)})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    for limits, reach in (
+        ({"max_rows": 3}, 3),
+        ({"max_groups": 1, "max_rows_per_group": 5}, 5),
+        ({"max_rows_per_group": 5}, 10),
+        ({"max_rows": 30, "l1": "2.5"}, Fraction(5, 2)),
+    ):
+        raw = spec_of(contribution=limits)
+        layout = ranks_of(raw)
+        assert layout.reach == reach
+        total = int(counts(raw, tmp_path, "duckdb").sum())
+        assert 0.99 * reach < total / 2**layout.counted.bits <= reach
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_a_release_is_near_the_truth_and_verifies(tmp_path: Path, kind: str) -> None:
+    generator = np.random.default_rng(1)
+    rows = pd.DataFrame({"person": range(3000), "plan": [1, 2, 2] * 1000, "x": 0.0})
+    rows["x"] = generator.uniform(0, 100, 3000) / rows["plan"]
+    rows.to_parquet(tmp_path / "rows.parquet")
+    raw = spec_of(
+        privacy={"unit": "person", "epsilon": 50, "delta": "1e-6"},
+        contribution={"max_rows": 1},
+        columns={"x": {"candidates": {"from": 0, "to": 100, "number": 1001}, "bounds": [0, 100]}},
+        output={"path": "out", "format": kind},
+    )
+    raw["query"][0]["statistics"] += ["mean(x)", *(f"quantile(x, {k / 10})" for k in (1, 3, 7))]
+    stages: list[str] = []
+    release = ln.Release(**raw, folder=tmp_path)
+    released = release.run(progress=stages.append)
+    columns = released.tables["q"].columns
+    assert list(columns)[:3] == ["plan", "quantile_x_0.9", "count"]
+    for level in (1, 3, 7, 9):
+        near = [10 * level, 5 * level]
+        assert columns[f"quantile_x_{level / 10}"] == pytest.approx(near, abs=6)
+    assert columns["median_x"] == pytest.approx([50, 25], abs=6)
+    assert released.plan.certificate.verify().upper <= 1e-6
+    verified = ln.verify_directory(tmp_path / "out")
+    assert verified.rows == {"q": 2, "alone": 1}
+    page = report(tmp_path / "out")
+    assert "it is chosen by chance among 1,001 public candidates" in page
+    assert "or chance chose it" in page
+    assert "Choosing the quantiles of q" in stages
+    frame = released.plan.to_polars()
+    assert frame["rows_95"].drop_nulls().len() == 6
+    assert sum(map(float, frame.unique("query")["epsilon"])) <= 50 * (1 + 1e-9)
+
+
+def _edit(name: str, change: Callable[[Any], object]) -> Callable[[Path], object]:
+    def edit(folder: Path) -> None:
+        record = json.loads((folder / name).read_text())
+        change(record)
+        (folder / name).write_text(json.dumps(record))
+
+    return edit
+
+
+def _claim(record: Any) -> Any:
+    (found,) = (one["certificate"] for one in record["blocks"] if one["name"] == "q.quantiles")
+    return found
+
+
+_EDITS = {
+    "no candidate": _edit("q.json", lambda rows: rows[0].update(median_x=45)),
+    "another type": _edit("q.json", lambda rows: rows[0].update(median_x=50.0)),
+    "none": _edit("q.json", lambda rows: rows[0].update(median_x=None)),
+    "a list": _edit("q.json", lambda rows: rows[0].update(median_x=[50])),
+    "falling": _edit("q.json", lambda rows: rows[0].update({"median_x": 100, "quantile_x_0.9": 0})),
+    "an interval": _edit("q.json", lambda rows: [row.update(median_x_low=0) for row in rows]),
+    "rates": _edit("certificate.json", lambda one: _claim(one).update(rates=["1/8", "1"])),
+    "smaller rates": _edit("certificate.json", lambda one: _claim(one).update(rates=["1", "1"])),
+    "candidates": _edit("certificate.json", lambda one: _claim(one).update(candidates=12)),
+    "reach": _edit("certificate.json", lambda one: _claim(one).update(reach="1")),
+    "groups": _edit("certificate.json", lambda one: _claim(one).update(groups=1)),
+    "levels": _edit("certificate.json", lambda one: _claim(one).update(levels=["1/2", "4/5"])),
+    "gone": _edit("certificate.json", lambda one: one["blocks"].pop()),
+    "twice": _edit("certificate.json", lambda one: one["blocks"].append(one["blocks"][-1])),
+    "its name": _edit("certificate.json", lambda one: one["blocks"][-1].update(name="alone")),
+    "plan": _edit("plan.json", lambda one: one["quantiles"][0].update(candidates=12)),
+    "errors": _edit("plan.json", lambda one: one["quantiles"][0]["errors"][0].update(rows_95=1)),
+    "no plan": _edit("plan.json", lambda one: one.pop("quantiles")),
+}
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("quantiles")
+    _ROWS.to_parquet(folder / "rows.parquet")
+    ln.Release(**spec_of(output={"path": "out", "format": "json"}), folder=folder).run()
+    return {file.name: file.read_bytes() for file in (folder / "out").iterdir()}
+
+
+def _restored(published: dict[str, bytes], folder: Path) -> Path:
+    for name, content in published.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.parametrize("edit", _EDITS)
+def test_attack_an_edited_release_is_rejected(
+    published: dict[str, bytes], tmp_path: Path, edit: str
+) -> None:
+    verify_resealed(_restored(published, tmp_path))
+    _EDITS[edit](tmp_path)
+    with pytest.raises(CertificateRejected):
+        verify_resealed(tmp_path)
+
+
+def test_values_outside_count_at_the_ends(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"x": [-1e9] * 500 + [1e9] * 600})
+    rows.to_parquet(tmp_path / "rows.parquet")
+    query = {"name": "q", "statistics": [f"quantile(x, {level})" for level in (0.2, 0.4, 0.9)]}
+    raw = spec_of(by_row=True, query=[query])
+    raw["privacy"]["epsilon"] = 30
+    columns = ln.Release(**raw, folder=tmp_path).run().tables["q"].columns
+    assert columns == {"quantile_x_0.2": [0], "quantile_x_0.4": [0], "quantile_x_0.9": [100]}
+
+
+def test_shares_of_a_query_are_by_its_numbers_and_add_up() -> None:
+    raw = spec_of(version=1)
+    raw["query"][0]["importance"] = 3
+    made = plan(spec_file.lay_out(raw))
+    (block,) = made.blocks
+    first, second = made.quantiles
+    assert block.budget.epsilon == Fraction(3, 4) * Fraction(1, 3)
+    assert first.budget.epsilon == Fraction(3, 4) * Fraction(2, 3)
+    assert second.budget.epsilon == Fraction(1, 4)
+    assert made.certificate.verify().upper == 0
+    assert any("no interval of values exists" in note for note in made.notes)
+
+
+def test_groups_that_counts_leave_out_have_no_quantile(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"plan": [1] * 900 + [2] * 30, "x": [20.0] * 900 + [70.0] * 30})
+    rows.to_parquet(tmp_path / "rows.parquet")
+    query = {
+        "name": "q",
+        "statistics": ["count", "median(x)"],
+        "group_by": {"plan": [1, 2, 3]},
+        "min_count": 300,
+    }
+    raw = spec_of(by_row=True, query=[query], output={"path": "out", "format": "csv"})
+    raw["privacy"]["epsilon"] = 5
+    columns = ln.Release(**raw, folder=tmp_path).run().tables["q"].columns
+    assert (columns["plan"], columns["median_x"]) == ([1], [20])
+    assert ln.verify_directory(tmp_path / "out").rows == {"q": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "why"),
+    [
+        ({"columns": {"x": {"bounds": [0, 1]}}}, "query[0].statistics[0]", "needs public candid"),
+        ({"contribution": {"l2": 3}}, "query[0]", "Give max_rows"),
+        ({"contribution": {"max_groups": 3}}, "query[0]", "Give max_rows"),
+        (
+            {"privacy": {"unit": "person", "epsilon": 0, "delta": "1e-6"}},
+            "query[0].statistics[0]",
+            "needs epsilon > 0",
+        ),
+        (
+            {"privacy": {"unit": "person", "epsilon": "least"}},
+            "query[0].statistics[0]",
+            "give privacy.epsilon",
+        ),
+    ],
+)
+def test_what_has_no_quantile_is_refused(changes: dict[str, Any], key: str, why: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        spec_file.lay_out({"version": 1} | spec_of(**changes))
+    assert any(at == key and why in told for at, told in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("block", "why"),
+    [
+        ({"group_by": {"plan": {"keys": "private"}}}, "groups that nobody listed"),
+        ({"statistics": ["median(x)"], "accuracy": {"std": 3}}, "one in ranks"),
+        ({"statistics": ["quantile(x)"]}, "Expected quantile(column, 0.9)"),
+        ({"statistics": ["quantile(x, 1)"]}, "above 0 and below 1"),
+        ({"statistics": ["quantile(x, most)"]}, "above 0 and below 1"),
+        ({"statistics": ["median()"]}, "Expected median(column)"),
+        ({"statistics": ["median(x)", "quantile(x, 0.50)"]}, "asked for twice"),
+    ],
+)
+def test_a_block_that_says_it_wrongly_is_refused(block: dict[str, Any], why: str) -> None:
+    raw = spec_of(version=1)
+    raw["privacy"]["delta"] = "1e-6"
+    raw["query"][0] |= block
+    with pytest.raises(SpecError) as caught:
+        spec_file.lay_out(raw)
+    assert any(why in told for _, told in caught.value.problems)
