@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 NAME = "permute-and-flip"
 QUANTILES_NOTE = (
-    "No noise is added to a quantile, and no interval of values exists for it: it is off by at most "
-    "so many rows, and how far apart their values lie is data."
+    "No noise is added to a quantile, and no interval of values exists for it: it is off by at "
+    "most so many rows, and how far apart their values lie is data."
 )
 _MISSED = 0.05
 _MOST_PARTS = 4096

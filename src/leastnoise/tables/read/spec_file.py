@@ -7,7 +7,8 @@ import tomllib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 import tomli_w
@@ -227,10 +228,13 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
 
 @cache
 def _model_of(model: type[BaseModel], name: str) -> type[BaseModel] | None:
-    """Return the model that a field's value is, None if it is none."""
+    """Return the model that a field's value is, None if it is none, or holds several."""
     annotation: Any = model.model_fields[name].annotation
-    kinds = get_args(annotation) or (annotation,)
-    return next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
+    optional = get_origin(annotation) in {Union, UnionType}
+    kinds = [one for one in get_args(annotation) if one is not NoneType] if optional else []
+    (kind, *others) = kinds or [annotation]
+    is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
+    return kind if is_model and not others else None
 
 
 _SEVERAL: dict[str, Callable[[object, Problems], object]] = {"columns": _columns, "query": _queries}
