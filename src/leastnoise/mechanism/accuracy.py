@@ -28,6 +28,7 @@ from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.registry import registered
 from leastnoise.noise.steps.law import Geometric
 from leastnoise.noise.trees.law import Agreeing
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.roots import IncreasingRoot
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _SMALLEST, _LARGEST = math.log(1e-6), math.log(1000)  # ln ε
 _LEAST_TAIL = 1e-4  # of a law whose difference from another is bounded
 _TAILS: NDArray[np.float64] = np.geomspace(1, _LEAST_TAIL, 241)
-_HALVINGS = 40  # of an interval, which leave a relative 1e-12
+_WIDTH = Bisection(halvings=40)  # which leave a relative 1e-12
 _ROOT = IncreasingRoot(tolerance=2e-7, first_step=1e-3, largest_step=1.0)
 _MET, _NONE = 1e-12, 1.0  # ln(target/error) where they are equal, and where the error is 0
 # of ln ε, in turn: a search for shapes in floats isn't quite monotone
@@ -131,11 +132,8 @@ def _convolved(first: NDArray[np.float64], second: NDArray[np.float64], outside:
         far = _TAILS[np.searchsorted(second, t, side="right") - 1]
         return float(masses @ np.where(left >= 0, (tail + far) / 2, 1.0)) + _LEAST_TAIL
 
-    low, high = 0.0, float(first[-1] + second[-1])
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if bound(middle) <= outside else (middle, high)
-    return high
+    farthest = float(first[-1] + second[-1])
+    return _WIDTH.close(lambda t: bound(t) <= outside, 0.0, farthest)[1]
 
 
 def at_accuracy(certificate: Certificate, target: float, probability: float) -> Certificate:
