@@ -107,6 +107,21 @@ def test_intervals_hold_as_often_as_they_say(tmp_path: Path) -> None:
             assert said == (0.9 if "clamp" in form else 0.95)
 
 
+def test_margins_are_subtracted_by_their_own_intervals(tmp_path: Path) -> None:
+    """Their error isn't that of one draw: values were made to add up."""
+    rows = [(key, place) for key in "ab" for place in (1, 2) for _ in range(50)]
+    pd.DataFrame(rows, columns=["k", "x"]).to_parquet(tmp_path / "rows.parquet")
+    asked = {"group_by": {"k": ["a", "b"], "x": [1, 2]}, "statistics": ["count"]}
+    one, other = (released(tmp_path, name, **asked, margins=[["k"], []]) for name in "pq")
+    found = ln.subtract_releases(one, other)
+    assert len(found.tables) == 3
+    for name, table in found.tables.items():
+        before, after = (json.loads((out / f"{name}.json").read_text()) for out in (one, other))
+        assert table.confidence == {"count": 0.9}
+        for place, low in enumerate(table.columns["count_low"]):
+            assert low == pytest.approx(after[place]["count_low"] - before[place]["count_high"])
+
+
 def _bounds(raw: dict[str, Any]) -> None:
     raw["columns"]["x"]["bounds"] = [0, 9]
 

@@ -197,11 +197,13 @@ def _half_width(before: _Drawn, after: _Drawn) -> float | None:
     """Return t such that the difference of one number has no more noise, with 95 %.
 
     Rounded counts are off by half a multiple more. None where a value isn't one number of known
-    noise, or may have been clamped.
+    noise, as with margins that add up, or may have been clamped.
     """
     half, ends = 0.0, []
     for part, asked, own, coordinate in (before, after):
-        if len(own.components) > 1 or (own.clamp and asked.clamps):
+        if part.margin is not None or len(own.components) > 1:
+            return None
+        if own.clamp and asked.clamps:
             return None
         if own.multiple and own.noise[0].std > LARGEST_WHOLE / _FAR:  # counts are cut off there
             return None
