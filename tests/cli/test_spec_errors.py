@@ -91,7 +91,7 @@ def test_a_query_of_sql_is_the_commands_and_on_no_line(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(f"{text}[contribution]\nmax_rows = 1\n")
     sql = "select count(*) from data where size > 1"
     done = run("release", "--plan", "--sql", sql, "spec.toml", cwd=tmp_path)
-    assert "Only rows where size > 1 count." in done.stdout
+    assert "only rows where size > 1 count." in done.stdout
     done = run("release", "--sql", f"{sql} limit 3", "spec.toml", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines()[1].startswith("  query[0].sql: A block has no limit")

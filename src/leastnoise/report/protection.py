@@ -137,7 +137,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
         for layout in layouts
     ]  # fmt: skip
     lines += limits_of_values(spec)
-    lines += [one.in_words(name) for name, one in spec.data.join.items()]
+    lines += spec.data.joined
     lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
     for layout in layouts:
         lines += [f"In {layout.name}, only rows where {text} count." for text in layout.filters]

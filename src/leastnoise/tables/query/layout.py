@@ -359,7 +359,7 @@ def shape_of(  # noqa: PLR0917 (four calls of its own)
         decides=_deciding_count(query, by_row=spec.privacy.by_row),
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
-        joined=tuple(one.in_words(name) for name, one in spec.data.join.items()),
+        joined=spec.data.joined,
     )
 
 

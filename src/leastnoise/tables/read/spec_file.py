@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import numpy as np
 import tomli_w
@@ -227,8 +227,10 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
 
 @cache
 def _model_of(model: type[BaseModel], name: str) -> type[BaseModel] | None:
-    """Return the model that a field's value is, None if it is none."""
+    """Return the model that a field's value is, None if it is none, or several by name."""
     annotation: Any = model.model_fields[name].annotation
+    if get_origin(annotation) is dict:
+        return None
     kinds = get_args(annotation) or (annotation,)
     return next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
 

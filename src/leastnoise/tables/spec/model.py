@@ -103,6 +103,11 @@ class Data(_Section):
         default_factory=dict,
     )
 
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """What stands beside each row, a sentence each."""
+        return tuple(one.in_words(name) for name, one in self.join.items())
+
 
 @final
 class LedgerAccount(_Section):

@@ -1,0 +1,74 @@
+"""Tables with margins: the geometric mean of their standard deviations, and what bounds it.
+
+python -m benchmarks.bench_margins
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from benchmarks.timing import print_rows
+from leastnoise.calibration.several import find_gaussian
+from leastnoise.design.marginal_shares import (
+    best_shares,
+    bound,
+    gaussian_information,
+    gaussian_optimum,
+    geometric_mean_std,
+    log_variance,
+    pure_information,
+)
+from leastnoise.design.marginals import Marginals
+from leastnoise.guarantees.budget import Budget
+
+NAMES = {
+    "20 × 2 × 10, all tables": Marginals(sizes=(20, 2, 10), tables=tuple(range(8))),
+    "2 × 5 × 10 × 20, total, 1- and 2-way": Marginals(
+        sizes=(2, 5, 10, 20), tables=tuple(one for one in range(16) if one.bit_count() < 3)
+    ),
+    "20 × 2 × 10 × 5, all tables": Marginals(sizes=(20, 2, 10, 5), tables=tuple(range(16))),
+}
+PURE, LITTLE = Budget(epsilon=1, delta=0), Budget(epsilon=1, delta="1e-8")
+
+
+def figures(marginals: Marginals) -> list[str]:
+    """The columns below, at ε = 1 for one row that is there or not."""
+    count, every = len(marginals.tables), len(marginals.every)
+    weights, exact = [1.0] * count, [Fraction(1)] * count
+    pure = pure_information(1.0, np.ones(every), whole=np.full(every, fill_value=True))
+    sigma = float(find_gaussian(LITTLE).scale)
+    gaussian = gaussian_information(sigma, np.ones(every))
+    shares, spread = (best_shares(marginals, weights, one) for one in (pure, gaussian))
+    optimum = marginals.variances(gaussian_optimum(marginals, weights))
+    found = [
+        geometric_mean_std(log_variance(marginals, own, weights, information), count)
+        for own, information in (
+            ({every - 1: Fraction(1)}, pure),
+            (dict.fromkeys(marginals.tables, Fraction(1, count)), pure),
+            (shares, pure),
+            (spread, gaussian),
+        )
+    ]
+    apart = 1 / (math.sqrt(2) * math.sinh(1 / count / 2))
+    bounds = [
+        geometric_mean_std(bound(marginals, exact, budget=one), count) for one in (PURE, LITTLE)
+    ]
+    best = sigma * math.exp(float(np.log(optimum).mean()) / 2)
+    values = [found[0], apart, *found[1:], best, *bounds]
+    return [f"{len(shares)}", *(f"{value:.2f}" for value in values)]
+
+
+def main() -> None:
+    heads = (
+        "tables", "measured", "cells, summed", "a share each", "and least squares", "best shares",
+        "Gaussian, tables", "Gaussian, best", "bound, δ = 0", "bound, δ = 1e-8",
+    )  # fmt: skip
+    title = "Tables with margins: geometric mean of the standard deviations"
+    print_rows(title, heads, [(name, *figures(marginals)) for name, marginals in NAMES.items()])
+
+
+if __name__ == "__main__":
+    main()
