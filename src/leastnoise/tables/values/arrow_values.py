@@ -20,7 +20,7 @@ from leastnoise.tables.values.csv_lines import is_utf8
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-_DAY = 86_400_000  # milliseconds
+_DAY_MS = 86_400_000
 _MOST_DIGITS = 38
 _AT_ONCE = 2**16  # texts that may be Python's objects at a time
 _DAMAGED = "The frame can't be read: offsets or lengths in it are wrong."
@@ -202,8 +202,8 @@ def _days(values: Any) -> Any:
     """Return dates, kept in milliseconds, that are whole days; DuckDB wraps those past 32 bits."""
     pa = _arrow()
     passed = values.view(pa.int64())
-    days = pa.compute.divide(passed, _DAY)
-    whole = pa.compute.equal(passed, pa.compute.multiply(days, _DAY))
+    days = pa.compute.divide(passed, _DAY_MS)
+    whole = pa.compute.equal(passed, pa.compute.multiply(days, _DAY_MS))
     return _kept(values, whole, *_between(days, -(2**31), 2**31 - 1))
 
 
