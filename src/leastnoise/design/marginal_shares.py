@@ -34,7 +34,7 @@ PARTS = 1000
 _LEAST_SHARE = 0.005  # a table that would be measured with less is left out
 _LARGEST = 300.0  # of ε·ω/2: beyond it there is no noise to speak of
 _NO_VALUE = 1e300  # of tables that nothing determines
-_MOST_STEPS = 200  # of the fixed point, which halves what is left or better
+_FIXED_POINT_STEPS = 200  # of the fixed point, which halves what is left or better
 
 
 def best_shares(marginals: Marginals, weights: Sequence[float], information: Information) -> Shares:
@@ -97,7 +97,7 @@ def gaussian_optimum(marginals: Marginals, weights: Sequence[float]) -> Floats:
     wanted, needed = np.array(weights, dtype=float), (marginals.spread > 0).any(axis=0)
     contrasts = np.array([max(marginals.contrasts(one), 1) for one in marginals.every], dtype=float)
     prices, theta = np.ones(len(wanted)), np.zeros(len(contrasts))
-    for _ in range(_MOST_STEPS):
+    for _ in range(_FIXED_POINT_STEPS):
         roots = np.sqrt((prices @ marginals.spread) / contrasts)
         theta = roots * marginals.cells(len(contrasts) - 1) / (contrasts * needed @ roots)
         prices = wanted / marginals.variances(theta)
