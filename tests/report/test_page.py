@@ -15,6 +15,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.report import page, protection
 from leastnoise.report.dot_chart import Dot, dot_chart
 from leastnoise.report.numbers import beside_noise
@@ -322,7 +323,7 @@ def test_a_group_that_is_left_out_moves_no_number(tmp_path: Path) -> None:
     ("epsilon", "delta", "neighbours"),
     [("1", 0, "add-remove"), ("0.1", "1e-6", "add-remove"), ("5", "0.01", "replace-one")],
 )
-def test_no_guess_is_surer_than_is_said(epsilon: str, delta: str, neighbours: str) -> None:
+def test_no_guess_is_surer_than_is_said(epsilon: str, delta: str, neighbours: Neighbours) -> None:
     budget = ln.Budget(epsilon=epsilon, delta=delta)
     proved = ln.Interval(0, float(budget.delta))
     # the two outcomes of four that (ε, δ) lets differ most: guess what is likelier
