@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, final
+from typing import ClassVar, final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
-from leastnoise.tables.spec.values import Encoding, Text, Texts, key
+from leastnoise.tables.spec.values import Encoding, Names, Text, key
 
 
 @final
@@ -20,7 +20,7 @@ class Join(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
 
-    source: Text | Annotated[Texts, Field(min_length=1)] = key(
+    source: Text | Names = key(
         "the joined table's file, pattern, folder or database", 'source = "persons.parquet"'
     )
     on: Text = key("the column by which it is joined, of both tables", 'on = "person"')
