@@ -112,3 +112,12 @@ def test_other_noise_is_refused() -> None:
     stairs = noise_of("geometric", "1", Integer(3))
     with pytest.raises(NotApplicable, match="characteristic function"):
         half_widths_of_sum([Term(certificate=stairs, coefficient=0.5, times=2)], [0.95])
+
+
+def test_wide_whole_noise_takes_as_long_as_other_noise() -> None:
+    epsilon = 1e-5  # the series of a step of 0.4 would have 10^9 terms
+    terms = [Term(certificate=noise_of("geometric", str(epsilon)), coefficient=1, times=4)]
+    (end,) = half_widths_of_sum(terms, [0.95])
+    draws = np.random.default_rng(1).laplace(scale=1 / epsilon, size=(200_000, 4)).sum(axis=1)
+    assert float(end).is_integer()
+    assert np.quantile(np.abs(draws), 0.945) < end < np.quantile(np.abs(draws), 0.955)

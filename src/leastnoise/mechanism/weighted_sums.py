@@ -34,6 +34,7 @@ _LAST = 30.0  # of u h/4, from where on sin(x)⁴/x⁴ is about 1e-6, and altern
 _STEPS = 28  # of a bisection, which then is within 1e-7 s
 _NOTHING = 1e-17  # of a probability
 _OF_WHOLE = 0.4  # h where S is whole: 2h below 1 tells whole numbers apart
+_SMOOTH_WHOLE = 0.001  # h/s of wide whole noise, so that the series has no more than 2^20 terms
 
 
 @final
@@ -56,7 +57,8 @@ def deviation_of_sum(terms: Sequence[Term]) -> float:
 def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) -> list[float]:
     """Return t with P(|S| <= t) >= probability for each, rounding to the draws' grids counted.
 
-    Exact for one number and where all numbers are whole, else up to 2 % more than need be. Raises
+    Exact for one number and where all numbers are whole with s below 400, else up to 2 % more than
+    need be. Raises
     NotApplicable for noise whose characteristic function isn't known here.
     """
     some = [one for one in terms if one.coefficient]
@@ -66,7 +68,7 @@ def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) ->
         return [abs(only.coefficient) * one for one in alone]
     deviation = deviation_of_sum(some)
     whole = all(one.coefficient == 1 and _is_whole(one.certificate) for one in some)
-    smooth = _OF_WHOLE if whole else _SMOOTH * deviation
+    smooth = max(_OF_WHOLE, _SMOOTH_WHOLE * deviation) if whole else _SMOOTH * deviation
     half_period = _PERIOD * deviation + smooth
     counts = np.arange(1, math.ceil(4 * _LAST / smooth * half_period / math.pi) + 1)
     places = np.asarray(counts * (math.pi / half_period), dtype=np.float64)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from leastnoise.tables.expressions.compute import compute
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.expressions.tree import columns_of
 from tests.tables.expressions.oracle import TYPES
@@ -80,3 +81,13 @@ def test_without_types_all_is_checked_that_does_not_depend_on_them() -> None:
 )
 def test_every_expression_has_one_type(text: str, kind: str) -> None:
     assert parse(text, TYPES).type == kind
+
+
+def test_columns_that_use_one_twice_are_read_in_steps() -> None:
+    names = [f"x{place}" for place in range(40)]
+    derive = {
+        name: f"{before} + {before}" for before, name in zip(["a", *names], names, strict=False)
+    }
+    found, problems = compute(derive, {}, {"a": "float"}, {})
+    assert list(found.columns) == names
+    assert not problems

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from typing import Literal, final
 
 Type = Literal["int", "float", "text", "bool", "date", "timestamp", "null"]
@@ -68,6 +69,14 @@ class Call:
     arguments: tuple[Expression, ...]
     type: Type
     unit: str = ""
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Found once: of columns that use one twice, and so on, it would take 2^depth steps."""
+        return hash((self.operator, self.arguments, self.type, self.unit))
 
 
 Expression = Column | Constant | Call
