@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.timing import print_rows, show
 from leastnoise.mechanism.quantiles import choose_quantiles
-from leastnoise.tables.plan.plan import plan
+from leastnoise.tables.plan.planning import plan
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.spec.candidates import list_candidates
 

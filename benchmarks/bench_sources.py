@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 
 from benchmarks.timing import print_rows
-from leastnoise.tables.query.layout import lay_out_query
+from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.read.spec_file import parse
 from leastnoise.tables.rows import bounding
 from leastnoise.tables.rows.duckdb import engine as reading

@@ -20,7 +20,7 @@ from pathlib import Path
 import duckdb
 
 from benchmarks.timing import print_rows
-from leastnoise.tables.query.layout import lay_out_query
+from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import engine as reading

@@ -142,7 +142,7 @@ def release() -> dict[str, int]:
     """Return what one release of two queries enters and does, by running it once."""
     import leastnoise as ln
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.tables.query import layout
+    from leastnoise.tables.query.lay_out import lay_out_query
     from leastnoise.tables.read import spec_file
 
     with tempfile.TemporaryDirectory() as name:
@@ -175,7 +175,7 @@ def release() -> dict[str, int]:
         "functions entered by a release": len(entered),
         "of so many files": len({code.co_filename for code in entered}),
         "specs parsed": times(spec_file.lay_out),
-        "layouts of its two queries": times(layout.lay_out_query),
+        "layouts of its two queries": times(lay_out_query),
         "certificates proved": times(Certificate.prove.__func__),
         "certificates constructed": constructed["certificates"],
     }

@@ -46,7 +46,7 @@ from .tables.plan.plan import Plan as Plan
 from .tables.publish.difference import ReleaseDifference as ReleaseDifference
 from .tables.publish.difference import subtract_releases as subtract_releases
 from .tables.publish.release import Release as Release
-from .tables.publish.release import ReleasedTables as ReleasedTables
+from .tables.publish.released import ReleasedTables as ReleasedTables
 from .tables.publish.verify import VerifiedRelease as VerifiedRelease
 from .tables.publish.verify import verify_directory as verify_directory
 

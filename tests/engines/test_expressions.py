@@ -12,7 +12,8 @@ from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.expressions.spark_columns import Compiled
 from leastnoise.tables.rows.spark.casts import Casts
 from leastnoise.tables.rows.spark.sources import functions_of
-from tests.tables.expressions.oracle import TYPES, random_expression, random_rows
+from tests.tables.expressions.oracle import random_expression
+from tests.tables.expressions.rows import TYPES, random_rows
 from tests.tables.integers import integers
 from tests.tables.rows.test_computed import ROWS, raw
 

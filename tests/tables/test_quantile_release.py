@@ -15,7 +15,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
-from leastnoise.tables.plan.plan import plan
+from leastnoise.tables.plan.planning import plan
 from leastnoise.tables.query.ranks import Ranks
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source

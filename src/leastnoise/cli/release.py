@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leastnoise.guarantees.interval import Interval
-    from leastnoise.tables.publish.release import Release, ReleasedTables
+    from leastnoise.tables.publish.release import Release
+    from leastnoise.tables.publish.released import ReleasedTables
 
 _PLAN = "Plan"
 _ENGINES = ("duckdb", "polars", "spark", "sc://")

@@ -9,41 +9,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from leastnoise.tables.expressions.tree import Type
+from tests.tables.expressions.rows import DAYS, LARGEST, TEXTS, TYPES, Row
 
-Row = dict[str, Any]
-SQL = {
-    "int": "DOUBLE",
-    "float": "DOUBLE",
-    "text": "VARCHAR",
-    "bool": "BOOLEAN",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP",
-}
-"""What a table has for each type."""
-TYPES: dict[str, Type] = {
-    "a": "int",
-    "b": "int",
-    "x": "float",
-    "y": "float",
-    "odd name": "text",
-    "t": "text",
-    "p": "bool",
-    "q": "bool",
-    "d": "date",
-    "e": "date",
-    "at": "timestamp",
-}
-_LARGEST = 2**53
 _NUMBERS = [0, 1, -1, 2, 7, 18, 0.1, 0.5, -2.5, 1e16, 3.0000000000000004]
-_TEXTS = ["", "a", "A", "north", " north ", "Ä", "2024-02-29", "2023-02-29", "😀b", "o'hara", "\t"]
-_DAYS = [date(1, 1, 1), date(2020, 12, 31), date(2021, 1, 3), date(2024, 2, 29), date(9999, 12, 31)]
-_STAMPS = [
-    datetime(1, 1, 1),
-    datetime(1969, 12, 31, 23, 59, 59, 999999),
-    datetime(2024, 2, 29, 23, 59, 59, 999999),
-    datetime(9999, 12, 31, 23, 59, 59, 999999),
-]
 
 
 @dataclass(frozen=True)
@@ -53,28 +21,6 @@ class Expression:
     text: str
     type: str
     value: Callable[[Row], Any]
-
-
-def random_rows(random: random.Random, count: int) -> list[Row]:
-    """Return rows of all columns, with missing and extreme values among them."""
-    ints = [0, 1, -1, 17, 18, 65, _LARGEST, -_LARGEST, 12345]
-    floats = [0.0, -0.0, 0.5, -0.5, 1e308, -1e308, 5e-324, 0.1, 1e16, 4503599627370497.5, 2.5]
-    kinds: dict[str, Callable[[], Any]] = {
-        "int": lambda: random.choice([*ints, random.randrange(-100, 100)]),
-        "float": lambda: random.choice([*floats, random.uniform(-50, 50)]),
-        "text": lambda: random.choice(_TEXTS),
-        "bool": lambda: random.choice([True, False]),
-        "date": lambda: random.choice(
-            [*_DAYS, date(1990, 1, 1) + timedelta(random.randrange(20000))]
-        ),
-        "timestamp": lambda: random.choice(
-            [*_STAMPS, datetime(1930, 1, 1) + timedelta(seconds=random.randrange(4 * 10**9))]
-        ),
-    }
-    return [
-        {name: None if random.random() < 0.15 else kinds[kind]() for name, kind in TYPES.items()}
-        for _ in range(count)
-    ]
 
 
 def random_expression(random: random.Random, kind: str, depth: int) -> Expression:
@@ -99,17 +45,17 @@ def _leaf(random: random.Random, kind: str) -> Expression:
         own = "float" if isinstance(number, float) else "int"
         return Expression(repr(number), own, lambda _: float(number))
     if kind == "text":
-        text = random.choice(_TEXTS)
+        text = random.choice(TEXTS)
         return Expression("'" + text.replace("'", "''") + "'", "text", lambda _: text)
     if kind == "bool":
         truth = random.choice([True, False])
         return Expression(str(truth).lower(), "bool", lambda _: truth)
-    day = random.choice(_DAYS)
+    day = random.choice(DAYS)
     return Expression(f"date '{day.isoformat()}'", "date", lambda _: day)
 
 
 def _whole_or_none(value: float, kind: str) -> float | None:
-    most = _LARGEST if kind == "int" else math.inf
+    most = LARGEST if kind == "int" else math.inf
     fits = math.isfinite(value) and abs(value) <= most
     return value if fits else None
 
@@ -189,7 +135,7 @@ def _rounded(random: random.Random, depth: int) -> Expression:
 
     def value(row: Row) -> float | None:
         number = one.value(row)
-        return None if number is None or abs(number) > _LARGEST else float(exact(number))
+        return None if number is None or abs(number) > LARGEST else float(exact(number))
 
     return Expression(f"{word}({one.text})", "int", value)
 

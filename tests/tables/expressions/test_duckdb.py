@@ -11,7 +11,8 @@ import pytest
 from leastnoise.tables.expressions.duckdb_sql import Compiled
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.values.casts import Held, as_day
-from tests.tables.expressions.oracle import SQL, TYPES, Row, random_expression, random_rows
+from tests.tables.expressions.oracle import random_expression
+from tests.tables.expressions.rows import SQL, TYPES, Row, random_rows
 
 
 def evaluated(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ import pytest
 from leastnoise.tables.expressions.compute import compute
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.expressions.tree import columns_of
-from tests.tables.expressions.oracle import TYPES
+from tests.tables.expressions.rows import TYPES
 
 _REFUSED = {
     "avg(x) over ()": "looks at other rows",

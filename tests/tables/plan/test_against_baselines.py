@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from leastnoise.tables.plan.plan import BlockPlan, Plan, plan
+from leastnoise.tables.plan.plan import BlockPlan, Plan
+from leastnoise.tables.plan.planning import plan
 from leastnoise.tables.read import spec_file
 
 CLOSE = 1e-3  # of the objective: what scales are rounded up by, and coarse accounting

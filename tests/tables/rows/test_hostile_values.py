@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.query.layout import lay_out_query
+from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of

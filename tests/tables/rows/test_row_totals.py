@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from leastnoise.tables.query.layout import lay_out_query
+from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
-from leastnoise.tables.query.layout import lay_out_query
+from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import engine as reading

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.spec.model import Bands
+from leastnoise.tables.spec.query import Bands
 
 GOOD = """
 version = 1

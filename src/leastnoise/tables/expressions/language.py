@@ -1,4 +1,4 @@
-"""From the text of an expression to a checked tree; what looks at other rows is refused by name."""
+"""From the text of an expression to a checked tree; `words` refuses what looks at other rows."""
 
 from __future__ import annotations
 
@@ -27,53 +27,23 @@ from leastnoise.tables.expressions.typed import (
     read_day,
     type_of,
 )
+from leastnoise.tables.expressions.words import (
+    ARITHMETIC,
+    COMPARISONS,
+    EXTREMES,
+    OF_A_DATE,
+    OF_A_NUMBER,
+    OF_A_TEXT,
+    check_arguments,
+    why_refused,
+    why_unknown,
+)
 
 _DIALECT = "duckdb"
 LONGEST_TEXT = 4096
 MOST_NODES = 500
 MOST_LEVELS = 60
 UNITS = ("year", "quarter", "month", "week")
-_COMPARISONS: Mapping[type[Parsed], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
-_ARITHMETIC: Mapping[type[Parsed], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.Mod: "%",
-}
-_OF_A_DATE: Mapping[type[Parsed], str] = {
-    exp.Year: "year",
-    exp.Quarter: "quarter",
-    exp.Month: "month",
-    exp.Week: "week",
-    exp.Day: "day",
-}
-_OF_A_TEXT: Mapping[type[Parsed], str] = {
-    exp.Lower: "lower",
-    exp.Upper: "upper",
-    exp.Trim: "trim",
-}
-_OF_A_NUMBER: Mapping[type[Parsed], str] = {
-    exp.Abs: "abs",
-    exp.Floor: "floor",
-    exp.Ceil: "ceil",
-}
-_EXTREMES: Mapping[type[Parsed], str] = {exp.Least: "least", exp.Greatest: "greatest"}
-_WORDS = (
-    *("and", "or", "not", "in", "between", "is null", "case", "coalesce"),
-    *(*_OF_A_DATE.values(), "weekday", "date", "date_trunc"),
-    *(*_OF_A_TEXT.values(), "substr"),
-    *(*_OF_A_NUMBER.values(), "round", *_EXTREMES.values()),
-)
-_HARMLESS = {"typed", "safe", "ignore_nulls", "by", "is_string", "quoted", "input_type_preserved"}
-"""Arguments that the parser notes of its dialect, and that change nothing here."""
 
 
 def parse(
@@ -176,32 +146,32 @@ class _Reader:
             exp.TimestampTrunc: self._truncated,
             exp.Extract: self._extracted,
             exp.Anonymous: self._named,
-            **dict.fromkeys(_COMPARISONS, self._compared),
-            **dict.fromkeys(_ARITHMETIC, self._computed),
-            **dict.fromkeys(_OF_A_DATE, self._of_a_date),
-            **dict.fromkeys(_OF_A_TEXT, self._of_a_text),
-            **dict.fromkeys(_OF_A_NUMBER, self._of_a_number),
-            **dict.fromkeys(_EXTREMES, self._extreme),
+            **dict.fromkeys(COMPARISONS, self._compared),
+            **dict.fromkeys(ARITHMETIC, self._computed),
+            **dict.fromkeys(OF_A_DATE, self._of_a_date),
+            **dict.fromkeys(OF_A_TEXT, self._of_a_text),
+            **dict.fromkeys(OF_A_NUMBER, self._of_a_number),
+            **dict.fromkeys(EXTREMES, self._extreme),
         }
 
     def read(self, node: object) -> Expression:
         """Return the checked tree of a node; raises ValueError where it isn't allowed."""
         reader = self._readers.get(type(node)) if isinstance(node, Parsed) else None
         if reader is None or not isinstance(node, Parsed):
-            raise ValueError(_refusal(node))
+            raise ValueError(why_refused(node))
         return reader(node)
 
     def _of(self, node: Parsed) -> Expression:
         """Return the one argument of a node that takes one."""
-        _check_arguments(node, "this")
+        check_arguments(node, "this")
         return self.read(node.this)
 
     def _both(self, node: Parsed) -> list[Expression]:
-        _check_arguments(node, "this", "expression")
+        check_arguments(node, "this", "expression")
         return [self.read(node.this), self.read(node.args["expression"])]
 
     def _column(self, node: Parsed) -> Expression:
-        _check_arguments(node, "this")
+        check_arguments(node, "this")
         name = node.name
         if self._types is None:
             return Column(name, "null")
@@ -239,17 +209,17 @@ class _Reader:
         return Call(word, tuple(arguments), "bool")
 
     def _compared(self, node: Parsed) -> Expression:
-        first, second = alike(self._both(node), _COMPARISONS[type(node)])
-        return Call(_COMPARISONS[type(node)], (first, second), "bool")
+        first, second = alike(self._both(node), COMPARISONS[type(node)])
+        return Call(COMPARISONS[type(node)], (first, second), "bool")
 
     def _computed(self, node: Parsed) -> Expression:
-        word = _ARITHMETIC[type(node)]
+        word = ARITHMETIC[type(node)]
         first, second = (as_number(one, word) for one in self._both(node))
         whole = word != "/" and "float" not in {first.type, second.type}
         return Call(word, (first, second), "int" if whole else "float")
 
     def _is(self, node: Parsed) -> Expression:
-        _check_arguments(node, "this", "expression")
+        check_arguments(node, "this", "expression")
         found = self.read(node.this)
         if isinstance(node.args["expression"], exp.Null):
             return Call("is null", (as_stored(found),), "bool")
@@ -260,7 +230,7 @@ class _Reader:
         return Call("coalesce", (same, Constant(False, "bool")), "bool")  # noqa: FBT003  # a value
 
     def _in(self, node: Parsed) -> Expression:
-        _check_arguments(node, "this", "expressions")
+        check_arguments(node, "this", "expressions")
         listed = node.args.get("expressions") or []
         if not listed:
             raise ValueError("Expected a list after in, such as \"region in ('north', 'south')\".")
@@ -270,18 +240,18 @@ class _Reader:
         return equal[0] if len(equal) == 1 else Call("or", tuple(equal), "bool")
 
     def _between(self, node: Parsed) -> Expression:
-        _check_arguments(node, "this", "low", "high")
+        check_arguments(node, "this", "low", "high")
         found = self.read(node.this)
         low = alike([found, self.read(node.args["low"])], "between")
         high = alike([found, self.read(node.args["high"])], "between")
         return Call("and", (Call(">=", low, "bool"), Call("<=", high, "bool")), "bool")
 
     def _case(self, node: Parsed) -> Expression:
-        _check_arguments(node, "this", "ifs", "default")
+        check_arguments(node, "this", "ifs", "default")
         subject = node.args.get("this")
         pairs: list[tuple[Expression, Expression]] = []
         for one in node.args["ifs"]:
-            _check_arguments(one, "this", "true")
+            check_arguments(one, "this", "true")
             when = self.read(one.this)
             if subject is not None:
                 when = Call("=", alike([self.read(subject), when], "case"), "bool")
@@ -290,7 +260,7 @@ class _Reader:
         return self._chosen(pairs, None if default is None else self.read(default))
 
     def _if(self, node: Parsed) -> Expression:
-        _check_arguments(node, "this", "true", "false")
+        check_arguments(node, "this", "true", "false")
         when = as_type(self.read(node.this), ("bool",), "if")
         default = node.args.get("false")
         other = None if default is None else self.read(default)
@@ -311,21 +281,21 @@ class _Reader:
         return Call("coalesce", values, type_of(values))
 
     def _extreme(self, node: Parsed) -> Expression:
-        word = _EXTREMES[type(node)]
+        word = EXTREMES[type(node)]
         values = tuple(as_number(one, word) for one in self._listed(node, word))
         return values[0] if len(values) == 1 else Call(word, values, type_of(values))
 
     def _listed(self, node: Parsed, word: str) -> tuple[Expression, ...]:
-        _check_arguments(node, "this", "expressions")
+        check_arguments(node, "this", "expressions")
         return alike([self.read(one) for one in (node.this, *node.args["expressions"])], word)
 
     def _of_a_number(self, node: Parsed) -> Expression:
-        word = _OF_A_NUMBER[type(node)]
+        word = OF_A_NUMBER[type(node)]
         found = as_number(self._of(node), word)
         return Call(word, (found,), found.type if word == "abs" else "int")
 
     def _round(self, node: Parsed) -> Expression:
-        _check_arguments(node, "this", "decimals")
+        check_arguments(node, "this", "decimals")
         found = as_number(self.read(node.this), "round")
         decimals = node.args.get("decimals")
         digits = Constant(0, "int") if decimals is None else self.read(decimals)
@@ -337,11 +307,11 @@ class _Reader:
         return Call("round", (found, Constant(10.0**value, "float")), "float")
 
     def _of_a_text(self, node: Parsed) -> Expression:
-        word = _OF_A_TEXT[type(node)]
+        word = OF_A_TEXT[type(node)]
         return Call(word, (as_type(self._of(node), ("text",), word),), "text")
 
     def _substring(self, node: Parsed) -> Expression:
-        _check_arguments(node, "this", "start", "length")
+        check_arguments(node, "this", "start", "length")
         found = as_type(self.read(node.this), ("text",), "substr")
         places = [self.read(node.args.get(name)) for name in ("start", "length")]
         for place, least in zip(places, (1, 0), strict=True):
@@ -363,19 +333,19 @@ class _Reader:
         return checked if checked.type == "date" else Call("date", (checked,), "date")
 
     def _of_a_date(self, node: Parsed) -> Expression:
-        return self._part(_OF_A_DATE[type(node)], self._of(node))
+        return self._part(OF_A_DATE[type(node)], self._of(node))
 
     def _extracted(self, node: Parsed) -> Expression:
-        _check_arguments(node, "this", "expression")
+        check_arguments(node, "this", "expression")
         return self._part(str(node.name).lower(), self.read(node.args["expression"]))
 
     def _part(self, word: str, found: Expression) -> Expression:
-        if word not in {*_OF_A_DATE.values(), "weekday"}:
-            raise ValueError(_unknown(word))
+        if word not in {*OF_A_DATE.values(), "weekday"}:
+            raise ValueError(why_unknown(word))
         return Call(word, (as_type(found, ("date",), word, hint=_DATES),), "int")
 
     def _truncated(self, node: Parsed) -> Expression:
-        _check_arguments(node, "this", "unit")
+        check_arguments(node, "this", "unit")
         unit = str(node.args["unit"].name).lower()
         if unit not in UNITS:
             raise ValueError(f"Expected date_trunc of {_words.listed(UNITS)}, got {unit[:40]!r}.")
@@ -386,42 +356,7 @@ class _Reader:
         word, given = str(node.this).lower(), node.expressions
         if word == "weekday" and len(given) == 1:
             return self._part(word, self.read(given[0]))
-        raise ValueError(_unknown(word))
+        raise ValueError(why_unknown(word))
 
 
 _DATES = " Texts become dates by date(x)."
-
-
-def _check_arguments(node: Parsed, *known: str) -> None:
-    """Raise ValueError for what a function was given beside the `known` arguments."""
-    for name, value in node.args.items():
-        if value and name not in known and name not in _HARMLESS:
-            raise ValueError(f"{_name_of(node)} takes no {name.replace('_', ' ')} here.")
-
-
-def _refusal(node: object) -> str:
-    if isinstance(node, exp.Window | exp.AggFunc | exp.Query | exp.Subquery):
-        return (
-            f"{_name_of(node)} looks at other rows, so one person would change another's: "
-            "statistics do that, with noise."
-        )
-    return _unknown(_name_of(node), hinted=isinstance(node, exp.Func))
-
-
-_CHANGES = {"now", "today", "rand", "randn", "uuid", "getdate"}
-
-
-def _unknown(word: str, *, hinted: bool = True) -> str:
-    if word in _CHANGES or word.startswith("current "):
-        return f"{word} isn't the same twice: write a value."
-    hint = _validate.nearest(word, _WORDS) if hinted else ""
-    return (
-        f"{word[:40]!r} can't be used on rows.{' ' if hint else ''}{hint} There are arithmetic, "
-        f"comparisons, {_words.listed(_WORDS, most=len(_WORDS))}."
-    )
-
-
-def _name_of(node: object) -> str:
-    """Return what an error calls a node of the parser's: its class in words."""
-    name = type(node).__name__
-    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()

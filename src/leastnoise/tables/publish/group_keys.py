@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.query.axes import Axis
     from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.spec.model import ColumnType
+    from leastnoise.tables.spec.values import ColumnType
 
 _INT = re.compile("0|-?[1-9][0-9]{0,18}")  # as a CSV holds it
 _UNSEEN = re.compile(re.sub(r"\\x\{([0-9A-F]+)\}", lambda found: chr(int(found[1], 16)), UNSEEN))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, final, overload
 
 from leastnoise import _validate, _words
-from leastnoise._notebooks import Shown
 from leastnoise.errors import InvalidArgument
 from leastnoise.tables.publish import output, seal
+from leastnoise.tables.publish.released import ReleasedTables
 from leastnoise.tables.query.layout import MAX_ROWS
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import source
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from leastnoise._notebooks import Columns
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.plan.plan import BlockPlan, Plan
@@ -46,36 +44,6 @@ class _Statement(TypedDict):
     unit: str
     neighbours: str
     dataset: str | None
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class ReleasedTables(Shown):
-    """Tables that are safe to publish, by name, and the certificate that says why.
-
-    `path` is the directory that holds them, if the spec has an output, and `entry` the number of
-    the ledger's entry that was charged for them, if the spec has a ledger. Each table becomes a
-    frame by its own `to_pandas`, `to_polars` or `to_arrow`.
-    """
-
-    tables: dict[str, Table]
-    certificate: PlanCertificate
-    plan: Plan
-    path: Path | None
-    entry: int | None = None
-
-    def __repr__(self) -> str:
-        budget = self.certificate.budget
-        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.person}"
-        tables = _words.counted(len(self.tables), "table")
-        return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
-
-    def __str__(self) -> str:
-        """Return the tables as text, one below the other."""
-        return "\n\n".join([repr(self), *map(str, self.tables.values())])
-
-    def _tables(self) -> dict[str, Columns]:
-        return {name: table.columns for name, table in self.tables.items()}
 
 
 @final

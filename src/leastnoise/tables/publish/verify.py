@@ -12,6 +12,7 @@ from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.ledger.check import charged_account
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.planning import plan_as_certified
 from leastnoise.tables.publish import output, seal
 from leastnoise.tables.publish.margins import check_sums
 from leastnoise.tables.publish.table_checks import check_table, is_close
@@ -161,7 +162,7 @@ def _planned(folder: Path, laid: LaidOut, certificate: PlanCertificate) -> Plan:
     Raises CertificateRejected unless it does, and unless the certificate is about the spec.
     """
     try:
-        plan = Plan.of(laid, certificate)
+        plan = plan_as_certified(laid, certificate)
     except CertificateRejected:
         raise
     except (Refused, InvalidInput) as error:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.noise_error import ExpectedError
-    from leastnoise.tables.spec.model import Accuracy, Assumed, Query, Spec
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Accuracy, Assumed, Query
 
 
 @final

@@ -11,10 +11,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.tables.spec.model import MAX_TEXT, Bands, PrivateKeys
+from leastnoise.tables.spec.query import Bands, PrivateKeys
+from leastnoise.tables.spec.values import MAX_TEXT
 
 if TYPE_CHECKING:
-    from leastnoise.tables.spec.model import Grouping, Predicate, Query, Spec
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Grouping, Predicate, Query
     from leastnoise.tables.spec.values import ColumnType, Edge, Key
 
 

@@ -16,7 +16,7 @@ from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.tables.query.axes import Bins
 from leastnoise.tables.query.limits import OF_A_ROW, FirstCells, InBall, InCells
-from leastnoise.tables.spec.model import PrivateKeys
+from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.limits import Bounding
-    from leastnoise.tables.spec.model import Query, Spec
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
 
 MOST_COLUMNS = 6  # with which 64 tables may be measured
 MOST_CELLS = 2**16

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
-from leastnoise.tables.spec.model import Bands, Column, PrivateKeys
+from leastnoise.tables.spec.model import Column
+from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.spec.source_names import is_csv
 from leastnoise.tables.spec.values import MAX_TEXT, NONE, SKIP, UTF_8
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
-    from leastnoise.tables.spec.model import Query, Spec
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked, OneColumn
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.query import missing
 from leastnoise.tables.query.axes import Axis, Condition, Nearest, Unlisted
-from leastnoise.tables.query.layout import MAX_DIMENSION, LayoutError, find_bits, shape_of
+from leastnoise.tables.query.lay_out import find_bits, shape_of
+from leastnoise.tables.query.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.query.limits import OF_A_ROW, InCells
 from leastnoise.tables.spec.candidates import list_candidates
 from leastnoise.tables.spec.model import Column
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.spec.model import Contribution, Query, Spec
+    from leastnoise.tables.spec.model import Contribution, Spec
+    from leastnoise.tables.spec.query import Query
 
 PART = "quantiles"
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from leastnoise.tables.spec.model import Bands, PrivateKeys
+from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.statistics.registry import read_statistics
 from leastnoise.tables.values.casts import MAX_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leastnoise.tables.spec.model import Query, Spec
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.values import ColumnType, Key
 
 Problem = tuple[str, str]

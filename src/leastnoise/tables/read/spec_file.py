@@ -18,7 +18,8 @@ from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.read import checks, key_files, spec_lines, sql_queries
-from leastnoise.tables.spec.model import Column, Query, Spec
+from leastnoise.tables.spec.model import Column, Spec
+from leastnoise.tables.spec.query import Query
 from leastnoise.tables.statistics import registry
 
 if TYPE_CHECKING:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.axes import Condition
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
-    from leastnoise.tables.spec.model import Predicate, Spec
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Predicate
     from leastnoise.tables.statistics.base import Component
 
 UNIT, CELL = "unit", "cell"

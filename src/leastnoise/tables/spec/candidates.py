@@ -5,14 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, Self, final
+from typing import Annotated, Any, Literal, Self, final
 
 from flint import arb
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     Tag,
@@ -21,7 +19,7 @@ from pydantic import (
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.spec.values import Number, Positive, as_tuple, key
+from leastnoise.tables.spec.values import Number, Positive, Section, as_tuple, key
 
 MOST_CANDIDATES = 100_000
 _DIGITS = 6  # of a candidate on a scale of logarithms
@@ -30,13 +28,11 @@ _LARGEST = Fraction(2) ** 1000
 
 
 @final
-class Grid(BaseModel):
+class Grid(Section):
     """Numbers from one to another, both ends among them: by steps, or so many of them.
 
     On a scale of logarithms each is the one before times one factor, rounded to six digits.
     """
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     first: Number = key("the least candidate", "from = 0", alias="from")
     last: Number = key("the largest candidate", "to = 150000", alias="to")

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import final
 
-from pydantic import BaseModel, ConfigDict
-
-from leastnoise.tables.spec.values import Encoding, Names, Text, key
+from leastnoise.tables.spec.values import Encoding, Names, Section, Text, key
 
 
 @final
-class Join(BaseModel):
+class Join(Section):
     """A table of which one row stands beside each row with the same value of the column `on`.
 
     Joined by the unit's own column, a person's row of it is part of that person's data, which the
     guarantee covers; by any other, the table has to be `public`. Where it has no row of a value, or
     several, its columns are missing.
     """
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     source: Text | Names = key(
         "the joined table's file, pattern, folder or database", 'source = "persons.parquet"'

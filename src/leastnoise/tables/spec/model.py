@@ -1,32 +1,28 @@
 """The spec of a release: what TOML and the Python twin both become, strict and exact.
 
 The models check one value at a time; what each key means, and TOML that gives it, stands with its
-field, for errors and for the JSON Schema. What needs two values is in `checks`; how text becomes a
-`Spec`, with every problem listed, is in `spec_file`.
+field, for errors and for the JSON Schema. The sections of a query are in `query`, what needs two
+values is in `checks`; how text becomes a `Spec`, with every problem listed, is in `spec_file`.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, ClassVar, Literal, final
+from typing import Annotated, Literal, final
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
-    Discriminator,
     Field,
     PlainValidator,
-    Tag,
 )
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.candidates import Candidates
 from leastnoise.tables.spec.join import Join
+from leastnoise.tables.spec.query import Bands, Grouping, Query
 from leastnoise.tables.spec.values import (
     LEAST,
-    MAX_TEXT,
     NONE,
     SKIP,
     Bounds,
@@ -36,15 +32,12 @@ from leastnoise.tables.spec.values import (
     Epsilon,
     Expression,
     Keys,
-    Margins,
     Missing,
     Names,
-    Number,
     Positive,
-    PublicCount,
     RowLimit,
+    Section,
     Text,
-    Texts,
     Written,
     as_tuple,
     key,
@@ -55,12 +48,8 @@ from leastnoise.tables.spec.values import (
 )
 
 
-class _Section(BaseModel):
-    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
 @final
-class Data(_Section):
+class Data(Section):
     """Where the rows are: a file, a pattern or a folder of files, or a list of these.
 
     Or a database, whose `table` they are; or, without a source, a table of Spark's catalog.
@@ -110,7 +99,7 @@ class Data(_Section):
 
 
 @final
-class LedgerAccount(_Section):
+class LedgerAccount(Section):
     """The budget file that a release is charged to, relative to the spec.
 
     `dataset` names the account, if there are several; `plan` is the entry of a plan that the
@@ -127,7 +116,7 @@ class LedgerAccount(_Section):
 
 
 @final
-class Privacy(_Section):
+class Privacy(Section):
     """Whom the guarantee protects, and how far. `unit` is a column, or "row".
 
     Neighbouring tables differ by one unit that is there or not, or by one whose rows are all
@@ -178,7 +167,7 @@ class Privacy(_Section):
 
 
 @final
-class Contribution(_Section):
+class Contribution(Section):
     """What one person can add at most: any of these limits, all of which hold.
 
     Rows in all, groups of one block that they are in, and rows in each group; or the l1 or l2 norm
@@ -201,7 +190,7 @@ class Contribution(_Section):
 
 
 @final
-class Column(_Section):
+class Column(Section):
     """What the public knows of a column.
 
     `bounds` clamp each value. `missing` says what NULL, NaN, infinities and unreadable values do:
@@ -254,180 +243,7 @@ class Column(_Section):
 
 
 @final
-class Histogram(_Section):
-    """Counts of rows per bin [a, b), the last one closed; values outside are dropped.
-
-    The first edge may be −∞ and the last one ∞, which no value is.
-    """
-
-    column: Text = key("the column that is counted by", 'column = "visits"')
-    edges: Edges = key("the edges of the bins [a, b), the last one closed", "edges = [0, 5, 30]")
-
-
-@final
-class Bands(_Section):
-    """Groups by a number: the bands [a, b) between edges, as the bins of a histogram."""
-
-    edges: Edges = key("the edges of the bands [a, b), the last one closed", "edges = [0, 18, 65]")
-
-
-def _grouping(value: object) -> str:
-    """Return a tag that no key has."""
-    if isinstance(value, PrivateKeys) or (isinstance(value, dict) and "keys" in value):
-        return "private[]"
-    return "bands[]" if isinstance(value, dict | Bands) else "keys[]"
-
-
-def _group_by(value: object) -> str:
-    """Return a tag that no key has."""
-    return "names[]" if isinstance(value, list | tuple) else "groups[]"
-
-
-@final
-class PrivateKeys(_Section):
-    """Groups that nobody listed: their keys are data, and published where noise lets them.
-
-    A text of more than `longest` bytes, in UTF-8, is no key: its row counts as one without.
-    """
-
-    keys: Literal["private"] = key(
-        "that the keys are data: a group is published where its noisy count is large enough",
-        'keys = "private"',
-    )
-    longest: Annotated[int, Field(ge=1, le=MAX_TEXT)] | None = key(
-        "the most bytes of a text that is a key", "longest = 16", default=None
-    )
-
-
-Grouping = Annotated[
-    Annotated[Keys, Tag("keys[]")]
-    | Annotated[Bands, Tag("bands[]")]
-    | Annotated[PrivateKeys, Tag("private[]")],
-    Discriminator(_grouping),
-]
-GroupBy = Annotated[
-    Annotated[dict[str, Grouping], Tag("groups[]")] | Annotated[Names, Tag("names[]")],
-    Discriminator(_group_by),
-]
-"""What there is of each column that rows are grouped by; or columns that say it themselves."""
-
-
-@final
-class Predicate(_Section):
-    """What a column's value must be: within these public numbers, or among these public keys."""
-
-    min: Number | None = key("the least value that satisfies it", "min = 1", default=None)
-    max: Number | None = key("the largest value that satisfies it", "max = 10", default=None)
-    below: Number | None = key(
-        "what values that satisfy it are less than", "below = 100", default=None
-    )
-    among: Keys = key("the public keys that satisfy it", "among = [1, 2]", default=())
-
-
-@final
-class Accuracy(_Section):
-    """How far off a block's numbers may be: one of the two, in their own units.
-
-    `half_width_95` is that of intervals that hold 95 % of the noise, `std` its standard deviation.
-    Of all statistics, or of one.
-    """
-
-    half_width_95: Positive | None = key(
-        "half of the width of an interval that holds 95 % of the noise",
-        "half_width_95 = 10",
-        default=None,
-    )
-    std: Positive | None = key("the standard deviation", "std = 5", default=None)
-    statistic: Text | None = key("of which statistic alone", 'statistic = "count"', default=None)
-
-
-@final
-class Assumed(_Section):
-    """What the error of a mean, say, is worked out for: groups of `n` values."""
-
-    n: PublicCount = key("how many values are in a group", "n = 4000")
-
-
-@final
-class Query(_Section):
-    """One block: one vector query and one draw of noise, with `importance` of the budget.
-
-    `accuracy` says which errors would do, `assume` of how many values in a group where they depend
-    on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
-    predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
-    `margins` tables of sums are published beside the cells, and add up. With `round` the counts are
-    published whole, with `round_to` as multiples of it, with `clamp` counts and sums are published
-    as 0 where the noise makes them negative. Groups whose first published count is below
-    `min_count` are left out, and of the others the `top` largest are kept.
-    """
-
-    name: Text = key("the name of its table", 'name = "use_by_plan"')
-    importance: Positive = key(
-        "how much its errors count beside other queries'", "importance = 2", default=Fraction(1)
-    )
-    accuracy: Accuracy | None = key(
-        "how far off its numbers may be", "accuracy = { half_width_95 = 10 }", default=None
-    )
-    assume: Assumed | None = key(
-        "for how many values in a group to show what errors depend on it",
-        "assume = { n = 4000 }",
-        default=None,
-    )
-    filter: Expression | None = key(
-        "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
-    )
-    statistics: Texts = key(
-        "count, count_units, count(column), sum(column), mean(column), var(column), std(column), "
-        "median(column), quantile(column, level) or ratio(sum(column), sum(column))",
-        'statistics = ["count", "mean(visits)"]',
-        default=(),
-    )
-    group_by: GroupBy = key(
-        'public keys by column, a file of keys, edges of bands, or keys = "private"; or names of '
-        "columns whose keys or edges stand under [columns]",
-        "group_by = { plan = [1, 2, 3] }",
-        default_factory=dict,
-    )
-    margins: Margins = key(
-        "also the tables by fewer of the columns, all of them or these, which add up exactly",
-        'margins = [["region"], []]',
-        default=False,
-    )
-    histogram: Histogram | None = key(
-        "counts of rows per bin",
-        'histogram = { column = "visits", edges = [0, 5, 30] }',
-        default=None,
-    )
-    conditions: dict[Text, dict[Text, Predicate]] = key(
-        "named conditions, which may overlap",
-        "conditions = { often = { visits = { min = 10 } } }",
-        default_factory=dict,
-    )
-    max_conditions: Annotated[int, Field(ge=1)] | None = key(
-        "in how many of the conditions one person counts", "max_conditions = 2", default=None
-    )
-    round: bool = key("whether counts are published whole", "round = true", default=False)
-    round_to: PublicCount | None = key(
-        "of what published counts are multiples", "round_to = 5", default=None
-    )
-    clamp: bool = key(
-        "whether negative counts and sums are published as 0", "clamp = true", default=False
-    )
-    min_count: PublicCount | None = key(
-        "the least published count of a group that isn't left out", "min_count = 10", default=None
-    )
-    top: PublicCount | None = key(
-        "how many groups are kept, those of the largest published counts", "top = 10", default=None
-    )
-
-    @property
-    def multiple(self) -> int:
-        """What published counts are whole multiples of; 0 if they are as they were drawn."""
-        return self.round_to or int(self.round)
-
-
-@final
-class Output(_Section):
+class Output(Section):
     """A directory that must not exist yet, and the format of its tables.
 
     `report` asks the command line for a page about the release beside it.
@@ -443,7 +259,7 @@ class Output(_Section):
 
 
 @final
-class About(_Section):
+class About(Section):
     """What the page about the release says of it first, in its publisher's own words."""
 
     title: Text | None = key("the title of the page", 'title = "Visits to doctors"', default=None)
@@ -455,7 +271,7 @@ class About(_Section):
 
 
 @final
-class Spec(_Section):
+class Spec(Section):
     """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`.
 
     `derive` names columns that are computed from those of the source, a row at a time.

@@ -14,7 +14,7 @@ from leastnoise.tables.statistics.totals import Count, CountUnits, Sum
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leastnoise.tables.spec.model import Query
+    from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked, OfColumn
 
 _OF_COLUMN: tuple[type[OfColumn], ...] = (Count, CountUnits, Sum, Mean, Var, Std)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.tables.spec.model import MAX_TEXT
+from leastnoise.tables.spec.values import MAX_TEXT
 
 if TYPE_CHECKING:
     from leastnoise.tables.expressions.computed import Use

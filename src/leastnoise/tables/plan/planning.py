@@ -1,0 +1,217 @@
+"""The making of a plan: each draw of noise is found and proved, then all of them together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from leastnoise.certificate.plan import COMPOSED, PlanCertificate
+from leastnoise.certificate.quantiles import QuantileCertificate
+from leastnoise.certificate.threshold import ThresholdCertificate
+from leastnoise.errors import CertificateRejected, NotCertified, Refused
+from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.tables.plan import together
+from leastnoise.tables.plan.joint import split_noise
+from leastnoise.tables.plan.margins import Margin, Margins, find_measured
+from leastnoise.tables.plan.plan import BlockPlan, Plan
+from leastnoise.tables.plan.plan_search import search_draws
+from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
+from leastnoise.tables.plan.served import JOIN, check_draw, check_groups, find_served
+from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
+from leastnoise.tables.query import margins
+from leastnoise.tables.query.baselines import Baselines
+from leastnoise.tables.query.noise_error import check_range
+from leastnoise.tables.query.ranks import share_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.certificate.plan import Blocks as Claims
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.noise.base import Noise
+    from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.spec.query import Query
+
+
+def plan(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> Plan:
+    """Return the plan of a spec: for each block the proved noise with the least variance.
+
+    Each block's at its share of the budget, or several blocks' in one draw, or, where that is less
+    for every one, all blocks' noise at the budget together, scaled down by one factor. No block has
+    more noise in a draw with others than it would get alone.
+
+    `progress` is told the stages. Raises Refused if no noise can serve a block, or its numbers may
+    be out of the range of float64.
+    """
+    tell = progress or (lambda _: None)
+    listed, found = _listed(laid), list[_Drawn]()
+    order = {block.label: block.index for block in together.list_blocks(laid)}
+    for draw, mechanism, split in search_draws(listed, progress=progress) if listed else ():
+        stated = Mechanism(mechanism.certificate.about(laid.spec.privacy.neighbours))
+        rounded = stated.on_grid(max(stated.grid, FINEST_GRID))
+        claim = JOIN.join(draw.labels), rounded.certificate
+        found.append((order[draw.labels[0]], (claim,), split))
+    try:
+        return _proved(laid, [*found, *_drawn_apart(laid, tell, pure=False)])
+    except NotCertified:  # Gaussian noise in margins, beside noise that isn't composed with it
+        return _proved(laid, [*found, *_drawn_apart(laid, tell, pure=True)])
+
+
+_Drawn = tuple[int, "Claims", "Noise | None"]
+"""The index of a draw's first block, its certificates, and its noise before all was scaled down."""
+
+
+def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) -> Iterator[_Drawn]:
+    """Yield the draws of groups that nobody listed and of margins, each at its block's share."""
+    for block in together.list_blocks(laid):
+        way, share = block.ways[0], together.share_budget(laid.spec.budget, (block,))
+        if way.unlisted:
+            tell(f"Finding and proving the threshold of {block.label}")
+            yield block.index, ((block.label, find_claims(way, share)[0]),), None
+        elif way.margins:
+            tell(f"Finding and proving the noise of {block.label}")
+            yield block.index, find_measured(way, share, pure=pure), None
+
+
+def _proved(laid: LaidOut, drawn: list[_Drawn]) -> Plan:
+    """Return the plan with these draws; raises NotCertified if they don't meet the budget."""
+    ordered = sorted(drawn, key=lambda one: one[0])
+    claims = tuple(claim for _, some, _ in ordered for claim in some)
+    claims += tuple((one.layout.label, one.certificate) for one in plan_quantiles(laid))
+    certificate = PlanCertificate.prove(budget=laid.spec.budget, blocks=claims)
+    return plan_as_certified(laid, certificate, [split for *_, split in ordered])
+
+
+def plan_as_certified(
+    laid: LaidOut,
+    certificate: PlanCertificate,
+    splits: Sequence[Noise | None] | None = None,
+) -> Plan:
+    """Return the plan of a spec that is released as `certificate` says, proved or not.
+
+    All of it follows from the two, so that `verify` makes it again. `splits` are those of each
+    draw; without them they are found again where they are needed. Raises CertificateRejected
+    unless the certificate is about this spec, Refused if its numbers may be out of the range of
+    float64.
+    """
+    spec = laid.spec
+    if certificate.budget != spec.budget:
+        raise CertificateRejected("The certificate's budget is not the spec's.")
+    composed = certificate.rule == COMPOSED
+    found: dict[int, list[BlockPlan]] = {}
+    for place, (blocks, layouts, drawn) in enumerate(find_served(laid, certificate)):
+        stated = share = together.share_budget(spec.budget, blocks)
+        where = f"Query {JOIN.join(one.label for one in blocks)!r}"
+        if isinstance(drawn, Margins):
+            found[blocks[0].index] = _of_margins(drawn)
+            continue
+        if isinstance(drawn, ThresholdCertificate):
+            (block,), (layout,) = blocks, layouts
+            check_groups(drawn, layout, share, where=where)
+            of_groups = BlockPlan(
+                layout=layout,
+                group=(block.label,),
+                first=0,
+                budget=share,
+                certificate=drawn.noise,
+                baselines=Baselines.of(block.ways, share),
+                groups=Groups.of(layout, drawn),
+            )
+            found[block.index] = [of_groups]
+            continue
+        if composed:  # its ε is what the noise is worth alone, its δ the share
+            stated = replace(share, epsilon=drawn.budget.epsilon)
+        check_draw(drawn, layouts, stated, spec.privacy.neighbours, where=where)
+        split = None
+        if drawn.budget != share:  # less noise than that is worth: all were scaled down
+            split = _split(drawn, share) if splits is None else splits[place]
+        first = 0
+        for block, layout in zip(blocks, layouts, strict=True):
+            own = together.share_budget(spec.budget, (block,))
+            listed = BlockPlan(
+                layout=layout,
+                group=tuple(one.label for one in blocks),
+                first=first,
+                budget=own,
+                certificate=drawn,
+                baselines=Baselines.of(block.ways, own),
+                split=split,
+            )
+            found[block.index] = [listed]
+            first += layout.dimension
+    plans = tuple(block for _, some in sorted(found.items()) for block in some)
+    for block in plans:
+        check_range(block.layout, block.certificate, block.baselines, block.first)
+    return Plan(
+        spec=spec, blocks=plans, quantiles=_chosen(laid, certificate), certificate=certificate
+    )
+
+
+def _of_margins(drawn: Margins) -> list[BlockPlan]:
+    """Return the plan of each published table; plain noise has an equal share for each."""
+    layouts = [margins.table_layout(drawn.cells, table) for table in drawn.cells.margins]
+    each = drawn.budget.share(Fraction(1, len(layouts)))
+    most = max(drawn.measured.values(), key=lambda one: one.budget.epsilon)
+    return [
+        BlockPlan(
+            layout=layout,
+            group=tuple(one.name for one in layouts),
+            first=0,
+            budget=each,
+            certificate=most,
+            baselines=Baselines.of((layout,), each),
+            margin=Margin(whole=drawn, table=table),
+        )
+        for layout, table in zip(layouts, drawn.cells.margins, strict=True)
+    ]
+
+
+def _chosen(laid: LaidOut, certificate: PlanCertificate) -> tuple[QuantilePlan, ...]:
+    """Return the plans of quantiles; raises CertificateRejected unless it is about them."""
+    wanted = plan_quantiles(laid)
+    found = [one for one in certificate.blocks if isinstance(one[1], QuantileCertificate)]
+    if found != [(one.layout.label, one.certificate) for one in wanted]:
+        raise CertificateRejected("The quantiles are not chosen as the spec implies.")
+    return wanted
+
+
+def _split(drawn: Certificate, share: Budget) -> Noise:
+    try:
+        return split_noise(drawn, share)
+    except Refused as error:
+        raise CertificateRejected(f"No split to compare with: {error}") from None
+
+
+def _listed(laid: LaidOut) -> LaidOut | None:
+    """Return what noise is added to in public groups, at the budget that all else leaves.
+
+    None if there is none. These are the same parts of the whole as before.
+    """
+    apart = [bool(one[0][0].unlisted or one[0][0].margins) if one else True for one in laid.queries]
+    if not any(laid.ranks) and not any(apart):
+        return laid
+    kept = [
+        (_without_ranks(query, parts, ranks), parts)
+        for query, parts, ranks, alone in zip(
+            laid.spec.query, laid.queries, laid.ranks, apart, strict=True
+        )
+        if not alone
+    ]
+    if not kept:
+        return None
+    left = laid.spec.budget.share(sum((laid.spec.share(query) for query, _ in kept), Fraction(0)))
+    changed = {"epsilon": left.epsilon, "delta": left.delta}
+    privacy = laid.spec.privacy.model_copy(update=changed)
+    queries = tuple(query for query, _ in kept)
+    spec = laid.spec.model_copy(update={"privacy": privacy, "query": queries})
+    ranks: tuple[tuple[Ranks, ...], ...] = ((),) * len(kept)
+    return replace(laid, spec=spec, queries=tuple(parts for _, parts in kept), ranks=ranks)
+
+
+def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[Ranks]) -> Query:
+    """Return a query that weighs as much as its parts that noise is added to."""
+    own = sum(share_parts(parts, ranks)[: len(parts)], Fraction(0))
+    return query.model_copy(update={"importance": query.importance * own})

@@ -1,0 +1,256 @@
+"""From a query of a spec to its layouts, one for each way to bound a person.
+
+Nothing here looks at data: verification derives the same layout from the stored spec alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from leastnoise.tables.query import margins, missing
+from leastnoise.tables.query.axes import Condition, axes_of
+from leastnoise.tables.query.layout import (
+    ASSUMED,
+    EXACT_SUMS,
+    INT64_END,
+    MAX_BITS,
+    MAX_DIMENSION,
+    MAX_UNITS,
+    Layout,
+    LayoutError,
+)
+from leastnoise.tables.query.limits import (
+    OF_A_ROW,
+    Bounding,
+    FewGroups,
+    FirstCells,
+    InBall,
+    InCells,
+    bound_groups,
+    boundings,
+    integer_limits,
+)
+from leastnoise.tables.spec.query import PrivateKeys
+from leastnoise.tables.statistics.base import A_PERSON, Component, Statistic
+from leastnoise.tables.statistics.registry import known_statistics
+
+if TYPE_CHECKING:
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+
+MIN_BITS = 8
+Needs = Mapping[int, tuple[Statistic, tuple[Component, ...]]]
+"""The statistics of a block with noise, by their place in it, and what is summed for each."""
+
+
+def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
+    """Return the layouts of each part of `query`, one for each way to bound a person.
+
+    All have the same cells. None of a query without statistics that noise is added to: see
+    `lay_out_ranks`. Raises LayoutError if a part has none.
+    """
+    by_row = spec.privacy.by_row
+    asked = {
+        place: (one, one.components(spec, by_row=by_row))
+        for place, one in enumerate(known_statistics(query, by_row=by_row))
+        if isinstance(one, Statistic)
+    }
+    if not asked:
+        return ()
+    if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
+        return (_of_unlisted(spec, query, asked),)
+    if query.margins:
+        return (_with_margins(spec, query, asked),)
+    persons = [place for place, (_, needs) in asked.items() if needs == (A_PERSON,)]
+    rows = [place for place in asked if place not in persons]
+    if not persons or not rows:
+        return (_of_part(spec, query, asked, [*asked], part=""),)
+    parts = sorted((("rows", rows), ("persons", persons)), key=lambda part: part[1])
+    return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
+
+
+def _of_part(
+    spec: Spec,
+    query: Query,
+    asked: Needs,
+    places: Sequence[int],
+    *,
+    part: str,
+) -> tuple[Layout, ...]:
+    """Return the layouts of the statistics at some `places` of a block, given what each needs."""
+    statistics = tuple(asked[place][0] for place in places)
+    needs = [asked[place][1] for place in places]
+    # Distinct ones only, in order of first use: statistics share the count.
+    components = tuple(dict.fromkeys(component for need in needs for component in need))
+    shape = shape_of(spec, query, statistics, places, needs, components, part=part)
+    if shape.dimension > MAX_DIMENSION:
+        raise LayoutError(
+            f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
+            "Split the query, or use fewer keys."
+        )
+    return _each_feasible(shape, _boundings(spec, query, shape))
+
+
+def _of_unlisted(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
+    """Return the layout of a row of groups that nobody listed.
+
+    What decides of publication counts each unit once: else few persons with many rows would need as
+    much noise as all of them. It is asked for, or summed beside what is.
+    """
+    by_row, rows = spec.privacy.by_row, Component(kind="count")
+    way: FewGroups | str = FewGroups(groups=1, per_group=1)
+    if not by_row:
+        if spec.contribution is None:
+            raise KeyError("contribution")  # the checks of the spec come first
+        counts_rows = any(needs != (A_PERSON,) for _, needs in asked.values())
+        way = bound_groups(spec.contribution, counts_rows=counts_rows)
+    if isinstance(way, str):
+        raise LayoutError(way)
+    # where one row of a person counts, to count persons and rows is the same
+    once = rows if way.per_group == 1 else A_PERSON
+    needs = [tuple(once if one == A_PERSON else one for one in own) for _, own in asked.values()]
+    components = list(dict.fromkeys(component for need in needs for component in need))
+    counts = [one for one in components if one == once]
+    if way.per_group == 1:
+        counts += [one for one in components if one.kind == "count"]
+    if not counts:
+        components.append(once)
+        counts = [once]
+    statistics = tuple(one for one, _ in asked.values())
+    shape = shape_of(spec, query, statistics, [*asked], needs, tuple(components), part="")
+    shape = replace(shape, bounding=way, counted=components.index(counts[0]))
+    return (replace(shape, bits=find_bits(shape, way)),)
+
+
+def _with_margins(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
+    """Return the layout of the cells of a block with margins, whose sums are exact as well."""
+    ((place, (statistic, needs)),) = asked.items()
+    shape = shape_of(spec, query, (statistic,), (place,), [needs], needs, part="")
+    shape = replace(shape, margins=margins.published_tables(query))
+    if shape.cells > margins.MOST_CELLS:
+        raise LayoutError(
+            f"Expected at most {margins.MOST_CELLS:,} cells with margins, got {shape.cells:,}. "
+            "Use fewer keys."
+        )
+    way = margins.choose_bounding(_boundings(spec, query, shape), shape)
+    if isinstance(way, str):
+        raise LayoutError(way)
+    layout = replace(shape, bounding=way)
+    total = margins.table_layout(layout, 0)
+    bits = min(find_bits(shape, way), find_bits(total, total.bounding))
+    return (replace(layout, bits=bits),)
+
+
+def shape_of(  # noqa: PLR0917 (four calls of its own)
+    spec: Spec,
+    query: Query,
+    statistics: tuple[Statistic, ...],
+    places: Sequence[int],
+    needs: Sequence[tuple[Component, ...]],
+    components: tuple[Component, ...],
+    *,
+    part: str,
+) -> Layout:
+    """Return a layout whose bounding and bits are still to be found."""
+    return Layout(
+        name=query.name,
+        part=part,
+        by_row=spec.privacy.by_row,
+        neighbours=spec.privacy.neighbours,
+        statistics=statistics,
+        places=tuple(places),
+        axes=axes_of(spec, query),
+        conditions=tuple(
+            Condition(name=name, predicates=tuple(predicates.items()))
+            for name, predicates in query.conditions.items()
+        ),
+        missing=missing.in_words(spec, query, statistics),
+        filters=spec.filters(query),
+        components=components,
+        uses=tuple(tuple(components.index(one) for one in need) for need in needs),
+        bounding=OF_A_ROW,
+        bits=MAX_BITS,
+        multiple=query.multiple,
+        clamp=query.clamp,
+        min_count=query.min_count,
+        top=query.top,
+        decides=_deciding_count(query, by_row=spec.privacy.by_row),
+        accuracy=query.accuracy,
+        assumed=ASSUMED if query.assume is None else (query.assume.n,),
+        joined=spec.data.joined,
+    )
+
+
+def _deciding_count(query: Query, *, by_row: bool) -> str | None:
+    """Return the first count that is asked for, where it decides which groups are published."""
+    if query.min_count is None and query.top is None:
+        return None
+    return next(one.label for one in known_statistics(query, by_row=by_row) if one.counts)
+
+
+def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
+    if query.conditions:
+        return (FirstCells(most=query.max_conditions or len(query.conditions)),)
+    if shape.by_row:
+        return (OF_A_ROW,)
+    if spec.contribution is None:
+        raise KeyError("contribution")  # the checks of the spec come first
+    return boundings(spec.contribution, shape.numbers)
+
+
+def _each_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...]:
+    found: list[Layout] = []
+    reasons: list[LayoutError] = []
+    for way in ways:
+        try:
+            found.append(replace(shape, bounding=way, bits=find_bits(shape, way)))
+        except LayoutError as error:
+            reasons.append(error)
+    if not ways:
+        raise LayoutError(
+            "Nothing in [contribution] bounds one person here. Give max_rows, max_rows_per_group, "
+            "l1 or l2."
+        )
+    if not found:
+        raise reasons[0]
+    return tuple(found)
+
+
+def find_bits(shape: Layout, way: Bounding) -> int:
+    """Return the most fixed-point bits, up to 28, for which all that bounding adds up is exact.
+
+    A person is over a limit if ΣI² in a ball, or the sum of the cells' largest |I|, passes it.
+    Clamped coordinates keep either below 2^53, where float64 adds whole numbers without rounding,
+    and totals of 2^34 persons below 2^63.
+    """
+    if isinstance(way, FirstCells):
+        return 0
+    if shape.by_row:
+        return MAX_BITS
+    for bits in range(MAX_BITS, MIN_BITS - 1, -1):
+        largest, _ = integer_limits(way, bits=bits)
+        if _largest_sum(shape, way, bits) < EXACT_SUMS and MAX_UNITS * largest < INT64_END:
+            break
+    else:
+        raise LayoutError(
+            f"{shape.dimension:,} coordinates can't be summed exactly with {MIN_BITS} bits under "
+            "these limits. Split the query, or lower the limits of [contribution]."
+        )
+    if largest < 2**MIN_BITS:
+        raise LayoutError(
+            f"A limit below 2^-{bits - MIN_BITS} would leave nothing of a row, at most 1 each. "
+            "Raise l1 or l2."
+        )
+    return bits
+
+
+def _largest_sum(shape: Layout, way: InBall | InCells | FewGroups, bits: int) -> Fraction:
+    """Bound what a person's clamped integers add up to, as `find_bits` says."""
+    if isinstance(way, InBall):
+        return shape.dimension * way.squared * 4**bits
+    if isinstance(way, FewGroups):  # nothing is added up over groups
+        return Fraction(way.per_group * 2**bits)
+    return way.moved(shape.numbers) * way.per_cell * 2**bits

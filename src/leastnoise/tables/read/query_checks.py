@@ -1,0 +1,193 @@
+"""What only two or more values show to be wrong in one query: each problem with its key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leastnoise import _validate
+from leastnoise.tables.query import accuracy, margins
+from leastnoise.tables.read.column_checks import (
+    edge_problems,
+    has_bounds,
+    key_problems,
+    unbounded,
+    undeclared,
+)
+from leastnoise.tables.read.column_uses import Problem, uses_of
+from leastnoise.tables.spec.query import Bands, PrivateKeys
+from leastnoise.tables.statistics.base import Statistic
+from leastnoise.tables.statistics.registry import known_statistics, read_statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Predicate, Query
+    from leastnoise.tables.statistics.base import Asked
+
+    Parts = tuple[tuple[Layout, ...], ...]
+
+
+MOST_CONDITIONS = 64
+MOST_KEY_COLUMNS = 32  # with which the engine already takes seconds, without rows
+
+
+def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    others = {"a histogram": query.histogram, "conditions": query.conditions}
+    other = next((name for name, value in others.items() if value), "")
+    if other:
+        if query.statistics:
+            yield f"{path}.statistics", f"Not used beside {other}: use another query."
+        return
+    if not query.statistics:
+        yield (
+            path,
+            'Expected statistics, a histogram or conditions, such as statistics = ["count"].',
+        )
+    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
+    seen: set[Asked] = set()
+    for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
+        key = f"{path}.statistics[{index}]"
+        if isinstance(asked, ValueError):
+            yield key, str(asked)
+        elif asked in seen:
+            yield key, f"{query.statistics[index]!r} is asked for twice."
+        else:
+            seen.add(asked)
+            if all(has_bounds(spec, one.column) for one in asked.parts if one.of_values):
+                yield from ((key, why) for why in asked.problems(spec))
+            if private and not isinstance(asked, Statistic):
+                why = "Not proved for groups that nobody listed. List the keys of group_by here, or"
+                yield key, f"{why} ask for {asked.label} in another query."
+
+
+def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    for use in dict.fromkeys(uses_of(spec, query, path)):
+        wrong = [*undeclared(spec, use.column, use.key)]
+        declared = spec.data.types.get(use.column)
+        wrong += use.problems(declared) if declared is not None else ()
+        yield from wrong or (unbounded(spec, use.column, use.key) if use.bounded else ())
+
+
+def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    del spec
+    if query.histogram is not None and query.histogram.column:
+        yield from edge_problems(query.histogram.edges or (), f"{path}.histogram.edges")
+
+
+def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if query.round and query.round_to is not None:
+        yield f"{path}.round_to", "Not used beside round: what is a multiple of it is whole, too."
+    if query.histogram is not None or query.conditions:
+        return
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    if len(asked) < len(query.statistics):
+        return
+    if asked and not any(one.counts for one in asked):
+        yield from _without_count(query, path)
+    if not query.clamp:
+        return
+    if asked and not any(one.clamps for one in asked):
+        yield f"{path}.clamp", "Not used without a count or a sum: the others have bounds anyway."
+    for one in (part for each in asked if each.clamps for part in each.parts):
+        known = spec.columns.get(one.column)
+        low = known.bounds[0] if one.of_values and known and known.bounds else 0
+        if low < 0:
+            why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
+            why += "below 0. Leave clamp out, or ask for the "
+            yield f"{path}.clamp", f"{why}{one.kind} in another query."
+
+
+def _without_count(query: Query, path: str) -> Iterator[Problem]:
+    """Yield what a query has no use for that asks for no count."""
+    for name in ("round", "round_to"):
+        if getattr(query, name):
+            why = "Expected a count or count_units to round: other statistics aren't whole numbers."
+            yield f"{path}.{name}", why
+    for name in ("min_count", "top"):
+        if getattr(query, name):
+            why = "Expected a count or count_units among the statistics, which decides."
+            yield f"{path}.{name}", why
+
+
+def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    del spec
+    conditions = query.conditions or {}
+    if conditions and (query.group_by or query.histogram is not None):
+        yield f"{path}.conditions", "Not used beside group_by or a histogram: use another query."
+    if query.max_conditions is not None and not query.max_conditions <= len(conditions):
+        message = f"Expected at most {len(conditions)}, the number of conditions."
+        yield f"{path}.max_conditions", message
+    if len(conditions) > MOST_CONDITIONS:
+        yield f"{path}.conditions", f"Expected at most {MOST_CONDITIONS} conditions."
+    for name, predicates in conditions.items():
+        if not predicates:
+            yield (
+                f"{path}.conditions.{name}",
+                "Expected at least one column, like { age = { min = 65 } }.",
+            )
+        for column, predicate in predicates.items():
+            key = f"{path}.conditions.{name}.{column}"
+            yield from _predicate(predicate, key)
+
+
+def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
+    ends = [end for end in (predicate.min, predicate.max, predicate.below) if end is not None]
+    if bool(ends) == bool(predicate.among):
+        yield key, "Expected min, max or below, or else among."
+    if predicate.max is not None and predicate.below is not None:
+        yield key, "Expected max or below, not both."
+    if len({type(value) for value in predicate.among}) > 1:
+        yield f"{key}.among", "Expected keys of one type."
+
+
+def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if len(query.group_by) > MOST_KEY_COLUMNS:
+        yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
+    if isinstance(query.group_by, tuple):
+        yield from _declared_groups(spec, query.group_by, f"{path}.group_by")
+        return
+    for column, grouping in query.group_by.items():
+        key = f"{path}.group_by.{column}"
+        if not column:
+            yield key, "Expected a column with a name. Give it one in the source."
+        if isinstance(grouping, PrivateKeys):
+            yield from _unlisted(spec, key)
+        elif isinstance(grouping, Bands):
+            yield from edge_problems(grouping.edges or (), f"{key}.edges")
+        else:
+            yield from key_problems(grouping or (), key)
+
+
+def _declared_groups(spec: Spec, names: Sequence[str], key: str) -> Iterator[Problem]:
+    """Yield what is wrong with columns that should say themselves what they are grouped by."""
+    for place, name in enumerate(names):
+        known = spec.columns.get(name)
+        if name in names[:place]:
+            yield f"{key}[{place}]", f"The column {name!r} is given twice."
+        elif known is None:
+            hint = _validate.nearest(name, tuple(spec.columns))
+            why = f"Expected [columns.{name}] with its public keys, or edges of bands."
+            yield f"{key}[{place}]", f"{why}{' ' if hint else ''}{hint}"
+        elif not known.keys and not known.edges:
+            why = f"Missing: public keys, or edges of bands, as {key} names it alone."
+            yield f"columns.{name}", f'{why} Write it like keys = ["north", "south"]'
+
+
+def _unlisted(spec: Spec, key: str) -> Iterator[Problem]:
+    if spec.privacy.delta == 0:
+        why = "Needs delta > 0: a group that one person alone is in has to come out sometimes, and "
+        yield key, f"{why}its key tells of them. Give privacy.delta, or list the keys here."
+
+
+QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
+    _statistics,
+    _uses,
+    _where,
+    _histogram,
+    _group_by,
+    _published,
+    accuracy.problems,
+    margins.problems,
+)

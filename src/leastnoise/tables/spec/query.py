@@ -1,0 +1,197 @@
+"""The sections of a query in a spec: what is asked, of which groups, and how it is published."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Literal, final
+
+from pydantic import Discriminator, Field, Tag
+
+from leastnoise.tables.spec.values import (
+    MAX_TEXT,
+    Edges,
+    Expression,
+    Keys,
+    Margins,
+    Names,
+    Number,
+    Positive,
+    PublicCount,
+    Section,
+    Text,
+    Texts,
+    key,
+)
+
+
+@final
+class Histogram(Section):
+    """Counts of rows per bin [a, b), the last one closed; values outside are dropped.
+
+    The first edge may be −∞ and the last one ∞, which no value is.
+    """
+
+    column: Text = key("the column that is counted by", 'column = "visits"')
+    edges: Edges = key("the edges of the bins [a, b), the last one closed", "edges = [0, 5, 30]")
+
+
+@final
+class Bands(Section):
+    """Groups by a number: the bands [a, b) between edges, as the bins of a histogram."""
+
+    edges: Edges = key("the edges of the bands [a, b), the last one closed", "edges = [0, 18, 65]")
+
+
+def _grouping(value: object) -> str:
+    """Return a tag that no key has."""
+    if isinstance(value, PrivateKeys) or (isinstance(value, dict) and "keys" in value):
+        return "private[]"
+    return "bands[]" if isinstance(value, dict | Bands) else "keys[]"
+
+
+def _group_by(value: object) -> str:
+    """Return a tag that no key has."""
+    return "names[]" if isinstance(value, list | tuple) else "groups[]"
+
+
+@final
+class PrivateKeys(Section):
+    """Groups that nobody listed: their keys are data, and published where noise lets them.
+
+    A text of more than `longest` bytes, in UTF-8, is no key: its row counts as one without.
+    """
+
+    keys: Literal["private"] = key(
+        "that the keys are data: a group is published where its noisy count is large enough",
+        'keys = "private"',
+    )
+    longest: Annotated[int, Field(ge=1, le=MAX_TEXT)] | None = key(
+        "the most bytes of a text that is a key", "longest = 16", default=None
+    )
+
+
+Grouping = Annotated[
+    Annotated[Keys, Tag("keys[]")]
+    | Annotated[Bands, Tag("bands[]")]
+    | Annotated[PrivateKeys, Tag("private[]")],
+    Discriminator(_grouping),
+]
+GroupBy = Annotated[
+    Annotated[dict[str, Grouping], Tag("groups[]")] | Annotated[Names, Tag("names[]")],
+    Discriminator(_group_by),
+]
+"""What there is of each column that rows are grouped by; or columns that say it themselves."""
+
+
+@final
+class Predicate(Section):
+    """What a column's value must be: within these public numbers, or among these public keys."""
+
+    min: Number | None = key("the least value that satisfies it", "min = 1", default=None)
+    max: Number | None = key("the largest value that satisfies it", "max = 10", default=None)
+    below: Number | None = key(
+        "what values that satisfy it are less than", "below = 100", default=None
+    )
+    among: Keys = key("the public keys that satisfy it", "among = [1, 2]", default=())
+
+
+@final
+class Accuracy(Section):
+    """How far off a block's numbers may be: one of the two, in their own units.
+
+    `half_width_95` is that of intervals that hold 95 % of the noise, `std` its standard deviation.
+    Of all statistics, or of one.
+    """
+
+    half_width_95: Positive | None = key(
+        "half of the width of an interval that holds 95 % of the noise",
+        "half_width_95 = 10",
+        default=None,
+    )
+    std: Positive | None = key("the standard deviation", "std = 5", default=None)
+    statistic: Text | None = key("of which statistic alone", 'statistic = "count"', default=None)
+
+
+@final
+class Assumed(Section):
+    """What the error of a mean, say, is worked out for: groups of `n` values."""
+
+    n: PublicCount = key("how many values are in a group", "n = 4000")
+
+
+@final
+class Query(Section):
+    """One block: one vector query and one draw of noise, with `importance` of the budget.
+
+    `accuracy` says which errors would do, `assume` of how many values in a group where they depend
+    on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
+    predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
+    `margins` tables of sums are published beside the cells, and add up. With `round` the counts are
+    published whole, with `round_to` as multiples of it, with `clamp` counts and sums are published
+    as 0 where the noise makes them negative. Groups whose first published count is below
+    `min_count` are left out, and of the others the `top` largest are kept.
+    """
+
+    name: Text = key("the name of its table", 'name = "use_by_plan"')
+    importance: Positive = key(
+        "how much its errors count beside other queries'", "importance = 2", default=Fraction(1)
+    )
+    accuracy: Accuracy | None = key(
+        "how far off its numbers may be", "accuracy = { half_width_95 = 10 }", default=None
+    )
+    assume: Assumed | None = key(
+        "for how many values in a group to show what errors depend on it",
+        "assume = { n = 4000 }",
+        default=None,
+    )
+    filter: Expression | None = key(
+        "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
+    )
+    statistics: Texts = key(
+        "count, count_units, count(column), sum(column), mean(column), var(column), std(column), "
+        "median(column), quantile(column, level) or ratio(sum(column), sum(column))",
+        'statistics = ["count", "mean(visits)"]',
+        default=(),
+    )
+    group_by: GroupBy = key(
+        'public keys by column, a file of keys, edges of bands, or keys = "private"; or names of '
+        "columns whose keys or edges stand under [columns]",
+        "group_by = { plan = [1, 2, 3] }",
+        default_factory=dict,
+    )
+    margins: Margins = key(
+        "also the tables by fewer of the columns, all of them or these, which add up exactly",
+        'margins = [["region"], []]',
+        default=False,
+    )
+    histogram: Histogram | None = key(
+        "counts of rows per bin",
+        'histogram = { column = "visits", edges = [0, 5, 30] }',
+        default=None,
+    )
+    conditions: dict[Text, dict[Text, Predicate]] = key(
+        "named conditions, which may overlap",
+        "conditions = { often = { visits = { min = 10 } } }",
+        default_factory=dict,
+    )
+    max_conditions: Annotated[int, Field(ge=1)] | None = key(
+        "in how many of the conditions one person counts", "max_conditions = 2", default=None
+    )
+    round: bool = key("whether counts are published whole", "round = true", default=False)
+    round_to: PublicCount | None = key(
+        "of what published counts are multiples", "round_to = 5", default=None
+    )
+    clamp: bool = key(
+        "whether negative counts and sums are published as 0", "clamp = true", default=False
+    )
+    min_count: PublicCount | None = key(
+        "the least published count of a group that isn't left out", "min_count = 10", default=None
+    )
+    top: PublicCount | None = key(
+        "how many groups are kept, those of the largest published counts", "top = 10", default=None
+    )
+
+    @property
+    def multiple(self) -> int:
+        """What published counts are whole multiples of; 0 if they are as they were drawn."""
+        return self.round_to or int(self.round)

@@ -1,0 +1,65 @@
+"""Random rows for row expressions: a column of each type and more, with values that are extreme."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from leastnoise.tables.expressions.tree import Type
+
+Row = dict[str, Any]
+SQL = {
+    "int": "DOUBLE",
+    "float": "DOUBLE",
+    "text": "VARCHAR",
+    "bool": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+}
+"""What a table has for each type."""
+TYPES: dict[str, Type] = {
+    "a": "int",
+    "b": "int",
+    "x": "float",
+    "y": "float",
+    "odd name": "text",
+    "t": "text",
+    "p": "bool",
+    "q": "bool",
+    "d": "date",
+    "e": "date",
+    "at": "timestamp",
+}
+LARGEST = 2**53
+TEXTS = ["", "a", "A", "north", " north ", "Ä", "2024-02-29", "2023-02-29", "😀b", "o'hara", "\t"]
+DAYS = [date(1, 1, 1), date(2020, 12, 31), date(2021, 1, 3), date(2024, 2, 29), date(9999, 12, 31)]
+_STAMPS = [
+    datetime(1, 1, 1),
+    datetime(1969, 12, 31, 23, 59, 59, 999999),
+    datetime(2024, 2, 29, 23, 59, 59, 999999),
+    datetime(9999, 12, 31, 23, 59, 59, 999999),
+]
+
+
+def random_rows(random: random.Random, count: int) -> list[Row]:
+    """Return rows of all columns, with missing and extreme values among them."""
+    ints = [0, 1, -1, 17, 18, 65, LARGEST, -LARGEST, 12345]
+    floats = [0.0, -0.0, 0.5, -0.5, 1e308, -1e308, 5e-324, 0.1, 1e16, 4503599627370497.5, 2.5]
+    kinds: dict[str, Callable[[], Any]] = {
+        "int": lambda: random.choice([*ints, random.randrange(-100, 100)]),
+        "float": lambda: random.choice([*floats, random.uniform(-50, 50)]),
+        "text": lambda: random.choice(TEXTS),
+        "bool": lambda: random.choice([True, False]),
+        "date": lambda: random.choice(
+            [*DAYS, date(1990, 1, 1) + timedelta(random.randrange(20000))]
+        ),
+        "timestamp": lambda: random.choice(
+            [*_STAMPS, datetime(1930, 1, 1) + timedelta(seconds=random.randrange(4 * 10**9))]
+        ),
+    }
+    return [
+        {name: None if random.random() < 0.15 else kinds[kind]() for name, kind in TYPES.items()}
+        for _ in range(count)
+    ]
