@@ -78,7 +78,7 @@ RETURNED: dict[str, Callable[[], Any]] = {
 CLASSES = [name for name in dir(ln) if inspect.isclass(getattr(ln, name))]
 VALUES = (
     "Budget", "Converted", "CountingQueries", "Groups", "Integer", "Interval", "L1", "L2", "Linf",
-    "Vertices",
+    "RowCounts", "Vertices",
 )  # fmt: skip
 
 

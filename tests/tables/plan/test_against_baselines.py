@@ -106,7 +106,7 @@ def gaussian(epsilon: float, delta: float) -> float:
 
 def shares_of(raw: dict[str, Any], blocks: tuple[BlockPlan, ...]) -> list[float]:
     """The part of the budget of each block, in proportion to its numbers of a cell."""
-    weights = {block["name"]: block["weight"] for block in raw["query"]}
+    weights = {block["name"]: block["importance"] for block in raw["query"]}
     numbers = dict.fromkeys(weights, 0)
     for block in blocks:
         numbers[block.name] += len(block.layout.components)

@@ -230,7 +230,7 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
 def _model_of(model: type[BaseModel], name: str) -> type[BaseModel] | None:
     """Return the model that a field's value is, None if it is none, or several by name."""
     annotation: Any = model.model_fields[name].annotation
-    if get_origin(annotation) is dict:
+    if get_origin(annotation) in {dict, tuple}:
         return None
     kinds = get_args(annotation) or (annotation,)
     return next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
