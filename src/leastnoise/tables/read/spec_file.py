@@ -217,12 +217,14 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
             problems.append((key, _missing(model, name)))
         if name in _SEVERAL and not absent:
             values[name] = _SEVERAL[name](value, problems)
+        elif name in _SEVERAL and field.is_required():
+            values[name] = ()
         elif (nested := _model_of(model, name)) and (field.is_required() or not absent):
             values[name] = _fields(nested, {} if absent else value, key, problems)
         elif not absent:
             values[name] = _value(model, name, raw, problems, path=path)
         elif field.is_required():
-            values[name] = () if name in _SEVERAL else None
+            values[name] = None
     return model.model_construct(**values)
 
 
