@@ -220,6 +220,7 @@ def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
         (lambda b: b[1]["certificate"]["sensitivity"].update(l0=2), "people"),
         (lambda b: b[1]["certificate"].update(dimension=2), "coordinates"),
         (lambda b: b[1]["certificate"].update(grid=None), "no grid"),
+        (lambda b: b[1]["certificate"]["noise"]["parameters"].update(cells=2), "people|function"),
     ],
 )
 def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:

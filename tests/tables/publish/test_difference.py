@@ -166,6 +166,15 @@ def test_tables_that_do_not_match_are_refused(
             ln.subtract_releases(*pair)
 
 
+def test_other_joined_tables_are_refused(first: Path, tmp_path: Path) -> None:
+    pd.DataFrame({"k": ["a"], "y": [1]}).to_parquet(tmp_path / "more.parquet")
+    join = {"more": {"source": "more.parquet", "on": "k", "public": True}}
+    second = released(tmp_path, "second", change=lambda raw: raw["data"].update(join=join))
+    for pair in ((first, second), (second, first)):
+        with pytest.raises(Refused, match="'q' has other tables joined"):
+            ln.subtract_releases(*pair)
+
+
 def test_what_does_not_verify_or_is_one_release_is_refused(first: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(first, tmp_path / "copy")
     with pytest.raises(Refused, match="one draw of noise"):

@@ -135,6 +135,8 @@ def _unlike_groups(one: Layout, other: Layout) -> Iterator[str]:
         yield " has other conditions in the two releases."
     if one.filters != other.filters:
         yield " is about other rows in the two releases: its filters differ."
+    if one.joined != other.joined:
+        yield " has other tables joined to its rows in the two releases."
 
 
 def _drawn(parts: Sequence[BlockPlan]) -> dict[str, _Drawn]:

@@ -163,6 +163,7 @@ def _planned(folder: Path, laid: LaidOut, certificate: PlanCertificate) -> Plan:
     """
     try:
         plan = plan_as_certified(laid, certificate)
+        wanted = plan.to_record()
     except CertificateRejected:
         raise
     except (Refused, InvalidInput) as error:
@@ -171,7 +172,7 @@ def _planned(folder: Path, laid: LaidOut, certificate: PlanCertificate) -> Plan:
         told = parse_object(output.read_text(folder, output.PLAN))
     except InvalidInput as error:
         raise CertificateRejected(f"{output.PLAN} is missing or unreadable. {error}") from None
-    if not _alike(told, plan.to_record()):
+    if not _alike(told, wanted):
         raise CertificateRejected(f"{output.PLAN} says other than what is certified.")
     return plan
 
