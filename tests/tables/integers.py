@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from leastnoise.tables.query.lay_out import lay_out_query
+from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
@@ -16,13 +17,17 @@ from leastnoise.tables.spec.source_names import IN_MEMORY
 def integers(
     raw: dict[str, Any], folder: Path, *, engine: str | None = None, frame: Any = None
 ) -> dict[str, list[int]]:
-    """The vector of each block, for each way to bound it; of the source of `raw`, or a frame."""
+    """The vector of each block and of its quantiles, for each way to bound it.
+
+    Of the source of `raw`, or of a frame.
+    """
     data = raw["data"] if frame is None else raw["data"] | {"source": IN_MEMORY}
     spec = spec_file.parse(raw | {"data": data | ({"engine": engine} if engine else {})})
     found = source.find_source(spec, folder, None if frame is None else frame_of(frame))
     vectors: dict[str, list[int]] = {}
     for query in spec.query:
-        for layout in itertools.chain.from_iterable(lay_out_query(spec, query)):
+        ranks = [one.counted for one in lay_out_ranks(spec, query)]
+        for layout in itertools.chain(*lay_out_query(spec, query), ranks):
             with source.open_engine(found) as opened:
                 way = str(layout.bounding.to_record())
                 vectors[f"{layout.label} {way}"] = bounding.query_vector(

@@ -82,6 +82,19 @@ def test_what_is_written_is_what_is_returned_and_verifies(folder: Path, kind: st
     assert json.loads((out / "plan.json").read_text())["caps"] == {"rows": 2**34, "units": 2**34}
 
 
+@pytest.mark.parametrize("statistics", [["count", "median(x)"], ["count"]])
+def test_bands_before_listed_keys_are_the_first_columns_and_verify(
+    folder: Path, statistics: list[str]
+) -> None:
+    query: dict[str, Any] = {"name": "q", "statistics": statistics}
+    query |= {"group_by": {"x": {"edges": [0, 4, 10]}, "plan": [1, 2]}}
+    query |= {} if len(statistics) > 1 else {"margins": True}
+    columns = {"x": {"candidates": {"from": 0, "to": 10, "step": 1}}}
+    tables = release(folder, query=[query], columns=columns).run().tables
+    assert list(tables["q"].columns)[:3] == ["x_from", "x_to", "plan"]
+    assert verify_directory(folder / "out").rows["q"] == 4
+
+
 def test_answers_are_near_the_truth_by_as_much_as_they_say(folder: Path) -> None:
     frame = pd.read_parquet(folder / "rows.parquet")
     made = release(folder, output=None).run()

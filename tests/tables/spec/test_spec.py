@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.read import spec_file, spec_text
 from leastnoise.tables.spec.query import Bands
 
 GOOD = """
@@ -84,10 +85,32 @@ def test_bands_read_back_equal_in_the_order_that_they_are_given() -> None:
     assert spec.groupings(spec.query[0])["plan"] == Bands(
         edges=(Fraction(0), Fraction(1, 10), Fraction(11, 2))
     )
-    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    again = spec_file.loads(spec_file.dumps(spec))
+    assert again == spec
+    assert list(again.query[0].group_by) == ["plan", "note", "mdvis"]
     raw = spec_file.to_dict(spec)
     raw["query"][0]["group_by"]["plan"] = {"edges": np.array([0, 0.1, 5.5])}
     assert spec_file.parse(raw) == spec
+
+
+def test_tables_and_lists_of_any_names_keep_their_order_beside_other_sections() -> None:
+    odd = ["a.b", '"', "[[query]]\n", "ü", "z"]
+    spec = spec_file.loads(GOOD)
+    raw = spec_file.to_dict(spec)
+    raw["query"][0] |= {"accuracy": {"count": {"std": 3}}, "name": "[query.group_by]"}
+    for first in range(len(odd)):
+        names = odd[first:] + odd[:first]
+        groups = [{"edges": [0, "1.5", "inf"]}, [1, 2], {"edges": [3, 4]}, ["[x", "\n[y]"], [True]]
+        raw["query"][0]["group_by"] = dict(zip(names, groups, strict=True))
+        raw["query"][1]["group_by"] = {"first": {"edges": [1, 2]}, "second": [1]}
+        text = spec_text.write(raw)
+        found = tomllib.loads(text)
+        assert found == raw
+        assert [list(one.get("group_by", ())) for one in found["query"]] == [
+            names,
+            ["first", "second"],
+            [],
+        ]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.source import Source
-    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.model import Query, Spec
     from leastnoise.tables.statistics.base import NoiseError
 
 _RESERVE = "rehearsal"
@@ -61,11 +61,16 @@ def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertif
     try:
         parse_object(output.read_text(folder, output.PLAN))
         PlanCertificate.from_json(output.read_text(folder, output.CERTIFICATE))
-        same = spec_file.loads(output.read_text(folder, output.SPEC)) == spec
+        stored = spec_file.loads(output.read_text(folder, output.SPEC))
     except (CertificateRejected, SourceError) as error:
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
-    if not same:
+    if stored != spec or list(map(_grouped, stored.query)) != list(map(_grouped, spec.query)):
         raise InvalidInput("The spec doesn't read back as it is. Nothing was spent.")
+
+
+def _grouped(query: Query) -> list[str]:
+    """Return what a query is grouped by, in order, which equal specs may differ in."""
+    return [*query.group_by]
 
 
 def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:

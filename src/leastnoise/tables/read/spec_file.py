@@ -10,14 +10,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import numpy as np
-import tomli_w
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.query.layout import LaidOut
-from leastnoise.tables.read import checks, key_files, spec_lines, sql_queries
+from leastnoise.tables.read import checks, key_files, spec_lines, spec_text, sql_queries
 from leastnoise.tables.spec.model import Column, Spec
 from leastnoise.tables.spec.query import Query
 from leastnoise.tables.statistics import registry
@@ -353,8 +352,8 @@ def to_dict(spec: Spec) -> dict[str, Any]:
 
 
 def dumps(spec: Spec) -> str:
-    """Return TOML that reads back as an equal spec."""
-    return tomli_w.dumps(to_dict(spec))
+    """Return TOML that reads back as an equal spec, every group_by in its order."""
+    return spec_text.write(to_dict(spec))
 
 
 def _plain(value: Any) -> Any:
