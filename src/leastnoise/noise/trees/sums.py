@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS = 1 << 11
 """The largest window of such a law, which takes about half a second."""
-_AT_ONCE = 64  # frequencies
-_ROUNDING = 1e-6  # of a probability; the window leaves out 1e-17, floats err by far less
+_FREQUENCIES = 64  # at once
+_GIVEN_AWAY = 1e-6  # of a probability; the window leaves out 1e-17, floats err by far less
 
 
 def variance_of_sum(
@@ -65,7 +65,7 @@ def half_width_of_sum(noise: Agreeing, fixed: Sequence[bool], coverage: float) -
     if all(fixed[:last]):
         return level_laws(noise)[last].half_width(coverage)
     inside = _inside(noise, tuple(fixed))
-    return int(np.flatnonzero(inside >= coverage + _ROUNDING)[0])
+    return int(np.flatnonzero(inside >= coverage + _GIVEN_AWAY)[0])
 
 
 def check_numbers(noise: Agreeing) -> None:
@@ -95,8 +95,8 @@ def _characteristic(noise: Agreeing, fixed: Sequence[bool]) -> Floats:
     lengths = np.minimum(places, size - places)
     roots = np.exp(2j * math.pi / size * places)
     found: list[Floats] = []
-    for first in range(0, size // 2 + 1, _AT_ONCE):
-        chosen = np.arange(first, min(first + _AT_ONCE, size // 2 + 1))
+    for first in range(0, size // 2 + 1, _FREQUENCIES):
+        chosen = np.arange(first, min(first + _FREQUENCIES, size // 2 + 1))
         law = alone[last] * roots[np.outer(chosen, places) % size]
         for level in reversed(range(last)):
             b, spectrum = noise.branches[level], np.fft.fft(law)
