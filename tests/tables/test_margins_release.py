@@ -21,7 +21,11 @@ from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.margins import GROUP_BY, plan_of, spec_of, whole_of
 from tests.tables.resealed import verify_resealed
 
-WIDE: dict[str, Any] = {"margins": [["sex"], []], "group_by": GROUP_BY | {"region": [*range(12)]}}
+WIDE: dict[str, Any] = {
+    "margins": [["sex"], []],
+    "group_by": GROUP_BY | {"region": [*range(12)]},
+    "privacy": {"epsilon": "0.3"},
+}
 """With these the cells and the table by sex are measured."""
 SEXES = {"name": "sexes", "statistics": ["count"], "group_by": {"sex": ["f", "m"]}}
 
@@ -88,8 +92,7 @@ def test_several_blocks_with_margins_beside_others(tmp_path: Path) -> None:
 
 def test_gaussian_noise_in_tables_verifies_beside_another_block(tmp_path: Path) -> None:
     write_rows(tmp_path)
-    wide: dict[str, Any] = WIDE | {"margins": True}
-    raw = spec_of(privacy={"epsilon": "0.1", "delta": "1e-2"}, **wide)
+    raw = spec_of(**WIDE | {"margins": True, "privacy": {"epsilon": "0.1", "delta": "1e-2"}})
     raw["query"].append(SEXES)
     raw["output"] = {"path": "out", "format": "csv"}
     plan = Release(**raw, folder=tmp_path).run().plan

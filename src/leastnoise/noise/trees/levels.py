@@ -118,7 +118,7 @@ def level_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
 
     Raises NotApplicable for noise so wide that its laws don't fit in 2^20 numbers.
     """
-    solved = solve(noise.branches, _rates(noise))
+    solved = solve(noise.branches, rates_of(noise))
     found: list[LevelLaw] = []
     nodes = 1
     for level, (law, share) in enumerate(zip(solved.laws, noise.shares, strict=True)):
@@ -144,16 +144,21 @@ def level_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
     return tuple(found)
 
 
-def _rates(noise: Agreeing) -> tuple[float, ...]:
+def rates_of(noise: Agreeing) -> tuple[float, ...]:
+    """Return r_0, …, r_L."""
     return tuple(float(share / noise.scale) for share in noise.shares)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solved:
-    """The laws of the levels modulo the window, and κ, which nodes above the cells keep."""
+    """The laws of the levels modulo the window, and κ, which nodes above the cells keep.
+
+    `alone` holds A_l, the law of a node without all that is above it.
+    """
 
     laws: tuple[Known, ...]
+    alone: tuple[Known, ...]
     kept: tuple[float, ...]
 
 
@@ -184,12 +189,12 @@ def solve(
     for law, weight, rest in zip(alone[1:], weights[:-1], others, strict=True):
         beside = beside.times(weight).convolved(rest)
         laws.append(law.times_known(beside).normalised()[0])
-    return Solved(laws=tuple(laws), kept=tuple(kept))
+    return Solved(laws=tuple(laws), alone=tuple(alone), kept=tuple(kept))
 
 
 def expected_draws(noise: Agreeing) -> float:
     """Return how many cells are drawn on average for one draw: Π_l b_{l+1}/κ_l of them."""
-    solved = solve(noise.branches, _rates(noise))
+    solved = solve(noise.branches, rates_of(noise))
     return math.prod(b / kept for b, kept in zip(noise.branches, solved.kept, strict=True))
 
 

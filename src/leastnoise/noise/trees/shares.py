@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import permutations
@@ -23,7 +23,7 @@ _STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that one level gives another
 _WIDE = 2  # from there on laws scale with their noise: narrower ones have the same best shares
 _NARROW = 0.05  # at ε = 20 nearly all noise is 0
 _GAINED = 1e-9  # of the objective, at least, by a step that is taken
-_LEAST = 1e-200  # a variance that floats take for 0
+LEAST_VARIANCE = 1e-200  # a variance that floats take for 0
 _ONE_ROW = Rows(most=1)
 
 
@@ -55,19 +55,38 @@ def best_shares(
             value=f"{len(weights)} weights",
             expected=f"{len(tree.shares)} finite weights >= 0, not all of them 0",
         )
+
+    def loss(variances: Sequence[float]) -> float:
+        return float(weights @ np.log(variances))
+
+    return search_shares(branches, scale, loss, rows=rows)
+
+
+def search_shares(
+    branches: Iterable[int],
+    scale: Exact,
+    loss: Callable[[Sequence[float]], float],
+    *,
+    rows: Rows = _ONE_ROW,
+) -> tuple[Fraction, ...]:
+    """Return the shares for which the `loss` of the levels' variances, the root's first, is least.
+
+    As `best_shares` does, which has a loss of its own: this one gains nothing where all variances
+    are as many times larger, and takes each that is 0 in floats for 1e-200.
+    """
+    tree = _even_tree(branches)
     narrow = min(max(float(positive_scale(scale)), _NARROW), _WIDE)
 
     @cache
-    def loss(units: tuple[int, ...]) -> float:
+    def loss_of(units: tuple[int, ...]) -> float:
         law = _with(tree, units)
         a_move = narrow * float(law.cost(rows) / rows.most)
         rates = tuple(float(share) / a_move for share in law.shares)
         window = find_window(law.branches, rates, proved=False)
         laws = solve(law.branches, rates, window=window).laws
-        variances = [moment_of(one.values[: window // 2], 2) for one in laws]
-        return float(weights @ np.log(np.maximum(variances, _LEAST)))
+        return loss([max(moment_of(one.values[: window // 2], 2), LEAST_VARIANCE) for one in laws])
 
-    return _with(tree, _least(loss, len(weights))).shares
+    return _with(tree, _least(loss_of, len(tree.shares))).shares
 
 
 def _even_tree(branches: Any) -> Agreeing:

@@ -33,7 +33,9 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.question import Question
+from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import find_candidate
+from leastnoise.tables.plan.chain import Chain, draw_name, find_chain, read_chain
 from leastnoise.tables.plan.joint import scale_together
 from leastnoise.tables.plan.unlisted import FINEST_GRID
 from leastnoise.tables.query.limits import InCells
@@ -59,7 +61,6 @@ if TYPE_CHECKING:
     Way = Callable[[Layout, Budget, Shares], list[Certificate] | None]
 
 _FAMILIES = ("geometric", "laplace", "gaussian")
-_TOTAL, _BY = "total", "x"
 _FINEST, _STEPS = -18, -20
 """Estimates are on a grid of 2^−18, or 2^−20 of their noise: sums of 2^34 rows are floats."""
 _AGREE = "All tables are sums of one estimate of the cells, and add up exactly."
@@ -76,12 +77,14 @@ _PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 class Margins:
     """What a block with margins publishes, and from which noise.
 
-    `cells` is the layout of its cells, `measured` what noise each measured table gets, by mask.
+    `cells` is the layout of its cells, `measured` what noise each measured table gets, by mask. A
+    `chain` is the order of the columns of a tree's noise, which the cells alone have then.
     """
 
     cells: Layout
     budget: Budget
     measured: dict[int, Certificate]
+    chain: Chain | None = None
 
     @classmethod
     def of(
@@ -98,16 +101,18 @@ class Margins:
         all noise is `composed` they have its δ, and ε is a matter of all together.
         """
         names = {measured_name(cells, table): table for table in _every(cells)}
+        chain = read_chain(cells, claims)
         measured = dict[int, Certificate]()
         for name, claim in claims:
-            table = names.get(name)
+            table = names.get(name) if chain is None else len(names) - 1
             if table is None or table in measured or not isinstance(claim, Certificate):
                 raise CertificateRejected(f"Block {name!r}: no table of the spec has such noise.")
-            _check(name, claim, cells, table)
+            families = _FAMILIES if chain is None else (Agreeing.name,)
+            _check(name, claim, cells, table, families=families)
             measured[table] = claim
         if list(measured) != sorted(measured):
             raise CertificateRejected(f"The tables of {cells.name!r} aren't in order.")
-        found = cls(cells=cells, budget=budget, measured=measured)
+        found = cls(cells=cells, budget=budget, measured=measured, chain=chain)
         for part in ("delta",) if composed else ("epsilon", "delta"):
             spent = sum((getattr(one.budget, part) for one in measured.values()), Fraction(0))
             if spent > getattr(budget, part):
@@ -133,6 +138,8 @@ class Margins:
 
     @property
     def _variances(self) -> NDArray[np.float64]:
+        if self.chain is not None:
+            return np.array([self.chain.variance(table) for table in self.cells.margins])
         return self.marginals.variances(self.marginals.carried @ self.information)
 
     @cached_property
@@ -151,6 +158,8 @@ class Margins:
 
     def error(self, table: int) -> NoiseError:
         """Return the error of a number of a published table, rounding of the cells counted."""
+        if self.chain is not None:
+            return self.chain.error(table, _PROBABILITIES)
         terms = [
             Term(certificate=self.measured[measured], coefficient=coefficient, times=times)
             for measured, equal in self._made_of(table).items()
@@ -213,6 +222,7 @@ class Margins:
                 }
                 for table, claim in self.measured.items()
             ],
+            **({} if self.chain is None else {"chain": self.chain.columns(self.cells)}),
             "geometric_mean_std": self.geometric_mean,
             "other_ways": self.others,
         }
@@ -223,8 +233,9 @@ class Margins:
             f"{self.columns(table)} ({claim.noise.name}, std {math.sqrt(claim.noise.variance):.4g})"
             for table, claim in self.measured.items()
         ]
+        said = f"Noise is drawn for the numbers by {'; '.join(drawn)}."
         return [
-            f"Noise is drawn for the numbers by {'; '.join(drawn)}. {_AGREE}",
+            f"{said if self.chain is None else self.chain.in_words(self.cells)} {_AGREE}",
             _COMPARED.format(own=self.geometric_mean, **self.others),
         ]
 
@@ -245,16 +256,15 @@ class Margin:
 
 def measured_name(cells: Layout, table: int) -> str:
     """Return what a certificate calls a measured table: by columns 1 and 3 it is `block.1x3`."""
-    columns = [str(i + 1) for i in range(len(cells.axes)) if table >> i & 1]
-    return f"{cells.label}.{_BY.join(columns) or _TOTAL}"
+    return draw_name(cells, [i for i in range(len(cells.axes)) if table >> i & 1])
 
 
 def find_measured(cells: Layout, budget: Budget, *, pure: bool) -> Claims:
     """Return the noise of each measured table, proved; the names are as certificates have them.
 
     Purely private noise, whose ε add up, or, unless `pure`, Gaussian noise in all tables where that
-    has less: then it is by tight composition that all together meet the `budget`. Raises Refused if
-    no noise can serve one.
+    has less: then it is by tight composition that all together meet the `budget`. Or that of a
+    chain, if none of these has as little. Raises Refused if no noise can serve one.
     """
     marginals, weights = _marginals(cells), [1.0] * len(cells.margins)
     kinds: list[tuple[Way, Information]] = []
@@ -266,6 +276,12 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool) -> Claims:
     for way, information in kinds:
         shares = best_shares(marginals, weights, information)
         offers.append((log_variance(marginals, shares, weights, information), way, shares))
+    chain = find_chain(cells, budget)
+    if chain is not None:
+        along, made = chain
+        variances = [along.variance(table) for table in cells.margins]
+        if float(np.log(variances).sum()) < min((value for value, *_ in offers), default=math.inf):
+            return ((draw_name(cells, along.order), _on_grid(cells, made)),)
     for _, way, shares in sorted(offers, key=lambda one: one[0]):
         found = way(cells, budget, shares)
         if found is not None:
@@ -353,7 +369,9 @@ def _every(cells: Layout) -> range:
     return range(2 ** len(cells.axes))
 
 
-def _check(name: str, claim: Certificate, cells: Layout, table: int) -> None:
+def _check(
+    name: str, claim: Certificate, cells: Layout, table: int, *, families: Sequence[str]
+) -> None:
     """Raise CertificateRejected unless it is about noise in this table's exact sums."""
     fits = (
         (claim.dimension == table_layout(cells, table).cells, "it has other numbers than the spec"),
@@ -366,7 +384,7 @@ def _check(name: str, claim: Certificate, cells: Layout, table: int) -> None:
             claim.geometry is None or claim.geometry.kind == "cells",
             "noise is alike in all numbers of a table",
         ),
-        (claim.noise.name in _FAMILIES, "no such noise is in tables with margins"),
+        (claim.noise.name in families, "no such noise is in tables with margins"),
     )
     for fit, why in fits:
         if not fit:

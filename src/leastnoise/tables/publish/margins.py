@@ -44,13 +44,13 @@ def publish_margins(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) -> li
     Noise goes into each measured table; the rest is post-processing of these numbers.
     """
     margins = margins_of(blocks)
-    bits = margins.cells.bits
-    noisy = {
-        table: Mechanism(claim)
-        .release(ScaledIntegers(numerators=sum_exactly(margins, cells, table), bits=bits))
-        .values
-        for table, claim in margins.measured.items()
-    }
+    noisy: dict[int, NDArray[np.float64]] = {}
+    for table, claim in margins.measured.items():
+        exact, chain = sum_exactly(margins, cells, table), margins.chain
+        exact = exact if chain is None else chain.placed(exact)
+        numbers = ScaledIntegers(numerators=exact, bits=margins.cells.bits)
+        values = Mechanism(claim).release(numbers).values
+        noisy[table] = values if chain is None else chain.replaced(values)
     return add_up(blocks, noisy)
 
 

@@ -1,0 +1,126 @@
+"""Noise on a tree in tables with margins: which order, what it is worth, where it lands."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leastnoise.errors import CertificateRejected
+from leastnoise.tables.plan.chain import Chain
+from leastnoise.tables.plan.margins import Margins
+from leastnoise.tables.publish.margins import publish_margins
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.publish.verify import verify_directory
+from tests.tables.margins import plan_of, spec_of, whole_of
+from tests.tables.resealed import verify_resealed
+
+AGES = {"edges": [*range(0, 101, 10)]}
+LARGE = {"region": [*range(20)], "sex": ["f", "m"], "age": AGES}
+SMALL = {"region": [*range(4)], "sex": ["f", "m"], "age": {"edges": [0, 30, 60]}}
+
+
+def chain_of(whole: Margins) -> Chain:
+    assert whole.chain is not None
+    return whole.chain
+
+
+def test_the_figure_of_the_theory() -> None:
+    whole = whole_of(plan_of(spec_of(group_by=LARGE)))
+    assert chain_of(whole).order == (1, 2, 0)
+    assert whole.geometric_mean == pytest.approx(5.370, abs=0.001)
+    assert whole.to_record()["chain"] == ["sex", "age", "region"]
+    assert "on a tree by sex, age and region" in whole.in_words()[0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"unit": "who"},  # of two rows, which are shrunk
+        {"privacy": {"epsilon": "0.05"}},  # of too wide laws
+        {"group_by": SMALL | {"who": [0, 1]}},  # more than three columns
+    ],
+)
+def test_where_there_is_none(given: dict[str, Any]) -> None:
+    assert whole_of(plan_of(spec_of(**given))).chain is None
+
+
+def test_units_that_are_replaced_cost_two_moves() -> None:
+    added, replaced = (
+        chain_of(
+            whole_of(plan_of(spec_of(group_by=SMALL, privacy={"neighbours": one, "epsilon": e})))
+        )
+        for one, e in (("add-remove", 1), ("replace-one", 2))
+    )
+    assert added == replaced
+
+
+def test_persons_that_are_counted_once() -> None:
+    raw = spec_of(unit="who", statistics=["count_units"], group_by=SMALL)
+    raw["contribution"] = {"max_groups": 1}
+    assert whole_of(plan_of(raw)).chain is not None
+
+
+def test_cells_are_placed_by_the_order() -> None:
+    chain = chain_of(whole_of(plan_of(spec_of(group_by=LARGE))))
+    cells = np.arange(400)
+    placed = chain.placed(cells).reshape(chain.noise.branches)
+    for at in itertools.product(range(20), range(2), range(10)):
+        own = tuple(at[column] for column in chain.order)
+        assert placed[own] == cells.reshape(20, 2, 10)[at]
+    assert (chain.replaced(placed.reshape(-1).astype(float)) == cells).all()
+
+
+def test_what_is_published_has_the_stated_errors() -> None:
+    """By the sampler that releases have; a table's numbers are alike."""
+    plan = plan_of(spec_of(group_by=SMALL))
+    truth = np.arange(16, dtype=np.int64) * 10**6
+    bits = plan.blocks[0].layout.bits
+    draws = [publish_margins(plan.blocks, truth << bits) for _ in range(400)]
+    for place, block in enumerate(plan.blocks):
+        assert block.margin is not None
+        axes = tuple(i for i in range(3) if not block.margin.table >> i & 1)
+        exact = truth.reshape(4, 2, 2).sum(axis=axes).reshape(-1)
+        errors = np.array([one[place].columns["count"] for one in draws]) - exact
+        assert (errors == np.rint(errors)).all()
+        assert np.sqrt(np.mean(errors**2)) == pytest.approx(block.margin.error.std, rel=0.2)
+        assert np.mean(np.abs(errors) <= block.margin.error.half95) > 0.92
+
+
+def released(folder: Path) -> Path:
+    rows = pd.DataFrame({"who": [1, 2], "region": [1, 3], "sex": ["f", "m"], "age": [10, 40]})
+    rows.to_csv(folder / "rows.csv", index=False)
+    raw = spec_of(group_by=SMALL)
+    raw["output"] = {"path": "out", "format": "csv"}
+    Release(**raw, folder=folder).run()
+    return folder / "out"
+
+
+def test_a_release_verifies(tmp_path: Path) -> None:
+    assert len(verify_directory(released(tmp_path)).rows) == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda b: b.update(name="people.2x1x3"), "isn't one of the columns in this order"),
+        (lambda b: b.update(name="people.2x3"), "isn't one of the columns in this order"),
+        (lambda b: b.update(name="people.1x3x2"), "plan.json"),  # sex and age have two values each
+        (lambda b: b["certificate"]["sensitivity"].update(l0=2), "people"),
+        (lambda b: b["certificate"].update(epsilon="2"), "people"),
+        (lambda b: b["certificate"].update(epsilon="0.5"), "plan.json"),
+    ],
+)
+def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
+    folder = released(tmp_path)
+    path = folder / "certificate.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    change(record["blocks"][0])
+    path.write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(CertificateRejected, match=said):
+        verify_resealed(folder)
