@@ -304,3 +304,16 @@ def test_hostile_files_are_refused_at_once(made: Path, name: str, what: str) -> 
 def test_a_link_to_the_directory_is_followed(made: Path) -> None:
     (made / "latest").symlink_to(made / "csv")
     verify_directory(made / "latest")
+
+
+@pytest.mark.parametrize("changed", ["x + 2", "x"])
+def test_another_meaning_of_a_derived_column_is_rejected(folder: Path, changed: str) -> None:
+    query = [{"name": "moved", "statistics": ["mean(y)"]}]
+    columns = {"y": {"bounds": [0, 11]}}
+    release(folder, query=query, derive={"y": "x + 1"}, columns=columns).run()
+    spec = folder / "out" / "spec.toml"
+    text = spec.read_text()
+    assert 'y = "x + 1"' in text
+    spec.write_text(text.replace('y = "x + 1"', f'y = "{changed}"'))
+    with pytest.raises(CertificateRejected, match=r"plan\.json says other than what is certified"):
+        verify_resealed(folder / "out")

@@ -300,6 +300,7 @@ class Plan(Framed, Shown):
                 if self.quantiles
                 else {}
             ),
+            **({"derived": dict(self.spec.derive)} if self.spec.derive else {}),
             "notes": list(self.notes),
         }
 
