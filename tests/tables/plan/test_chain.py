@@ -44,6 +44,7 @@ def test_the_figure_of_the_theory() -> None:
         {"unit": "who"},  # of two rows, which are shrunk
         {"privacy": {"epsilon": "0.05"}},  # of too wide laws
         {"group_by": SMALL | {"who": [0, 1]}},  # more than three columns
+        {"group_by": {"region": [0, 1, 2], "sex": ["f", "m"]}},  # noise in the cells is the best
     ],
 )
 def test_where_there_is_none(given: dict[str, Any]) -> None:

@@ -69,6 +69,7 @@ _COMPARED = (
     "alone it is {cells:.4g}; with a share for each table, which don't add up, {apart:.4g}. No "
     "additive noise has less than {bound:.4g}."
 )
+_GAINS = 1e-3  # of Σ ln(variance): a chain of the cells alone is no less, but in the last digits
 _PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 
 
@@ -264,7 +265,7 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool) -> Claims:
 
     Purely private noise, whose ε add up, or, unless `pure`, Gaussian noise in all tables where that
     has less: then it is by tight composition that all together meet the `budget`. Or that of a
-    chain, if none of these has as little. Raises Refused if no noise can serve one.
+    chain, if all of these have more by `_GAINS`. Raises Refused if no noise can serve one.
     """
     marginals, weights = _marginals(cells), [1.0] * len(cells.margins)
     kinds: list[tuple[Way, Information]] = []
@@ -280,7 +281,8 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool) -> Claims:
     if chain is not None:
         along, made = chain
         variances = [along.variance(table) for table in cells.margins]
-        if float(np.log(variances).sum()) < min((value for value, *_ in offers), default=math.inf):
+        least = min((value for value, *_ in offers), default=math.inf)
+        if float(np.log(variances).sum()) < least - _GAINS:
             return ((draw_name(cells, along.order), _on_grid(cells, made)),)
     for _, way, shares in sorted(offers, key=lambda one: one[0]):
         found = way(cells, budget, shares)

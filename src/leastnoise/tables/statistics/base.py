@@ -237,7 +237,6 @@ class OneColumn(Asked):
         """Itself."""
         return (self,)
 
-    @final
     def in_words(self, labels: Mapping[str, str]) -> str:
         """Its kind and what its column is called."""
         name = labels.get(self.column)

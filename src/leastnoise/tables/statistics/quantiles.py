@@ -13,7 +13,7 @@ from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import ColumnIs, OneColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from leastnoise.tables.spec.model import Spec
 
@@ -53,6 +53,13 @@ class Quantile(OneColumn):
         if self.level == MEDIAN:
             return f"median_{self.column}"
         return f"{self.kind}_{self.column}_{decimal_text(self.level)}"
+
+    def in_words(self, labels: Mapping[str, str]) -> str:
+        name = labels.get(self.column)
+        if name is None:
+            return self.label
+        kind = "median" if self.level == MEDIAN else f"{decimal_text(self.level)}-quantile"
+        return f"{kind} of {name}"
 
     def problems(self, spec: Spec) -> Iterator[str]:
         """Of candidates that nobody gave, and of an ε that it can't have a part of."""
