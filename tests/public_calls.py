@@ -373,6 +373,20 @@ SUBJECTS: dict[str, Subject] = {
     "subtract_releases": subject(
         ln.subtract_releases, before=("path", "none"), after=("path", "none")
     ),
+    "release": subject(
+        ln.release, data=("object", {"source": "a.parquet"}), unit=("text", "person"),
+        max_rows=("whole", 2), neighbours=("word", "add-remove"), **BUDGET,
+    ),
+    "release's sum": subject(
+        ln.release({"source": "a.parquet"}, unit="row", epsilon=1).sum,
+        column=("text", "x"), bounds=("pairs", (0, 1)),
+    ),
+    "release's quantile": subject(
+        partial(
+            ln.release({"source": "a.parquet"}, unit="row", epsilon=1).quantile, candidates=[1, 2]
+        ),
+        column=("text", "x"), level=("exact", "0.5"),
+    ),
     "Release.from_toml": subject(ln.Release.from_toml, path=("path", "none")),
     "to_pld": subject(
         to_pld, releases=("object", gaussian()), interval=("float", 0.5), points=("whole", 20)

@@ -32,7 +32,8 @@ OPTIONAL = {
     ("register", "dataset"), ("use", "dataset"), ("Counts", "most"), ("Together", "exponent"),
     ("Jointly", "exponent"), ("Claim", "sensitivity"), ("Claim", "noise"),
     ("Claim of a distribution", "distribution"), ("audit_mechanism", "inputs"),
-    ("audit_mechanism", "detectors"), ("audit_mechanism", "score"),
+    ("audit_mechanism", "detectors"), ("release", "neighbours"), ("release", "delta"),
+    ("audit_mechanism", "score"),
 }  # fmt: skip
 LEGAL: Mapping[tuple[str, str], Callable[[Any], bool]] = {
     ("ScaledIntegers", "bits"): lambda value: value == -1,
@@ -42,6 +43,7 @@ LEGAL: Mapping[tuple[str, str], Callable[[Any], bool]] = {
     ("Witness", "multipliers"): lambda value: value == [],
     ("Witness", "prices"): lambda value: value == [],
     **{("Witness", name): lambda value: type(value) is int for name in ("cells", "reach", "bits")},
+    ("release", "data"): lambda value: isinstance(value, str),  # a path
     ("calibrate a shape", "modes"): lambda value: value == "1",  # as the command line gives it
     ("contains", "value"): lambda value: value == 1,
     ("Family's flags", "enough_bits"): lambda value: type(value) is int,  # few are enough for some

@@ -43,6 +43,8 @@ from .selection.public import compare as compare
 from .selection.public import least_noise as least_noise
 from .selection.public import privacy_profile as privacy_profile
 from .tables.plan.plan import Plan as Plan
+from .tables.publish.builder import ReleaseBuilder as ReleaseBuilder
+from .tables.publish.builder import release as release
 from .tables.publish.difference import ReleaseDifference as ReleaseDifference
 from .tables.publish.difference import subtract_releases as subtract_releases
 from .tables.publish.release import Release as Release

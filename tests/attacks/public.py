@@ -22,6 +22,7 @@ from leastnoise.accounting import conversions  # docs/accounting.md tells of it
 
 _HOMES = {"ln": ln, "interop": interop, "conversions": conversions}
 _CSV = "person,x\n" + "".join(f"{i // 2},{i % 5}\n" for i in range(20))
+_COLUMNS = {"x": {"bounds": [0, 5], "candidates": [0, 1, 2]}}
 _SPEC = """version = 1
 data = { source = "rows.csv", types = { person = "int", x = "int" } }
 privacy = { unit = "row", epsilon = "1" }
@@ -70,6 +71,7 @@ RESULTS = (
     "Released",
     "ReleaseDifference",
     "ReleasedTables",
+    "ReleaseBuilder",
     "Remaining",
     "Skipped",
     "VerifiedRelease",
@@ -164,6 +166,13 @@ def _release() -> ln.Release:
     return ln.Release.from_toml(folder / "spec.toml")
 
 
+def _builder() -> ln.ReleaseBuilder:
+    folder = Path(tempfile.mkdtemp())
+    (folder / "rows.csv").write_text(_CSV)
+    data = {"source": "rows.csv", "types": {"person": "int", "x": "int"}}
+    return ln.release(data, unit="row", epsilon=1, folder=folder, columns=_COLUMNS).count()
+
+
 def _ledger_file() -> Path:
     ledger = _ledger()
     ledger.charge(mechanism().certificate, unit="person")
@@ -188,6 +197,7 @@ _INSTANCES: dict[str, Callable[[], Any]] = {
     "Ledger": _ledger,
     "LowerBound": lower_bound,
     "Release": _release,
+    "ReleaseBuilder": _builder,
     "CountingQueries": lambda: ln.CountingQueries(dimension=2),
     "Shares": lambda: ln.Shares(
         mechanism=ln.calibrate("gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1)),
@@ -249,6 +259,9 @@ _GOOD: dict[str, Any] = {
     "neighbours": "add-remove",
     "half_width": 10,
     "dataset": "b",
+    "column": "x",
+    "level": "0.5",
+    "section": None,
     "unit": "person",
     "plan": 1,
     "path": _ledger_file,

@@ -27,6 +27,8 @@ _COSTLY = (
     "ln.least_noise",
     "ln.Release.run",
     "ln.Release.plan",
+    "ln.ReleaseBuilder.run",
+    "ln.ReleaseBuilder.plan",
     "ln.calibrate_jointly",
     "ln.audit_mechanism",
 )

@@ -177,3 +177,15 @@ def test_what_cannot_be_started_from_exits_2(
     assert words in done.stderr
     assert "hidden" not in done.stderr
     assert not (tmp_path / "spec.toml").exists()
+
+
+@pytest.mark.parametrize("between", [";", "|", "\t"])
+def test_what_seems_to_stand_between_the_names_of_a_csv_is_proposed(
+    tmp_path: Path, between: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(between.join(["person", "town"]) + "\n")
+    done = run("init", "rows.csv", cwd=tmp_path)
+    assert done.returncode == 0
+    spec = tomllib.loads((tmp_path / "spec.toml").read_text())
+    assert spec["data"]["delimiter"] == between
+    assert list(spec["data"]["types"]) == ["person", "town"]

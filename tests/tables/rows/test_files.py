@@ -210,7 +210,7 @@ def test_kinds_are_not_mixed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "why"),
     [
-        ("rows.xlsx", "data.source: Expected a file ending in .csv, .csv.gz, .csv.zst, .parquet"),
+        ("rows.xlsx", "data.source: Expected a file ending in .csv, .csv.gz, .csv.zst, .tsv"),
         (["a.csv", "b.json"], r"data.source\[1\]: Expected a file"),
         ([], "data.source"),
         (7, "data.source"),

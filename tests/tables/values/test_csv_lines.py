@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.read import spec_file
+from leastnoise.tables.spec.dialect import Dialect
 from leastnoise.tables.values import csv_lines
 from leastnoise.tables.values.casts import MAX_TEXT
 from tests.tables.integers import integers
@@ -46,12 +47,23 @@ PIECES += [
     b"99,a,8,8",
 ]
 ANY_LINE = st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join)
+DIALECTS = [
+    Dialect(delimiter=";", decimal=","),
+    Dialect(delimiter="\t", names=("h", "i", "j", "k")),
+    Dialect(delimiter="|", encoding="latin-1"),
+]
 LONG = b"9" * (csv_lines.MAX_LINE + 7)
 
 
-def by_sql(path: Path, folder: Path, used: str = "hijk") -> list[list[str]]:
-    rows = csv_lines.rows(path, used)
-    with csv_lines.readable(path, folder, used) as readable, duckdb.connect() as connection:
+def by_sql(
+    path: Path, folder: Path, used: str = "hijk", dialect: Dialect | None = None
+) -> list[list[str]]:
+    dialect = dialect or Dialect()
+    rows = csv_lines.rows(path, used, dialect)
+    with (
+        csv_lines.readable(path, folder, used, dialect) as readable,
+        duckdb.connect() as connection,
+    ):
         found = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
     return [[field or "" for field in row] for row in found]
 
@@ -70,6 +82,50 @@ def test_the_query_splits_as_python_does(
     read = [cut for line in lines if (cut := line.split(b"\x1f")[0])]
     expected = [[*map(_text, _fields(line)), "", "", "", ""][:4] for line in read]
     assert sorted(found) == sorted(expected)
+
+
+@example(lines=[b'1;"oops', b'2"', b'a;"b""c";""', b'"";;|', b"\xe9;a\t,"], dialect=DIALECTS[0])
+@example(lines=[b"\xe9\ta\t" + b"9" * 5000 + b"\tb"], dialect=DIALECTS[1])
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    lines=st.lists(
+        st.lists(st.sampled_from([*PIECES, b";", b"|", b"\t", b"\xe9"]), max_size=12).map(b"".join),
+        max_size=8,
+    ),
+    dialect=st.sampled_from(DIALECTS),
+)
+def test_a_dialect_is_that_of_commas_with_another_sign(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], dialect: Dialect
+) -> None:
+    """Where the signs are swapped, the fields of a line are those with the signs swapped."""
+    folder = tmp_path_factory.mktemp("lines")
+    path = folder / "rows.csv"
+    names = b"" if dialect.names else b"h,i,j,k\n"
+    text = names + b"\n".join(lines)
+    path.write_bytes(_swapped(text.decode("latin-1"), dialect).encode("latin-1"))
+    found = by_sql(path, folder, dialect=dialect)
+    path.write_bytes(text)
+    plain = Dialect(encoding=dialect.encoding, names=dialect.names)
+    expected = by_sql(path, folder, dialect=plain)
+    # what marks a file as UTF-8 has no sign in it
+    assert sorted(found) == sorted([_swapped(one, dialect) for one in row] for row in expected)
+
+
+def _swapped(text: str, dialect: Dialect) -> str:
+    return text.translate(str.maketrans({",": dialect.between, dialect.between: ","}))
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("bad", [b"", b"\n\xff\xff,3,4,5", b"\n" + b"9" * 5000])
+def test_the_first_line_is_a_row_where_the_names_are_told(
+    tmp_path: Path, start: bytes, bad: bytes
+) -> None:
+    """Also behind what says that the file is UTF-8, whoever reads it: DuckDB, or a pipe."""
+    path = tmp_path / "rows.csv"
+    path.write_bytes(start + b"\xc3\xa9,2,3,4" + bad)
+    found = by_sql(path, tmp_path, dialect=Dialect(names=("h", "i", "j", "k")))
+    assert ["é", "2", "3", "4"] in found
+    assert len(found) == 1 + bool(bad)
 
 
 def _text(field: bytes) -> str:
@@ -258,9 +314,9 @@ def test_another_encoding_than_the_stated_one_leaves_out_values_and_not_lines(
 def test_a_byte_that_the_encoding_lacks_is_a_missing_field(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b'h,i,j,k\n\x80,\x81,"\xe4,",\xe4\n')
-    rows = csv_lines.rows(path, "hijk", "windows-1252")
+    rows = csv_lines.rows(path, "hijk", Dialect(encoding="windows-1252"))
     with (
-        csv_lines.readable(path, tmp_path, "hijk", "windows-1252") as readable,
+        csv_lines.readable(path, tmp_path, "hijk", Dialect(encoding="windows-1252")) as readable,
         duckdb.connect() as connection,
     ):
         found = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
@@ -293,7 +349,7 @@ def test_an_encoding_that_can_not_be_is_refused(tmp_path: Path) -> None:
     ):
         path.write_bytes(start + b"\n")
         with pytest.raises(SourceError, match=why):
-            csv_lines.header(path, encoding)  # pyright: ignore[reportArgumentType]
+            csv_lines.header(path, Dialect(encoding=encoding))  # pyright: ignore[reportArgumentType]
     raw = _raw("rows.csv", "row")
     for name, encoding in (("rows.csv", "utf-16"), ("rows.parquet", "latin-1")):
         raw["data"] |= {"source": name, "encoding": encoding}

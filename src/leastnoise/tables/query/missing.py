@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
+from leastnoise.tables.spec.dialect import dialect_of
 from leastnoise.tables.spec.model import Column
 from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.spec.source_names import is_csv
-from leastnoise.tables.spec.values import MAX_TEXT, NONE, SKIP, UTF_8
+from leastnoise.tables.spec.values import MAX_TEXT, NONE, SKIP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,15 +51,16 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
         said += _of_number(spec, query.histogram.column)
     said += _of_conditions(spec, query)
     if said and _holds_bytes(spec):
-        encoding = spec.data.encoding or UTF_8
-        said.append(f"Texts are read as {encoding}: one that isn't counts as missing.")
+        dialect = dialect_of(spec.data)
+        said.append(f"Texts are read as {dialect.encoding}: one that isn't counts as missing.")
+        if dialect.decimal == ",":
+            said.append("Numbers are read with a decimal comma: one with a point is missing.")
     return tuple(dict.fromkeys(said))
 
 
 def _holds_bytes(spec: Spec) -> bool:
     """Whether the source is CSV, whose texts are bytes in some encoding."""
-    names = spec.data.source or ()
-    return any(map(is_csv, (names,) if isinstance(names, str) else names))
+    return any(map(is_csv, spec.data.sources))
 
 
 def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:

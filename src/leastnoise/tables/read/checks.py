@@ -26,8 +26,9 @@ from leastnoise.tables.read.column_checks import (
     undeclared,
 )
 from leastnoise.tables.read.column_uses import Problem, unit_problems
-from leastnoise.tables.read.joins import join_problems
+from leastnoise.tables.read.joins import ONLY_CSV, join_problems
 from leastnoise.tables.read.query_checks import QUERY_CHECKS
+from leastnoise.tables.spec.dialect import told_of
 from leastnoise.tables.spec.source_names import (
     is_spark,
     needs_types,
@@ -125,8 +126,8 @@ def _source(spec: Spec) -> Iterator[Problem]:
             yield f"data.source[{index}]" if several else "data.source", why
     if names and (why := why_no_table(names, spec.data.table)):
         yield "data.table", why
-    if spec.data.encoding is not None and not is_csv(spec):
-        yield "data.encoding", "Used with CSV alone. Leave it out: other sources say theirs."
+    for told in () if is_csv(spec) else told_of(spec.data):
+        yield f"data.{told}", ONLY_CSV
     if any(map(needs_types, names)) and not spec.data.types:
         what = "a CSV" if is_csv(spec) else "SQLite"
         yield "data.types", f"Missing: {what} needs the type of each column that is used."

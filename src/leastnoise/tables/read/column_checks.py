@@ -29,8 +29,7 @@ def is_csv(spec: Spec) -> bool:
 
 def source_names_of(spec: Spec) -> tuple[str, ...]:
     """Return the texts of the source; () if it couldn't be read."""
-    source = spec.data.source or ()
-    return (source,) if isinstance(source, str) else source
+    return spec.data.sources
 
 
 def column_problems(spec: Spec) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leastnoise.tables.spec.dialect import told_of
 from leastnoise.tables.spec.source_names import (
     IN_MEMORY,
     is_csv,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.join import Join
     from leastnoise.tables.spec.model import Spec
 
+ONLY_CSV = "Used with CSV alone. Leave it out: other sources say theirs."
 ON_SPARK = "Spark reads no join: join the frames in Spark, and let the result be the source."
 
 
@@ -37,8 +39,8 @@ def join_problems(spec: Spec) -> Iterator[Problem]:
                 yield f"{path}.source", why
         if why := why_no_table(join.sources, join.table):
             yield f"{path}.table", why
-        if join.encoding is not None and not any(map(is_csv, join.sources)):
-            yield f"{path}.encoding", "Used with CSV alone. Leave it out: other sources say theirs."
+        for told in () if any(map(is_csv, join.sources)) else told_of(join):
+            yield f"{path}.{told}", ONLY_CSV
         if any(map(needs_types, join.sources)) and not spec.data.types:
             why = (
                 "Missing: a joined CSV or SQLite table needs the type of each column that is used."

@@ -5,7 +5,7 @@ only once (a record batch reader: the second time it has no rows, and says nothi
 that would be run again each time, is written to a private file first, when a release reads it.
 
 Types are those of the schema, and never told from rows: pandas' columns of Python objects have
-none, nor have its categories, whose type is that of the values that are there.
+none, nor have its categories, whose type is that of the values that are there. Both are texts.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ from leastnoise.tables.rows.duckdb.databases import Copy
 from leastnoise.tables.rows.duckdb.inputs import Input
 from leastnoise.tables.rows.spark.sources import SparkRows
 from leastnoise.tables.values import arrow_values, duck
+from leastnoise.tables.values.as_text import as_text
 from leastnoise.tables.values.casts import Held, Rows, held
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-_OBJECTS = "Python objects (astype gives them a type)"
 _BEGUN: weakref.WeakSet[Any] = weakref.WeakSet()
 """Streams that were read, by this release or another, if only in part."""
-_CATEGORIES = "categories (astype gives them a type)"
 _TWICE = "dictionaries or runs within others (a cast makes them one)"
-_UNREAD = {_OBJECTS, _CATEGORIES, _TWICE}
-"""What is said instead of a type, of columns that can't be used."""
+_UNTYPED = {"object", "category"}
+"""What pandas calls columns that are read as texts, each value by itself."""
 
 
 def frame_of(source: object) -> Frame | SparkRows | None:
@@ -138,7 +137,7 @@ class Frame(Input):
         """The schema."""
         kinds = self._types(connection).items()
         return [
-            (name, Held(sql="NULL", kind=kind) if kind in _UNREAD else held(f"c{place}", kind))
+            (name, Held(sql="NULL", kind=kind) if kind == _TWICE else held(f"c{place}", kind))
             for place, (name, kind) in enumerate(kinds)
         ]
 
@@ -224,8 +223,8 @@ class Pandas(Frame):
     def __init__(self, native: Any) -> None:
         super().__init__(native)
         self._frame = native
-        kinds = {str(name): _without_type(kind) for name, kind in native.dtypes.items()}
-        self._typeless = {name: why for name, why in kinds.items() if why is not None}
+        kinds = {str(name): _kind_of(kind) for name, kind in native.dtypes.items()}
+        self._kinds = {name: kind for name, kind in kinds.items() if kind is not None}
 
     def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         """The frame's columns are looked at without a row."""
@@ -235,7 +234,7 @@ class Pandas(Frame):
             found = dict(zip(map(str, self._frame.columns), kinds, strict=True))
         except Exception:  # noqa: BLE001  # pandas' extension types raise what they like
             raise SourceError("The frame's schema can't be read.") from None
-        return found | self._typeless
+        return found | self._kinds
 
     def _readable(self, places: Collection[int], *, rehearsed: bool) -> object:
         """Texts that are Python's may hold halves of letters."""
@@ -243,11 +242,14 @@ class Pandas(Frame):
         mended: dict[Any, Any] = {}
         for place, (name, kind) in enumerate(frame.dtypes.items()):
             storage = getattr(kind, "storage", "")
-            if str(name) in self._typeless or (storage and place not in places):
+            if (storage or str(name) in self._kinds) and place not in places:
                 mended[name] = 0  # else its rows would be looked at
+            elif str(kind) in _UNTYPED:
+                texts = frame[name].astype("object").map(as_text)
+                mended[name] = texts.astype("string[python]")
             elif storage == "python":
                 # of which no text is left, it would be a column of objects, or of floats
-                mended[name] = frame[name].map(_without_halves, na_action="ignore").astype(kind)
+                mended[name] = frame[name].map(as_text, na_action="ignore").astype(kind)
             elif storage == "pyarrow":
                 mended[name] = arrow_values.checked_column(frame[name].array)
         if mended:
@@ -257,17 +259,9 @@ class Pandas(Frame):
         return frame
 
 
-def _without_type(kind: Any) -> str | None:
-    """Return why pandas' columns of that `kind` can't be used; None if they can."""
-    if str(kind) in {"category", "object"}:
-        return _CATEGORIES if str(kind) == "category" else _OBJECTS
+def _kind_of(kind: Any) -> str | None:
+    """Return DuckDB's type of pandas' columns of that `kind`, or `_TWICE`; None if it knows."""
+    if str(kind) in _UNTYPED:
+        return "VARCHAR"
     arrow = getattr(kind, "pyarrow_dtype", None)
     return _TWICE if arrow is not None and arrow_values.encoded_twice(arrow) else None
-
-
-def _without_halves(text: str) -> str | None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return None
-    return text

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+import tomli_w
+
 from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
@@ -14,9 +16,9 @@ from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
 from leastnoise.tables.rows.duckdb.postgres import PostgresTable
 from leastnoise.tables.rows.joins import join_tables
+from leastnoise.tables.spec.dialect import DELIMITERS, dialect_of, told_of
 from leastnoise.tables.spec.model import Data
 from leastnoise.tables.spec.source_names import IN_MEMORY, POLARS, is_postgres, is_spark
-from leastnoise.tables.spec.values import UTF_8
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -75,7 +77,7 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
         if column in spec.derive:
             continue
         if column not in present:
-            hint = _validate.nearest(column, tuple(present))
+            hint = _validate.nearest(column, tuple(present)) or _hint(spec.data, rows, present)
             message = f"{rows.name} has no column {column!r}.{' ' if hint else ''}{hint}"
             problems.append((key, message))
             continue
@@ -99,8 +101,7 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
 
 
 def _find_joined(join: Join, folder: Path) -> Input:
-    meant = Data(source=join.source, table=join.table, encoding=join.encoding)
-    found = find_rows(meant, folder)
+    found = find_rows(Data(source=join.source, table=join.table, **told_of(join)), folder)
     if not isinstance(found, Input):
         raise TypeError("it names no engine")
     return found
@@ -199,7 +200,7 @@ def find_rows(
         return PostgresTable(named, table)
     if table is not None and isinstance(named, str):
         return databases.find_table(folder / named, table)
-    return files.find_files(named, folder, data.encoding or UTF_8)
+    return files.find_files(named, folder, dialect_of(data))
 
 
 def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
@@ -217,6 +218,17 @@ def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
     else:
         advice = f"It can't be declared {declared!r}, only {can_be}."
     return f"The column {column!r} holds {held.kind} in the file. {advice}"
+
+
+def _hint(data: Data, rows: Input | SparkRows, names: Iterable[str]) -> str:
+    """Return what to tell of a CSV whose header isn't what was meant: names of it are no rows."""
+    if rows.typed or data.table is not None or data.header is not None:
+        return ""
+    for one in DELIMITERS:
+        if data.delimiter is None and any(one in name for name in names):
+            told = tomli_w.dumps({"delimiter": one}).strip()
+            return f"If its fields are apart by another sign, say so in [data]: {told}."
+    return "If its first line is a row, name its columns in [data]: header = [...]."
 
 
 def _ambiguous(spec: Spec, present: Collection[str]) -> Iterator[Problem]:

@@ -16,12 +16,14 @@ from leastnoise import _words
 from leastnoise.errors import InvalidInput
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.duckdb.inputs import Input
+from leastnoise.tables.spec.dialect import DELIMITERS
 from leastnoise.tables.spec.model import Data
-from leastnoise.tables.spec.source_names import is_postgres, why_no_source, why_no_table
+from leastnoise.tables.spec.source_names import is_csv, is_postgres, why_no_source, why_no_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from leastnoise.tables.spec.dialect import Delimiter
     from leastnoise.tables.values.casts import Held
 
 OUTPUT = "out"
@@ -37,6 +39,13 @@ _HEAD = """\
 version = 1
 """
 
+_DIALECT = (
+    "# How the CSV is written is told here, and never guessed from rows:",
+    '# delimiter = ";"         # or "\\t", "|"; without it a comma, and in a .tsv a tab',
+    '# decimal = ","           # if numbers are written 1,5',
+    '# encoding = "latin-1"    # or "windows-1252"; without it UTF-8',
+    '# header = ["a", "b"]     # the names of its columns, if its first line is a row',
+)
 _PRIVACY = """\
 [privacy]
 # unit = "COLUMN"         # TODO: the column that identifies a person; "row" if each row is one
@@ -96,11 +105,18 @@ def text(names: Sequence[str], *, table: str | None, folder: Path) -> str:
         raise InvalidInput(f"SOURCE or --table: {why}") from None
     rows = source.find_rows(meant, Path())
     columns = source.list_columns(rows)
+    seems = _seems_between(meant, columns)
+    if seems is not None:
+        columns = source.list_columns(
+            source.find_rows(meant.model_copy(update={"delimiter": seems}), Path())
+        )
     data: dict[str, Any] = {"source": _one_or_all([_seen_from(folder, name) for name in names])}
     if table is not None:
         data["table"] = table
+    if seems is not None:
+        data["delimiter"] = seems
     typed = not isinstance(rows, Input) or rows.typed
-    described = _typed(columns) if typed else _untyped(columns, header=table is None)
+    described = _typed(columns) if typed else _untyped(columns, seems, header=table is None)
     sections = [
         f"{_HEAD}\n[data]\n{tomli_w.dumps(data)}{described}",
         _PRIVACY,
@@ -114,6 +130,13 @@ def text(names: Sequence[str], *, table: str | None, folder: Path) -> str:
 def _one_or_all(names: Sequence[str]) -> Any:
     """Return names as `data.source` has them: one as a text."""
     return names[0] if len(names) == 1 else list(names)
+
+
+def _seems_between(data: Data, columns: Collection[str]) -> Delimiter | None:
+    """Return what seems to stand between the names in a CSV's header; None if it was read so."""
+    if len(columns) > 1 or not any(map(is_csv, data.sources)):
+        return None
+    return next((one for one in DELIMITERS if any(one in name for name in columns)), None)
 
 
 def _seen_from(folder: Path, name: str) -> str:
@@ -139,12 +162,14 @@ def _typed(columns: Mapping[str, Held]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _untyped(columns: Mapping[str, Held], *, header: bool) -> str:
-    lines = ["", "[data.types]"]
+def _untyped(columns: Mapping[str, Held], seems: Delimiter | None, *, header: bool) -> str:
+    lines = ["# TODO: is that what its header is written with?"] if seems else []
+    lines += [one for one in _DIALECT if header and not (seems and "delimiter" in one)]
+    lines += ["", "[data.types]"]
     if header:
         lines += [
             "# Names are those of the first line of the CSV. If that is a row and no header,",
-            "# delete this file, which quotes it, and give the CSV a header.",
+            "# delete this file, which quotes it, and name the columns by header as above.",
         ]
     lines += [
         '# TODO: the type of each column: "int", "float", "bool" or "text". The source says none.',

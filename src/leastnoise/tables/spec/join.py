@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import final
 
+from leastnoise.tables.spec.dialect import (
+    DECIMAL,
+    DELIMITER,
+    ENCODING,
+    HEADER,
+    Decimal,
+    Delimiter,
+    Header,
+)
 from leastnoise.tables.spec.values import Encoding, Names, Section, Text, key
 
 
@@ -22,11 +31,10 @@ class Join(Section):
     on: Text = key("the column by which it is joined, of both tables", 'on = "person"')
     public: bool = key("whether it is public, and no person's data", "public = true", default=False)
     table: Text | None = key("the table of a database", 'table = "persons"', default=None)
-    encoding: Encoding | None = key(
-        "the encoding of a CSV that isn't UTF-8: latin-1 or windows-1252",
-        'encoding = "latin-1"',
-        default=None,
-    )
+    encoding: Encoding | None = ENCODING
+    delimiter: Delimiter | None = DELIMITER
+    decimal: Decimal | None = DECIMAL
+    header: Header | None = HEADER
 
     @property
     def sources(self) -> tuple[str, ...]:

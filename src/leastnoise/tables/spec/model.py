@@ -19,6 +19,15 @@ from pydantic import (
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.candidates import Candidates
+from leastnoise.tables.spec.dialect import (
+    DECIMAL,
+    DELIMITER,
+    ENCODING,
+    HEADER,
+    Decimal,
+    Delimiter,
+    Header,
+)
 from leastnoise.tables.spec.join import Join
 from leastnoise.tables.spec.query import Bands, Grouping, Query
 from leastnoise.tables.spec.values import (
@@ -54,10 +63,12 @@ class Data(Section):
 
     Or a database, whose `table` they are; or, without a source, a table of Spark's catalog.
 
-    `types` is required for CSV: types are declared, never sniffed; nor is its `encoding`, which is
-    UTF-8 unless it is said, and texts that aren't in it are missing. `join` has tables by name,
-    whose columns stand beside those of the source. `filter` is what is true of
-    the rows that there are to every query. `engine` says what reads the
+    `types` is required for CSV: types are declared, never sniffed. Nor is how it is written: in
+    UTF-8, its fields apart by commas or (in a .tsv) tabs, its numbers with a point, its first line
+    the names of its columns, unless `encoding`, `delimiter`, `decimal` or `header` say otherwise.
+    Texts that aren't in its encoding are missing. `join` has tables by name, whose columns stand
+    beside those of the source. `filter` is what is true of the rows that there are to every query.
+    `engine` says what reads the
     rows: "duckdb" (the default), "polars", "spark" for the session of this process, or the address
     of a Spark Connect server, such as "sc://localhost:15002".
     """
@@ -76,11 +87,10 @@ class Data(Section):
     engine: Text | None = key(
         "what reads the rows: duckdb, polars or spark", 'engine = "duckdb"', default=None
     )
-    encoding: Encoding | None = key(
-        "the encoding of a CSV that isn't UTF-8: latin-1 or windows-1252",
-        'encoding = "latin-1"',
-        default=None,
-    )
+    encoding: Encoding | None = ENCODING
+    delimiter: Delimiter | None = DELIMITER
+    decimal: Decimal | None = DECIMAL
+    header: Header | None = HEADER
     types: dict[str, ColumnType] = key(
         "the type of each column that is used, for CSV and SQLite, which say none",
         'types = { person = "int", visits = "float" }',
@@ -91,6 +101,11 @@ class Data(Section):
         'join = { persons = { source = "persons.parquet", on = "person" } }',
         default_factory=dict,
     )
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The texts of the source; () without one."""
+        return (self.source,) if isinstance(self.source, str) else self.source or ()
 
     @property
     def joined(self) -> tuple[str, ...]:

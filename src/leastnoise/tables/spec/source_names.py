@@ -11,7 +11,8 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-CSV = (".csv", ".csv.gz", ".csv.zst")
+TSV = (".tsv", ".tsv.gz", ".tsv.zst")
+CSV = (".csv", ".csv.gz", ".csv.zst", *TSV)
 FILES = (*CSV, ".parquet")
 SQLITE = (".sqlite", ".sqlite3")
 DATABASES = (".duckdb", ".ddb", ".db", *SQLITE)
@@ -26,6 +27,11 @@ IN_MEMORY = "<frame>"
 def is_csv(name: str) -> bool:
     """Say whether a file of that name is read as CSV."""
     return name.lower().endswith(CSV)
+
+
+def is_tsv(name: str) -> bool:
+    """Say whether tabs stand between the fields of a file of that name."""
+    return name.lower().endswith(TSV)
 
 
 def is_database(name: str) -> bool:

@@ -55,7 +55,8 @@ class Held:
     """A column of a file: SQL that stands for it, and DuckDB's type of it without parameters.
 
     `exactly` is the type with them, where two files could differ in them. `only` says as what the
-    engine can read it, where that isn't as all, and `why` in words why it can't be used.
+    engine can read it, where that isn't as all, and `why` in words why it can't be used. Of texts
+    `decimal` is what stands before the decimals of a number.
 
     Of the types that `read_as` lists no value fails in DuckDB's reader, or in one of the casts
     below. Others can't be used: among them times, timestamps in milliseconds of Parquet (whose
@@ -68,6 +69,7 @@ class Held:
     exactly: str = ""
     only: tuple[ColumnType, ...] = ("int", "float", "text", "bool")
     why: str = ""
+    decimal: str = "."
 
     def read_as(self) -> tuple[ColumnType, ...]:
         """Return the types that the column can be declared to have."""
@@ -138,6 +140,8 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
     found: dict[Use, str] = {}
     if held.kind in _STAMPS:  # of which expressions alone use the day
         return found
+    if held.decimal == "," and wanted in {"int", "float"}:  # a point becomes what no number has
+        held = replace(held, sql=f"translate({held.sql}, ',.', '.,')")
     if wanted in {"int", "text"}:
         found["u"] = _unit(held, wanted)
     if wanted in _KEYS:

@@ -17,22 +17,20 @@ from urllib.parse import unquote_to_bytes
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.inputs import CsvFile, Input, ParquetFile, Part, Several
+from leastnoise.tables.spec.dialect import Dialect
 from leastnoise.tables.spec.source_names import FILES, is_csv
-from leastnoise.tables.spec.values import UTF_8
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-
-    from leastnoise.tables.spec.values import Encoding
 
 _ANY = "**"  # in a pattern: folders, or none
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark call a folder of NULL
 
 
-def find_files(source: str | Sequence[str], folder: Path, encoding: Encoding = UTF_8) -> Input:
+def find_files(source: str | Sequence[str], folder: Path, dialect: Dialect | None = None) -> Input:
     """Return the files that `source` names, relative to `folder`; reads names alone.
 
-    CSV is read in the `encoding`.
+    CSV is written as the `dialect` says.
 
     Raises SourceError if there are none, if one is meant twice, or if some are CSV and some are
     not.
@@ -40,7 +38,7 @@ def find_files(source: str | Sequence[str], folder: Path, encoding: Encoding = U
     texts = (source,) if isinstance(source, str) else tuple(source)
     parts = [part for text in texts for part in _parts(text, folder)]
     _check_doubles([path for path, _ in parts])
-    inputs = [Part(file=_file(path, encoding), keys=keys) for path, keys in parts]
+    inputs = [Part(file=_file(path, dialect or Dialect()), keys=keys) for path, keys in parts]
     if len({type(part.file) for part in inputs}) > 1:
         raise SourceError("The source has CSV and Parquet files. Give those of one kind.")
     if len(inputs) == 1 and not inputs[0].keys:
@@ -48,8 +46,10 @@ def find_files(source: str | Sequence[str], folder: Path, encoding: Encoding = U
     return Several(texts[0] if len(texts) == 1 else f"the {len(texts)} sources", tuple(inputs))
 
 
-def _file(path: Path, encoding: Encoding) -> Input:
-    return CsvFile(path, encoding) if is_csv(path.name) else ParquetFile(path)
+def _file(path: Path, dialect: Dialect) -> Input:
+    if is_csv(path.name):
+        return CsvFile(path, dialect.of_file(path.name))
+    return ParquetFile(path)
 
 
 def _parts(text: str, folder: Path) -> list[tuple[Path, dict[str, str | None]]]:

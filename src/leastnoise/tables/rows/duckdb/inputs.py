@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.spec.values import UTF_8
+from leastnoise.tables.spec.dialect import Dialect
 from leastnoise.tables.values import csv_lines, parquet_rows, pipe, spill
 from leastnoise.tables.values.casts import Held, Rows
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
-
-    from leastnoise.tables.spec.values import Encoding
 
 _PARAMETER = re.compile(r"\$(\w+)")
 _TOGETHER = 50  # files that are open at once: two or three descriptors each
@@ -86,7 +84,7 @@ class CsvFile(Input):
     """A CSV file, as it is or compressed: see `csv_lines`. All columns are text."""
 
     path: Path
-    encoding: Encoding = UTF_8
+    dialect: Dialect = field(default_factory=Dialect)
 
     @property
     def typed(self) -> bool:
@@ -102,8 +100,8 @@ class CsvFile(Input):
         del connection
         parquet_rows.one_file(self.path)  # raises now for a name that can't be read
         return [
-            (name, Held(sql="", kind="VARCHAR"))
-            for name in csv_lines.header(self.path, self.encoding)
+            (name, Held(sql="", kind="VARCHAR", decimal=self.dialect.decimal))
+            for name in csv_lines.header(self.path, self.dialect)
         ]
 
     @contextmanager
@@ -117,9 +115,9 @@ class CsvFile(Input):
     ) -> Iterator[Rows]:
         """The file, or a pipe of its lines."""
         del connection
-        readable = csv_lines.readable(self.path, folder, used, self.encoding, rehearsed=rehearsed)
+        readable = csv_lines.readable(self.path, folder, used, self.dialect, rehearsed=rehearsed)
         with readable as path:
-            rows = csv_lines.rows(self.path, used, self.encoding)
+            rows = csv_lines.rows(self.path, used, self.dialect)
             yield replace(rows, bound={"path": parquet_rows.one_file(path)})
 
     def rehearse(self, folder: Path) -> None:

@@ -1,0 +1,202 @@
+"""A release in calls: the spec that `Release` has of the same sections, and nothing of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import InvalidArgument, SourceError, SpecError
+
+ROWS = pd.DataFrame(
+    {
+        "who": range(600),
+        "region": ["n", "s", "w"] * 200,
+        "age": [i % 90 for i in range(600)],
+        "income": [100.0 * (i % 50) for i in range(600)],
+    }
+)
+REGIONS = {"region": ["n", "s"]}
+GRID = {"from": 0, "to": 5000, "step": 100}
+
+
+def begun(**changes: Any) -> ln.ReleaseBuilder:
+    return ln.release(**{"data": ROWS, "unit": "who", "epsilon": 1, "max_rows": 1} | changes)
+
+
+def test_what_it_builds_is_the_spec_of_the_same_sections(tmp_path: Any) -> None:
+    made = (
+        begun(ledger="a.ledger", output="out", max_groups=1, folder=tmp_path, delta="1e-6")
+        .count(by="region", keys=REGIONS)
+        .mean("income", by=["region"], bounds=(0, 5000), missing=0)
+        .var("income", by="region")
+        .std("income", by="region")
+        .sum("income")
+        .count("income")
+        .count_units()
+        .median("income", candidates=GRID)
+        .quantile("income", 0.9)
+        .count(by=["region", "age"], keys={"age": {"edges": [0, 18, 65]}})
+        .query("rich", statistics=["count"], filter="income > 1000", min_count=5)
+    )
+    expected = ln.Release(
+        data=ROWS,
+        privacy={
+            "unit": "who",
+            "epsilon": 1,
+            "delta": "1e-6",
+            "ledger": {"path": "a.ledger"},
+        },
+        contribution={"max_rows": 1, "max_groups": 1},
+        columns={
+            "region": {"keys": ["n", "s"]},
+            "income": {"bounds": [0, 5000], "missing": 0, "candidates": GRID},
+            "age": {"edges": [0, 18, 65]},
+        },
+        query=[
+            {
+                "name": "by_region",
+                "statistics": ["count", "mean(income)", "var(income)", "std(income)"],
+                "group_by": ["region"],
+            },
+            {
+                "name": "all",
+                "statistics": [
+                    "sum(income)",
+                    "count(income)",
+                    "count_units",
+                    "median(income)",
+                    "quantile(income, 0.9)",
+                ],
+            },
+            {"name": "by_region_age", "statistics": ["count"], "group_by": ["region", "age"]},
+            {
+                "name": "rich",
+                "statistics": ["count"],
+                "filter": "income > 1000",
+                "min_count": 5,
+            },
+        ],
+        output={"path": "out"},
+        folder=tmp_path,
+    )
+    assert made.spec == expected.spec
+    assert made.to_toml() == expected.to_toml()
+    assert made.build().spec == made.spec
+
+
+def test_its_tables_are_those_of_the_rows() -> None:
+    made = begun(epsilon=1000).count(by="region", keys=REGIONS)
+    made = made.mean("income", by="region", bounds=(0, 5000)).median("income", candidates=GRID)
+    assert made.plan().certificate.budget == ln.Budget(epsilon=1000)
+    tables = made.run().tables
+    assert tables["by_region"].columns["count"] == pytest.approx([200, 200], abs=1)
+    means = ROWS.groupby("region").income.mean()[["n", "s"]]
+    assert tables["by_region"].columns["mean_income"] == pytest.approx([*means], abs=20)
+    assert tables["all"].columns["median_income"][0] == pytest.approx(2450, abs=50)
+
+
+def test_each_call_leaves_the_builder_as_it_is() -> None:
+    first = begun().count()
+    text = first.to_toml()
+    second, third = first.count_units(), first.mean("income", bounds=(0, 9))
+    assert first.to_toml() == text
+    assert "mean" not in second.to_toml()
+    assert "count_units" not in third.to_toml()
+    columns: dict[str, Any] = {"income": {}}
+    begun(columns=columns).sum("income", bounds=(0, 9))
+    assert columns == {"income": {}}
+    assert first.count().to_toml() == text  # once asked for is asked for
+
+
+def test_groups_that_nobody_listed_stand_beside_those_that_are() -> None:
+    made = begun(delta="1e-6").count(by=["region", "age"], keys=REGIONS | {"age": "private"})
+    groups = made.spec.groupings(made.spec.query[0])
+    assert groups["region"] == ("n", "s")
+    assert made.to_toml().count("private") == 1
+    short = {"region": {"keys": "private", "longest": 4}}
+    assert "longest = 4" in begun(delta="1e-6").count(by="region", keys=short).to_toml()
+
+
+def test_a_file_by_its_path_and_keys_from_a_file(tmp_path: Any) -> None:
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "regions.txt").write_text("n\ns\n")
+    data = {"source": "rows.parquet", "types": {"region": "text"}}
+    made = begun(data=data, folder=tmp_path, epsilon=1000)
+    made = made.count(by="region", keys={"region": {"file": "regions.txt"}})
+    assert made.spec.columns["region"].keys == ("n", "s")
+    assert made.run().tables["by_region"].columns["count"] == pytest.approx([200, 200], abs=1)
+    with pytest.raises(SourceError):
+        begun(data=str(tmp_path / "none.parquet")).count().plan()
+
+
+@pytest.mark.parametrize(
+    ("ask", "why"),
+    [
+        (lambda one: one.count(by="region"), r"keys=\{'region': \[\.\.\.\]\}.*\"private\""),
+        (lambda one: one.mean("income"), r"public bounds of 'income'"),
+        (lambda one: one.median("income"), r"public candidates of 'income'"),
+        (lambda one: one.count(by=5), "by to be"),
+        (lambda one: one.mean(5), "column"),
+        (lambda one: one.quantile("income", "x", candidates=GRID), "level"),
+        (lambda one: one.count(keys=5), "keys to be a dict"),
+        (lambda one: one.build(), "a release with a table"),
+        (lambda one: one.run(), "a release with a table"),
+        (
+            lambda one: one.sum("income", bounds=(0, 9)).mean("income", bounds=(0, 10)),
+            "what was told before of the column 'income'",
+        ),
+        (
+            lambda one: one.count(by="region", keys=REGIONS).count(keys={"region": ["n"]}),
+            "what was told before of the column 'region'",
+        ),
+        (
+            lambda one: one.count(keys=REGIONS).count(keys={"region": "private"}),
+            "public or private, and not both",
+        ),
+    ],
+)
+def test_what_is_missing_is_refused_by_the_call_that_lacks_it(ask: Any, why: str) -> None:
+    with pytest.raises(InvalidArgument, match=why):
+        ask(begun())
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"max_rows": None}, "contribution: Missing: give max_rows"),
+        ({"epsilon": "much"}, r"privacy\.epsilon"),
+        ({"data": 5}, "data: Expected"),
+        ({"neighbours": "all"}, r"privacy\.neighbours"),
+        ({"columns": {"income": {"bound": 1}}}, "Unknown key"),
+    ],
+)
+def test_what_no_spec_can_have_is_refused_with_its_key(changes: Any, why: str) -> None:
+    with pytest.raises(SpecError, match=why):
+        begun(**changes)
+
+
+def test_what_is_given_again_alike_is_the_same() -> None:
+    made = begun(columns={"income": {"bounds": [0, 5000]}}).sum("income", bounds=("0", 5000.0))
+    assert made.mean("income", bounds=(0, "5e3")).spec.columns["income"].bounds == (0, 5000)
+    with pytest.raises(InvalidArgument, match="told before"):
+        begun(columns={"income": {"bounds": [0, 5000]}}).sum("income", bounds=(0, 9))
+
+
+def test_names_of_columns_that_no_file_can_have() -> None:
+    frame = pd.DataFrame({"Größe (cm)": [1, 2]})
+    made = ln.release(frame, unit="row", epsilon=1)
+    made = made.count(by="Größe (cm)", keys={"Größe (cm)": [1, 2]})
+    assert made.spec.query[0].name == "by_Gr__e__cm_"
+    assert "Gr" in repr(made)
+
+
+def test_the_least_epsilon_waits_for_a_query_with_an_accuracy() -> None:
+    begun_least = begun(epsilon="least")
+    assert repr(begun_least) == "<ReleaseBuilder: no table yet>"
+    with pytest.raises(SpecError, match="accuracy"):
+        begun_least.count()
+    made = begun_least.query("n", statistics=["count"], accuracy={"std": 5})
+    assert made.plan().certificate.budget.epsilon < 1
