@@ -15,6 +15,7 @@ from leastnoise.cli import demo
 from leastnoise.tables.read.spec_schema import json_schema
 from leastnoise.tables.spec import model as models
 from leastnoise.tables.spec import query as of_a_query
+from leastnoise.tables.spec.candidates import Grid
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.values import Section
 from leastnoise.tables.statistics import registry
@@ -129,6 +130,14 @@ def test_every_key_has_words_and_an_example_that_is_one(model: Any) -> None:
         assert list(example) == [key]
         assert accepts(inner["properties"][key], example[key]), key
         assert not field.description.endswith(".")
+
+
+@pytest.mark.parametrize("model", [*MODELS, Grid], ids=lambda model: model.__name__)
+def test_every_key_is_in_the_reference(model: Any) -> None:
+    text = (DOCS / "tables-reference.md").read_text(encoding="utf-8")
+    for key, field in model.model_fields.items():
+        written = rf"`[^`\n]*\b{field.alias or key}\b[^`\n]*`|^## {key}$"
+        assert re.search(written, text, re.MULTILINE), key
 
 
 def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:
