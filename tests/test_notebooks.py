@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import pwd
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -142,6 +144,7 @@ def test_a_ledger_has_a_row_a_charge_and_what_is_spent_is_no_less(tmp_path: Path
     found = ledger.to_arrow().to_pydict()
     assert found["kind"] == ["charge", "plan"]
     assert found["label"] == ["first", ""]
+    assert found["user"] == [pwd.getpwuid(os.getuid()).pw_name] * 2
     assert found["number"] == [2, 3]
     for stated, cost in zip(found["epsilon"], (noise.certificate.budget.epsilon, 1), strict=True):
         assert ln.Budget(epsilon=stated).epsilon >= cost

@@ -43,6 +43,22 @@ def test_a_script_has_to_say_that_a_weak_promise_is_meant(
     assert (tmp_path / "out" / "all.csv").exists()
 
 
+@pytest.mark.parametrize(("population", "code"), [(1000, 0), (1001, 1)])
+def test_a_delta_above_one_in_the_population_is_asked_about(
+    tmp_path: Path, population: int, code: int
+) -> None:
+    write(tmp_path, "1")
+    spec = tmp_path / "spec.toml"
+    told = f'epsilon = "1", delta = "1e-3", population = {population}'
+    spec.write_text(spec.read_text().replace('epsilon = "1"', told))
+    done = run("release", "spec.toml", cwd=tmp_path)
+    assert done.returncode == code
+    assert (f"above 1 in {population:,}, it would allow" in done.stderr) == bool(code)
+    assert (tmp_path / "out").exists() != bool(code)
+    if code:
+        assert run("release", "spec.toml", "--yes", cwd=tmp_path).returncode == 0
+
+
 def test_up_to_10_nothing_is_asked_and_no_ledger_is_said(tmp_path: Path) -> None:
     write(tmp_path, "10")
     planned = run("release", "spec.toml", "--plan", cwd=tmp_path)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from leastnoise.audit.audit import DETECTORS
 from tests.cli.program import run
 
 COMMANDS = [
@@ -54,6 +55,11 @@ def test_a_query_is_declared_alike_everywhere() -> None:
     }
     assert len(declared) == 1
     assert "--counting-queries" in declared.pop()
+
+
+def test_each_detector_of_an_audit_is_named() -> None:
+    shown = run("audit", "--help", columns=200).stdout
+    assert all(name in shown for name in DETECTORS)
 
 
 def test_every_summary_is_whole() -> None:

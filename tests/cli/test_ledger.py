@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,9 @@ def test_releases_are_charged_until_the_budget_is_spent(folder: Path) -> None:
     planned = run("release", third, "--plan", cwd=folder)
     assert planned.returncode == 1
     assert "0.4" in planned.stdout  # it is shown all the same
-    assert spent(folder) == {
+    found = spent(folder)
+    assert found.pop("last")["label"] == "n"
+    assert found == {
         "dataset": "visits",
         "unit": "row",
         "neighbours": "add-remove",
@@ -83,6 +86,39 @@ def test_releases_are_charged_until_the_budget_is_spent(folder: Path) -> None:
     assert json.loads(checked.stdout) == {"holds": True, "entries": 3, "reason": None}
     for command in ("show", "history", "check"):
         assert run("ledger", command, "b.ledger", cwd=folder).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("title", "options", "label"),
+    [
+        ("", (), "n"),
+        ('report = { title = "All \\u001b[31m visits" }', (), "All \x1b[31m visits"),
+        ('report = { title = "All visits" }', ("--label", "A second look"), "A second look"),
+    ],
+)
+def test_the_ledger_says_what_was_released_last_and_by_whom(
+    folder: Path, title: str, options: tuple[str, ...], label: str
+) -> None:
+    spec = folder / write_spec(folder, "out")
+    spec.write_text(f"{title}\n{spec.read_text()}")
+    assert run("release", spec.name, *options, cwd=folder).returncode == 0
+    user = pwd.getpwuid(os.getuid()).pw_name
+    last = spent(folder)["last"]
+    assert (last["label"], last["user"]) == (label, user)
+    shown = run("ledger", "show", "b.ledger", cwd=folder).stdout
+    assert f"{label.rsplit(maxsplit=1)[-1]}, {user}" in shown
+    assert "\x1b" not in shown
+    history = run("ledger", "history", "b.ledger", cwd=folder).stdout
+    assert user in history
+
+
+def test_a_label_needs_a_ledger(folder: Path) -> None:
+    spec = folder / write_spec(folder, "out")
+    spec.write_text(spec.read_text().replace(', ledger = { path = "b.ledger" }', ""))
+    refused = run("release", spec.name, "--label", "x", cwd=folder)
+    assert refused.returncode == 2
+    assert "a spec with a ledger" in refused.stderr
+    assert not (folder / "out").exists()
 
 
 def test_a_plan_charges_nothing(folder: Path) -> None:

@@ -88,3 +88,5 @@ def test_a_ledger_holds_and_takes_more(tmp_path: Path) -> None:
     ledger = ln.Ledger(path)
     ledger.charge(read_certificate(STATEMENTS["geometric"]), unit="person")
     assert ln.check_ledger(path).accounts["people"].charges == 2
+    users = ledger.to_arrow().to_pydict()["user"]
+    assert users[0] == ""  # which entries of earlier states don't say

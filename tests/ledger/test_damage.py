@@ -189,6 +189,7 @@ UNREADABLE = {
     "a huge budget": json.dumps(ACCOUNT | {"epsilon": "9" * 100_000}),
     "an infinite cost": json.dumps(CHARGE).replace('"0.5"', "Infinity"),
     "a time of no text": json.dumps(CHARGE | {"time": 1e308}),
+    "a user of no text": json.dumps(CHARGE | {"user": ["ada"]}),
     "no time": json.dumps({key: value for key, value in CHARGE.items() if key != "time"}),
     "a plan of no number": json.dumps(
         {"kind": "use", "dataset": "visits", "plan": "2", "release": 0, "label": "", "time": ""}

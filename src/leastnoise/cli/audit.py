@@ -11,7 +11,7 @@ import click
 
 from leastnoise.cli import options, records, terminal
 from leastnoise.cli.commands import MANY, Command, Kind, argument, options_of
-from leastnoise.cli.options import INTEGER, NAME, NOISE, NUMBER, SEARCH, SECONDS
+from leastnoise.cli.options import INTEGER, NOISE, NUMBER, SEARCH, SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,32 +19,51 @@ if TYPE_CHECKING:
     from leastnoise.audit.claim import Claim
     from leastnoise.audit.subject import Draw, Together
 
-_PROGRAM = "A command that prints an output a line; {value} is the input, {count} how many."
-_INPUT = "One of two neighbouring inputs; twice. A number, or some between commas."
+_FUNCTION = (
+    "The mechanism: a function that takes an input and a count, and returns so many outputs."
+)
+_PROGRAM = (
+    "The mechanism is a command that prints an output a line; {value} stands for the input, "
+    "{count} for how many."
+)
+_INPUT = (
+    "One of the two inputs, which differ in one person: a number, or numbers between commas; "
+    "repeatable. 0 and the sensitivity if left out."
+)
+_DETECTOR = (
+    "Look for this alone: distinguishing, noise, sensitivity, precision, reachability or repeats; "
+    "repeatable."
+)
+
+
+def _detectors() -> tuple[str, ...]:
+    from leastnoise.audit.audit import DETECTORS
+
+    return tuple(DETECTORS)
 
 
 @click.command("audit", cls=Command)
-@argument("target", Kind("[MODULE:FUNCTION]"), "A function of an input and a count.", None)
+@argument("target", Kind("[MODULE:FUNCTION]"), _FUNCTION, None)
 @options_of(
     "Mechanism",
     ("--command program", Kind("COMMAND"), _PROGRAM),
-    ("--one-a-call", None, "The function takes an input and returns one."),
-    ("--timeout", SECONDS, "Seconds after which a run of a command is given up.", 600.0),
+    ("--one-a-call", None, "The function takes an input, and returns one output."),
+    ("--timeout", SECONDS, "How many seconds a run of the command may take.", 600.0),
 )
 @options.budget
 @options.query
 @options_of(
     NOISE,
-    ("--noise", options.FAMILY, "The claimed noise family, if one is claimed."),
-    ("--scale", NUMBER, "Scale of the claimed noise, an exact decimal."),
+    ("--noise", options.FAMILY, "The noise family that is claimed, if one is."),
+    ("--scale", NUMBER, "Scale of that noise, an exact decimal."),
 )
 @options.parameters
 @options_of(
     SEARCH,
     ("--input inputs", Kind("VALUE"), _INPUT, MANY),
-    ("--draws", INTEGER, "Outputs drawn on each input.", 10**6),
-    ("--error", NUMBER, "The most that a false finding is probable.", "1e-9"),
-    ("--detector", NAME, "Use this one alone; repeatable.", MANY),
+    ("--draws", INTEGER, "How many outputs are drawn on each input.", 10**6),
+    ("--error", NUMBER, "The probability, at most, of finding what isn't there.", "1e-9"),
+    ("--detector", Kind("NAME", complete=_detectors), _DETECTOR, MANY),
 )
 @options.as_json
 def command(
@@ -65,9 +84,11 @@ def command(
     detector: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Look for a violation in a mechanism's outputs.
+    """Look for a violation of a mechanism's claims in its outputs.
 
-    Exit code 1 if one was found. That none was found doesn't prove privacy.
+    It is run on two inputs that differ in one person, and is to keep ε and δ, and the noise and
+    sensitivity that are claimed. Exit code 1 if a violation is found. If none is, that proves
+    nothing.
     """
     from leastnoise.audit.audit import examine, one_by_one, prepare
     from leastnoise.audit.program import ProgramUnderTest

@@ -76,7 +76,7 @@ def init(
         rule=rule,
     )
     if as_json:
-        records.print_json(_account_record(account))
+        records.print_json(_account_record(account, None))
     else:
         terminal.print_sentences([f"Opened the account of {dataset} in {file}."])
 
@@ -86,15 +86,19 @@ def init(
 @options.as_json
 def show(*, file: Path, as_json: bool) -> None:
     """Show every account: its budget, what is spent of it, and what is left."""
+    from leastnoise.ledger.account import Books
     from leastnoise.ledger.ledger import Ledger
 
-    accounts = Ledger(file).accounts().values()
+    entries = Ledger(file).history()
+    accounts = Books.of(entries).accounts.values()
+    last = {one.body["dataset"]: one for one in entries if one.body["kind"] != "account"}
     if as_json:
-        records.print_json({"accounts": [_account_record(account) for account in accounts]})
+        found = [_account_record(one, last.get(one.dataset)) for one in accounts]
+        records.print_json({"accounts": found})
         return
     for account in accounts:
         terminal.print_sentences([f"{account.dataset}:"])
-        terminal.print_facts(_facts(account))
+        terminal.print_facts(_facts(account, last.get(account.dataset)))
         terminal.say()
     if not accounts:
         terminal.print_sentences([f"{file} has no account yet: leastnoise ledger init opens one."])
@@ -117,7 +121,7 @@ def history(*, file: Path, dataset: str | None, as_json: bool) -> None:
         found = [{"number": entry.number} | entry.body for entry in entries]
         records.print_json({"entries": found})
         return
-    names = ("number", "time (UTC)", "what", "dataset", "label", "ε", "δ", "ρ")
+    names = ("number", "time (UTC)", "what", "dataset", "label", "user", "ε", "δ", "ρ")
     terminal.print_table(str(file), names, map(_history_row, entries))
 
 
@@ -204,7 +208,7 @@ def register(
         terminal.print_sentences([f"Registered plan {charge.number} for {charge.dataset}."])
 
 
-def _facts(account: Account) -> list[tuple[str, str]]:
+def _facts(account: Account, last: Entry | None) -> list[tuple[str, str]]:
     """Return the facts of an account for people; `spent` rounded up, `left` rounded down."""
     from leastnoise.ledger.filters import ZCDP
 
@@ -220,9 +224,21 @@ def _facts(account: Account) -> list[tuple[str, str]]:
         ("spent", f"{used}, by {_words.counted(account.charges, 'charge')}"),
         ("left", str(account.remaining)),
     ]
+    if last is not None:
+        facts.append(("last", ", ".join(filter(None, _last(last).values()))))
     if account.last is not None:
         facts.append(("fits", _more(account.more_like(account.last))))
     return facts
+
+
+def _last(entry: Entry) -> dict[str, str]:
+    """Return when an entry was made, of what, and by whom, as far as it says so."""
+    texts = {name: entry.body.get(name, "") for name in ("time", "label", "user")}
+    return texts | {"time": _time(texts["time"])}
+
+
+def _time(text: str) -> str:
+    return text.replace("T", " ").removesuffix("+00:00")
 
 
 def _more(count: int) -> str:
@@ -234,7 +250,7 @@ def _more(count: int) -> str:
     return f"{more} like the last"
 
 
-def _account_record(account: Account) -> dict[str, Any]:
+def _account_record(account: Account, last: Entry | None) -> dict[str, Any]:
     from leastnoise.guarantees.exact import decimal_text
     from leastnoise.ledger.account import record_of_cost
 
@@ -247,6 +263,7 @@ def _account_record(account: Account) -> dict[str, Any]:
         "delta": decimal_text(account.budget.delta),
         "filter": account.rule,
         "charges": account.charges,
+        "last": last and _last(last),
         "spent": record_of_cost(account.spent),
         "left": {
             name: None if value is None else decimal_text(value)
@@ -263,9 +280,10 @@ def _history_row(entry: Entry) -> tuple[str, ...]:
     costs = (body.get(name) for name in ("epsilon", "delta", "rho"))
     return (
         str(entry.number),
-        body["time"].replace("T", " ").removesuffix("+00:00"),
+        _time(body["time"]),
         f"use of plan {body['plan']}" if body["kind"] == "use" else body["kind"],
         body["dataset"],
         body.get("label", ""),
+        body.get("user", ""),
         *("" if cost is None else f"{float(Fraction(cost)):.6g}" for cost in costs),
     )

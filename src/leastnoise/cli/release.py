@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,18 +17,22 @@ from leastnoise import _files, _words
 from leastnoise.cli import options, records, terminal
 from leastnoise.cli import spec as specs
 from leastnoise.cli.commands import Command, Kind, argument, option
-from leastnoise.cli.options import FILE, FOLDER, OUTPUT
+from leastnoise.cli.options import FILE, FOLDER, NAME, OUTPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from fractions import Fraction
 
     from leastnoise.guarantees.interval import Interval
     from leastnoise.tables.publish.release import Release
     from leastnoise.tables.publish.released import ReleasedTables
+    from leastnoise.tables.spec.model import Privacy
 
 _PLAN = "Plan"
 _ENGINES = ("duckdb", "polars", "spark", "sc://")
 _WEAK = 10  # an ε above which a release is asked about
+_LABEL = "What the ledger's entry says of it; else the title of [report], or its queries."
+_YES = f"Publish without a question where ε is above {_WEAK}, or δ above 1 in the population."
 _NO_LEDGER = (
     "No budget ledger: nothing counts what other releases of these data spend. leastnoise ledger "
     "init opens one."
@@ -52,7 +57,8 @@ _READ = (
 @option("Data", "--sql", Kind("QUERY"), "The query, of a spec that has none: its table is result.")
 @option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
 @option(OUTPUT, "--report", None, "Write a page for people, too, beside the folder.")
-@option(OUTPUT, "--yes", None, f"Publish without a question where ε is above {_WEAK}.")
+@option(OUTPUT, "--label", NAME, _LABEL)
+@option(OUTPUT, "--yes", None, _YES)
 @options.as_json
 def command(
     *,
@@ -64,6 +70,7 @@ def command(
     sql: str | None,
     sign: Path | None,
     report: bool,
+    label: str | None,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -84,7 +91,8 @@ def command(
         else:
             if not yes:
                 _agree(release, silent=as_json)
-            _publish(release, spec.parent, sign=sign, report=report, as_json=as_json)
+            run = partial(release.run, sign=sign, label=label)
+            _publish(release, run, spec.parent, report=report, as_json=as_json)
 
 
 def _plan(release: Release, *, verbose: bool, as_json: bool) -> None:
@@ -118,23 +126,40 @@ def _agree(release: Release, *, silent: bool) -> None:
     if epsilon == LEAST:
         with terminal.stages("Planning", silent=silent) as tell:
             epsilon = release.plan(progress=tell).budget.epsilon
-    if epsilon <= _WEAK:
+    weak = " ".join(_weak(epsilon, release.spec.privacy))
+    if not weak:
         return
-    large, person = _words.at_least(epsilon), release.spec.privacy.person
-    weak = (
-        f"ε = {large} is a weak promise: a result may be e^{large} times as likely with the rows "
-        f"of any one {person} as without."
-    )
     if silent or not terminal.asks():
         raise Refused(f"{weak} Nothing was released or spent. If it is meant, say so with --yes.")
     if not click.confirm(_words.plain(f"{weak} Release it?"), err=True):
         raise Refused("Nothing was released or spent.")
 
 
+def _weak(epsilon: Fraction, privacy: Privacy) -> Iterator[str]:
+    """Yield why a promise is weak."""
+    if epsilon > _WEAK:
+        large = _words.at_least(epsilon)
+        yield (
+            f"ε = {large} is a weak promise: a result may be e^{large} times as likely with the "
+            f"rows of any one {privacy.person} as without."
+        )
+    if privacy.population is not None and privacy.delta * privacy.population > 1:
+        yield (
+            f"δ = {_words.at_least(privacy.delta)} is a weak promise: above 1 in "
+            f"{privacy.population:,}, it would allow publishing all rows of one {privacy.person} "
+            "who is drawn by lot."
+        )
+
+
 def _publish(
-    release: Release, folder: Path, *, sign: Path | None, report: bool, as_json: bool
+    release: Release,
+    run: Callable[..., ReleasedTables],
+    folder: Path,
+    *,
+    report: bool,
+    as_json: bool,
 ) -> None:
-    """Publish, with paths of the spec relative to `folder`."""
+    """Publish by `run`, with paths of the spec relative to `folder`."""
     from leastnoise.errors import SpecError
 
     if release.spec.output is None:
@@ -142,7 +167,7 @@ def _publish(
     output = release.spec.output
     page = path_of_page(folder / output.path) if report or output.report else None
     with terminal.stages("Planning", silent=as_json) as tell:
-        released = release.run(progress=tell, sign=sign)
+        released = run(progress=tell)
     if page is not None and released.path is not None:
         account = release.spec.privacy.ledger
         with _published(released, "its page"):

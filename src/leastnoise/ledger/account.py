@@ -248,6 +248,7 @@ def _check_form(entry: Entry) -> None:
     """
     kind = entry.body.get("kind")
     fields = _FIELDS.get(kind, ()) if isinstance(kind, str) else ()
+    fields += ("user",) if "user" in entry.body else ()  # which earlier states didn't write
     for name in ("kind", "dataset", *fields):
         value = entry.body.get(name)
         if value is None and (kind, name) == ("account", "rule"):

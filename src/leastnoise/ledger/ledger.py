@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -62,7 +64,8 @@ class Ledger(Framed, Shown):
 
     As a frame it has a row a charge or registered plan, oldest first, with the columns `number` (of
     the entry), `kind` ("charge" or "plan"), `time` (UTC, ISO 8601), `dataset`, `label`, `rule` (the
-    filter), and `epsilon`, `delta`, `rho` and `leak` (what it cost, rounded up; see `Cost`).
+    filter), `user` (of the operating system, or ""), and `epsilon`, `delta`, `rho` and `leak` (what
+    it cost, rounded up; see `Cost`).
 
     Not promised: anything once an older copy of the file is put back, on disks whose locks don't
     work (many network disks), or about releases that were not charged here.
@@ -92,6 +95,7 @@ class Ledger(Framed, Shown):
         return {
             "number": [*bodies],
             **{name: [body[name] for body in bodies.values()] for name in texts},
+            "user": [body.get("user", "") for body in bodies.values()],
             **{name: [printed_at_least(getattr(one, name)) for one in costs] for name in COSTS},
         }
 
@@ -138,7 +142,7 @@ class Ledger(Framed, Shown):
                     "epsilon": decimal_text(budget.epsilon),
                     "delta": decimal_text(budget.delta),
                     "rule": rule,
-                    "time": _now(),
+                    **_signed(),
                 }
             )
         return Account(dataset=dataset, unit=unit, neighbours=neighbours, budget=budget, rule=rule)
@@ -296,7 +300,7 @@ class Ledger(Framed, Shown):
                     "plan": plan,
                     "release": index,
                     "label": label,
-                    "time": _now(),
+                    **_signed(),
                 }
             )
 
@@ -331,13 +335,31 @@ def _spending(kind: str, account: Account, rule: str, cost: Cost) -> dict[str, A
             "The cost has more digits than a ledger holds: round the budget and the weights. "
             "Nothing was charged or drawn."
         ) from None
-    return {
-        "kind": kind,
-        "dataset": account.dataset,
-        "rule": rule,
-        "time": _now(),
-    } | record
+    return (
+        {
+            "kind": kind,
+            "dataset": account.dataset,
+            "rule": rule,
+        }
+        | record
+        | _signed()
+    )
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _signed() -> dict[str, str]:
+    """Return when an entry is made, and by whom: for people, and no proof of it."""
+    return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "user": _user()}
+
+
+def _user() -> str:
+    """Return what the operating system calls the user; "" where it knows no name."""
+    try:
+        import pwd  # noqa: PLC0415  # of Unix alone
+
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        try:
+            name = getpass.getuser()
+        except (ImportError, KeyError, OSError):
+            return ""
+    return os.fsencode(name).decode("utf-8", "replace")

@@ -232,10 +232,14 @@ class ReleaseBuilder:
         return self.build().plan(progress=progress)
 
     def run(
-        self, *, progress: Progress | None = None, sign: str | Path | None = None
+        self,
+        *,
+        progress: Progress | None = None,
+        sign: str | Path | None = None,
+        label: str | None = None,
     ) -> ReleasedTables:
         """Read the rows and return the tables: see `Release.run`. Each call spends ε again."""
-        return self.build().run(progress=progress, sign=sign)
+        return self.build().run(progress=progress, sign=sign, label=label)
 
     def _of(
         self, kind: str, column: str, by: By, keys: Keys | None, *, more: str = "", **facts: Any

@@ -15,7 +15,7 @@ from leastnoise.tables.query.layout import MAX_ROWS
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import source
 from leastnoise.tables.spec.source_names import IN_MEMORY
-from leastnoise.tables.spec.values import LEAST
+from leastnoise.tables.spec.values import LEAST, MAX_TEXT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,11 +204,16 @@ class Release:
         return self._ledger(account).afford(plan.certificate, **self._statement(account))
 
     def run(
-        self, *, progress: Progress | None = None, sign: str | Path | None = None
+        self,
+        *,
+        progress: Progress | None = None,
+        sign: str | Path | None = None,
+        label: str | None = None,
     ) -> ReleasedTables:
         """Read the source, add the noise, and write the output directory if the spec has one.
 
-        With `sign`, a PEM file of an Ed25519 private key, the directory is signed with it.
+        With `sign`, a PEM file of an Ed25519 private key, the directory is signed with it. The
+        ledger's entry has the `label`, or the title of the spec's [report], or its queries' names.
 
         `progress` is told the stages, never a number of rows. Every call draws fresh noise: it is
         another release, which spends the whole budget again. A ledger in the spec is charged before
@@ -216,17 +221,17 @@ class Release:
         output exists, and what `Ledger.charge` does; then nothing was read, drawn or charged.
         """
         tell = _validate.listener(progress) or _silent
-        wanted = self._spec.output
+        wanted, label = self._spec.output, self._label(label)
         key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
         if wanted is None:
             if key is not None:
                 raise InvalidArgument(name="sign", value=sign, expected="a spec with an [output]")
-            return self._release(tell, path=None, folder=None)
+            return self._release(tell, path=None, folder=None, label=label)
         path = self._folder / wanted.path
         account = self._spec.privacy.ledger
         ledger = None if account is None else self._folder / account.path
         with output.new_directory(path, ledger=ledger) as folder:
-            released = self._release(tell, path=path, folder=folder, key=key)
+            released = self._release(tell, path=path, folder=folder, key=key, label=label)
             tell("Writing the tables")
             from leastnoise.tables.publish.rehearsal import make_room
             from leastnoise.tables.publish.table_files import write_table
@@ -244,6 +249,7 @@ class Release:
         *,
         path: Path | None,
         folder: Path | None,
+        label: str,
         key: seal.SigningKey | None = None,
     ) -> ReleasedTables:
         tell("Checking the source")
@@ -262,7 +268,7 @@ class Release:
         if self._spec.privacy.ledger is not None:  # else nothing is lost where a query fails
             tell("Trying the queries without rows")
             try_queries(found, spec=spec, plan=plan)
-        entry = self._charge(certificate, tell)
+        entry = self._charge(certificate, tell, label)
         from leastnoise.tables.query.results import joined
         from leastnoise.tables.query.selection import select
 
@@ -289,14 +295,22 @@ class Release:
                 plan=account.plan, budget=known, **self._statement(account)
             )
 
-    def _charge(self, certificate: PlanCertificate, tell: Progress) -> int | None:
+    def _label(self, given: str | None) -> str:
+        """Return what the ledger's entry says of this release; raises InvalidArgument."""
+        if given is None:
+            title = self._spec.report and self._spec.report.title
+            return title or ", ".join(query.name for query in self._spec.query)
+        if self._spec.privacy.ledger is None:
+            raise InvalidArgument(name="label", value=given, expected="a spec with a ledger")
+        return _validate.text(given, name="label", longest=MAX_TEXT)
+
+    def _charge(self, certificate: PlanCertificate, tell: Progress, label: str) -> int | None:
         """Charge the ledger, if there is one; return the number of its entry."""
         account = self._spec.privacy.ledger
         if account is None:
             return None
         tell("Charging the ledger")
         ledger, statement = self._ledger(account), self._statement(account)
-        label = ", ".join(query.name for query in self._spec.query)
         if account.plan is None:
             return ledger.charge(certificate, label=label, **statement).number
         return ledger.use(certificate, plan=account.plan, label=label, **statement)

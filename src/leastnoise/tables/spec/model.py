@@ -44,6 +44,7 @@ from leastnoise.tables.spec.values import (
     Missing,
     Names,
     Positive,
+    PublicCount,
     RowLimit,
     Section,
     Text,
@@ -148,6 +149,11 @@ class Privacy(Section):
     unit_name: Text | None = key(
         "what one of those who are protected is called in words",
         'unit_name = "person"',
+        default=None,
+    )
+    population: PublicCount | None = key(
+        "how many of them there are, if that is public: delta is to be below 1 in so many",
+        "population = 45000",
         default=None,
     )
     neighbours: Neighbours = key(
