@@ -85,7 +85,8 @@ def test_a_histogram_and_rows_that_are_units_are_counted_with_their_own_rows() -
     raw = raw_of(statistics=None, histogram={"column": "x", "edges": [0, 2, 8]})
     _, added = spec_file.parse(raw).query
     assert added.statistics == ("count_over_limits",)
-    assert [*dict(added.group_by)] == ["k", "x"]
+    assert isinstance(added.group_by, dict)
+    assert [*added.group_by] == ["k", "x"]
     raw = raw_of(filter="x > 1")
     raw["privacy"]["unit"] = "row"
     del raw["contribution"]
