@@ -19,10 +19,64 @@ def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way
     if "conditions" in query:
         return _conditions(rows, spec, query)
     by_row = spec["privacy"]["unit"] == "row"
+    if clipped(query):
+        return _clipped(rows, spec, query, way)
     total, seen = _in_cells(rows, spec, query, by_row=by_row)
     if by_row or way is None:
         return [value for cell in total.values() for value in cell]
     return _bounded(total, seen, way)
+
+
+def clipped(query: dict[str, Any]) -> bool:
+    """Whether the query counts what limits and bounds take away, of all groups together."""
+    return any(
+        one.startswith(("count_over", "count_outside")) for one in query.get("statistics", [])
+    )
+
+
+def _clipped(
+    rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way | None
+) -> Vector:
+    found = [(row, cell) for row in rows if (cell := _cell(row, spec, query)) is not None]
+    if query["statistics"] == ["count_over_limits"]:
+        each = [sum(one == cell for _, one in found) for cell in {cell for _, cell in found}]
+        held = {
+            "max_rows": sum(each),
+            "max_groups": len(each),
+            "max_rows_per_group": max([0, *each]),
+        }
+        limits = spec["contribution"]
+        return [Fraction(any(held[one] > limits[one] for one in held if one in limits))]
+    outside: Vector = []
+    for text in query["statistics"]:
+        column = text.removeprefix("count_outside(").rstrip(")")
+        low, high = (Fraction(str(end)) for end in spec["columns"][column]["bounds"])
+        there = [Fraction(row[column]) for row, _ in found if _there(row[column])]
+        outside.append(Fraction(sum(not low <= value <= high for value in there)))
+    if way is None:
+        return outside
+    if way["kind"] == "ball":
+        return _in_ball(outside, Fraction(way["squared"]))
+    return _times(outside, Fraction(way["total"]), max(outside))
+
+
+def _ways_of_clipped(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
+    if query["statistics"] == ["count_over_limits"]:
+        return [{"kind": "first-cells", "most": 1}]
+    limits, cells = spec["contribution"], len(_cells(query))
+    sizes = [Fraction(str(limits[name])) for name in ("max_rows", "l1") if name in limits]
+    if "max_rows_per_group" in limits:
+        groups = min(cells, limits.get("max_groups", cells))
+        sizes.append(Fraction(limits["max_rows_per_group"] * groups))
+    found: list[Way] = []
+    if sizes:
+        most = format(Decimal(float(min(sizes))).normalize(), "f")
+        most = str(limits["l1"]) if limits.get("l1") == float(min(sizes)) else most
+        found.append({"kind": "cells", "first": None, "per_cell": most, "total": most})
+    if "l2" in limits:
+        squared = Decimal(str(limits["l2"])) ** 2
+        found.append({"kind": "ball", "squared": format(squared.normalize(), "f")})
+    return found
 
 
 def _in_cells(
@@ -82,6 +136,8 @@ def ways(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
     if "conditions" in query:
         most = query.get("max_conditions", len(query["conditions"]))
         return [{"kind": "first-cells", "most": most}]
+    if clipped(query):
+        return _ways_of_clipped(spec, query)
     limits, cells = spec["contribution"], len(_cells(query))
     kinds = [kind for kind, *_ in _parts(spec, query, by_row=False)]
     in_all, each = limits.get("max_rows"), limits.get("max_rows_per_group")

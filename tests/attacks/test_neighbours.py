@@ -50,14 +50,15 @@ def drawn(random: Random) -> Case:
             "x": {"bounds": [low, low + random.choice((0.25, 1, 7, 1000))]},
             "k": {"bounds": [-3, random.choice((1, 10))]},
         },
-        "query": [_query(random, by_row=by_row, low=low)],
     }
+    if not by_row:
+        spec["contribution"] = _limits(random)
+    over = {"max_rows", "max_groups", "max_rows_per_group"} & {*spec.get("contribution", {})}
+    spec["query"] = [_query(random, by_row=by_row, low=low, over=bool(over))]
     for column in ("x", "k"):
         within = random.choice(spec["columns"][column]["bounds"])
         if random.random() < 0.6:
             spec["columns"][column]["missing"] = random.choice(("skip", "none", within))
-    if not by_row:
-        spec["contribution"] = _limits(random)
     rows = [_row(random) for _ in range(random.randint(0, 25))]
     changes: list[dict[str, Any]] = []
     for number in range(IN_ONE):
@@ -88,7 +89,7 @@ def _limits(random: Random) -> dict[str, Any]:
     return {name: limits[name] for name in kept}
 
 
-def _query(random: Random, *, by_row: bool, low: float) -> dict[str, Any]:
+def _query(random: Random, *, by_row: bool, low: float, over: bool) -> dict[str, Any]:
     query: dict[str, Any] = {"name": "q"}
     shape = random.choice(("statistics", "statistics", "histogram", "conditions"))
     if shape == "conditions":
@@ -118,7 +119,10 @@ def _query(random: Random, *, by_row: bool, low: float) -> dict[str, Any]:
         kinds.append("ratio(sum(k), sum(x))")
     if by_row:
         kinds.remove("count_units")
-    query["statistics"] = random.sample(kinds, random.choice((1, 1, 2, 3)))
+    if random.random() < 0.25:
+        kinds = ["count_outside(x)", "count_outside(k)"]
+        kinds += ["count_over_limits"] if over else []
+    query["statistics"] = random.sample(kinds, min(random.choice((1, 1, 2, 3)), len(kinds)))
     return query
 
 
@@ -170,7 +174,8 @@ def attack(case: Case) -> None:
 def _parts_of(query: dict[str, Any], *, by_row: bool) -> list[dict[str, Any]]:
     """Return the query, or its persons and its other numbers apart: docs/tables-reference.md."""
     asked = query.get("statistics", [])
-    apart = [[one for one in asked if (one == "count_units") is which] for which in (True, False)]
+    once = {"count_units", "count_over_limits"}
+    apart = [[one for one in asked if (one in once) is which] for which in (True, False)]
     if by_row or not all(apart):
         return [query]
     return [query | {"statistics": some} for some in sorted(apart, key=lambda x: asked.index(x[0]))]

@@ -9,6 +9,7 @@ import pytest
 
 from tests.tables.integers import integers
 from tests.tables.rows.test_bounding import COLUMNS, LIMITS, QUERIES, by_row, rows, spec_of
+from tests.tables.rows.test_clipped import GROUPS, OVER, over_spec
 from tests.tables.rows.test_unlisted import totals as group_totals
 from tests.tables.unlisted import rows as unlisted_rows
 from tests.tables.unlisted import spec_of as unlisted_spec
@@ -70,3 +71,12 @@ def test_groups_that_nobody_listed(session: Any, tmp_path: Path, groups: int | N
     expected = group_totals(raw, tmp_path, "duckdb")
     assert expected
     assert group_totals(raw, tmp_path, "spark") == expected
+
+
+@pytest.mark.parametrize("groups", [GROUPS[2], GROUPS[4]])
+def test_persons_over_a_limit(session: Any, tmp_path: Path, groups: dict[str, Any]) -> None:
+    rows(400, seed=9).to_parquet(tmp_path / "rows.parquet")
+    raw = over_spec(OVER[3], groups)
+    expected = integers(raw, tmp_path)
+    assert any(any(vector) for vector in expected.values())
+    assert integers(raw, tmp_path, engine="spark") == expected

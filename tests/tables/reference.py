@@ -75,6 +75,8 @@ def scalars(
             new = scalars([one.replace("count)", "count") for one in parts], columns, by_row=by_row)
         elif kind == "count_units":
             new = [("count" if by_row else "units", None, Fraction(0), Fraction(1))]
+        elif kind == "count_outside":
+            new = [("outside", rest.rstrip(")"), Fraction(0), Fraction(1))]
         elif kind == "count" and rest:
             new = [values_of(rest.rstrip(")"), columns)]
         elif kind == "count":
@@ -150,7 +152,7 @@ def vector(
     if "conditions" in query:
         return conditions(rows, query, columns, unit=None if by_row else unit)
     parts = scalars(query.get("statistics", ["count"]), columns, by_row=by_row)
-    cells = list(itertools.product(*axes_of(query)))
+    cells = [()] if parts[0][0] == "outside" else list(itertools.product(*axes_of(query)))
     totals = {(cell, i): 0 for cell in cells for i in range(len(parts))}
     for added in contributions(rows, spec, query, parts, bits=bits).values():
         mine = (
@@ -246,6 +248,7 @@ def contributions(
         if person is None or cell is None:
             continue
         mine = per_unit.setdefault(person, {})
+        cell = () if parts[0][0] == "outside" else cell  # of all groups together
         for i, (kind, name, centre, radius) in enumerate(parts):
             if kind == "units":
                 mine[cell, i] = 2**bits
@@ -260,6 +263,9 @@ def contributions(
                         bits=bits,
                         square=kind == "square",
                     )
+                elif kind == "outside":
+                    x, (low, high) = number(row[name], None), map(float, columns[name]["bounds"])
+                    add *= x is not None and not low <= x <= high
                 elif name is not None and not has_value(row[name]):
                     add = 0
                 mine[cell, i] = mine.get((cell, i), 0) + add

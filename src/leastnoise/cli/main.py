@@ -20,6 +20,7 @@ from leastnoise.cli import (
     demo,
     difference,
     ledger,
+    limits,
     release,
     spec,
 )
@@ -43,6 +44,7 @@ REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
         release.verify,
         release.report,
         difference.command,
+        limits.command,
         audit.command,
         demo.command,
         ledger.group,

@@ -12,7 +12,7 @@ from leastnoise.balls.core import ball, float_above, precision
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.numbers import as_list, number, wide_table
-from leastnoise.tables.plan.summary import limits_of_values
+from leastnoise.tables.plan.summary import counted_in, limits_of_values
 from leastnoise.tables.query.axes import Bins
 
 if TYPE_CHECKING:
@@ -150,9 +150,11 @@ def _limited(found: VerifiedRelease) -> list[str]:
     if not spec.privacy.by_row:
         lines.append(f"Rows that name no {person} are left out.")
         lines.append("What anybody has beyond the limits above is made smaller, or not counted.")
+    unknown = "How much they cut off isn't known: it would tell of those who are cut off."
     lines.append(
-        "These limits were chosen without the rows. How much they cut off isn't known: it would "
-        "tell of those who are cut off. Errors on this page, and 95 %, are of the noise alone."
+        "These limits were chosen without the rows. "
+        f"{' '.join(counted_in(layouts)) or unknown} "
+        "Errors on this page, and 95 %, are of the noise alone."
     )
     return list(dict.fromkeys(lines))  # the parts of one query say the same
 

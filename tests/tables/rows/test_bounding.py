@@ -91,6 +91,12 @@ QUERIES: list[dict[str, Any]] = [
     {"name": "some", "statistics": ["count(y)"], "group_by": {"plan": [3, 1, 2]}},
     {"name": "of_texts", "statistics": ["mean(w)", "count(town)", "count(k)", "sum(z)"]},
     {"name": "gaps", "conditions": {"w": {"w": {"min": 0}}, "z": {"z": {"min": -9}}}},
+    {
+        "name": "outside",
+        "statistics": ["count_outside(x)", "count_outside(y)"],
+        "group_by": {"town": ["a", "b'; DROP TABLE x"], "plan": [1, 2, 3]},
+    },
+    {"name": "one_outside", "statistics": ["count_outside(z)"]},
 ]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from leastnoise import _words
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.tables.plan.quantiles import QUANTILES_NOTE
+from leastnoise.tables.plan.summary import counted_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,7 +72,7 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     """Return the notes of a plan."""
     layouts = [block.layout for block in plan.blocks]
     sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
-    notes = (CLIP_NOTE, *_of_sizes(sized)) if layouts else ()
+    notes = (CLIP_NOTE, *counted_in(layouts), *_of_sizes(sized)) if layouts else ()
     if plan.quantiles:
         notes += (QUANTILES_NOTE,)
     by_row = (*plan.blocks, *plan.quantiles)[0].layout.by_row

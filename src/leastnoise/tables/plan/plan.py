@@ -18,7 +18,7 @@ from leastnoise.tables.plan import notes, summary
 from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import NAME, QuantilePlan
 from leastnoise.tables.plan.unlisted import Groups
-from leastnoise.tables.query import margins, selection
+from leastnoise.tables.query import clipped, margins, selection
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
@@ -150,6 +150,7 @@ class BlockPlan:
             **({"filters": list(layout.filters)} if layout.filters else {}),
             **({"published": said} if (said := [*selection.in_words(layout)]) else {}),
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
+            **clipped.to_record(layout),
             **({} if self.margin is None else {"margins": self.margin.whole.to_record()}),
         }
 

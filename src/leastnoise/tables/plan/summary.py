@@ -85,7 +85,7 @@ def list_sentences(plan: Plan) -> list[str]:
     firsts = [draw[0].margin for draw in plan.draws]
     said += [text for margin in firsts if margin for text in margin.whole.in_words()]
     said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
-    said += [PLAIN, OWN_NOISE] if plan.blocks else []
+    said += [PLAIN, OWN_NOISE, *counted_in(layouts)] if plan.blocks else []
     return [*said, QUANTILES_NOTE] if plan.quantiles else said
 
 
@@ -139,6 +139,17 @@ def limits_of_values(spec: Spec) -> list[str]:
         for name, column in spec.columns.items()
         if column.bounds is not None
     ]
+
+
+def counted_in(layouts: Sequence[Layout | Ranks]) -> list[str]:
+    """Return where it is counted what limits and bounds take away, and what; or nothing."""
+    own = [one for one in layouts if isinstance(one, Layout) and one.clipped]
+    if not own:
+        return []
+    names = [*dict.fromkeys(layout.name for layout in own)]
+    counts = "counts" if len(names) == 1 else "count"
+    said = f"How much that is, {_words.in_turn(names)} {counts} with noise, in all groups together."
+    return [said, *dict.fromkeys(text for layout in own for text in layout.clipped)]
 
 
 def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:

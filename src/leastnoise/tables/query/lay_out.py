@@ -5,19 +5,21 @@ Nothing here looks at data: verification derives the same layout from the stored
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import margins, missing
-from leastnoise.tables.query.axes import Condition, axes_of
+from leastnoise.tables.query import clipped, margins, missing
+from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.query.layout import (
     ASSUMED,
     EXACT_SUMS,
     INT64_END,
     MAX_BITS,
     MAX_DIMENSION,
+    MAX_ROWS,
     MAX_UNITS,
     Layout,
     LayoutError,
@@ -32,13 +34,14 @@ from leastnoise.tables.query.limits import (
     bound_groups,
     boundings,
     integer_limits,
+    most_rows,
 )
 from leastnoise.tables.spec.query import PrivateKeys
-from leastnoise.tables.statistics.base import A_PERSON, Component, Statistic
+from leastnoise.tables.statistics.base import A_PERSON, OVER_LIMITS, Component, Statistic
 from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
-    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.model import Contribution, Spec
     from leastnoise.tables.spec.query import Query
 
 MIN_BITS = 8
@@ -60,11 +63,13 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
     }
     if not asked:
         return ()
-    if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
+    together = any(one.of_all_groups for one, _ in asked.values())
+    if not together and any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         return (_of_unlisted(spec, query, asked),)
     if query.margins:
         return (_with_margins(spec, query, asked),)
-    persons = [place for place, (_, needs) in asked.items() if needs == (A_PERSON,)]
+    once = {(A_PERSON,), (OVER_LIMITS,)}
+    persons = [place for place, (_, needs) in asked.items() if needs in once]
     rows = [place for place in asked if place not in persons]
     if not persons or not rows:
         return (_of_part(spec, query, asked, [*asked], part=""),)
@@ -155,6 +160,7 @@ def shape_of(  # noqa: PLR0917 (four calls of its own)
     part: str,
 ) -> Layout:
     """Return a layout whose bounding and bits are still to be found."""
+    together = any(one.of_all_groups for one in statistics)
     return Layout(
         name=query.name,
         part=part,
@@ -162,7 +168,7 @@ def shape_of(  # noqa: PLR0917 (four calls of its own)
         neighbours=spec.privacy.neighbours,
         statistics=statistics,
         places=tuple(places),
-        axes=axes_of(spec, query),
+        axes=() if together else axes_of(spec, query),
         conditions=tuple(
             Condition(name=name, predicates=tuple(predicates.items()))
             for name, predicates in query.conditions.items()
@@ -181,6 +187,8 @@ def shape_of(  # noqa: PLR0917 (four calls of its own)
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
         joined=spec.data.joined,
+        within=axes_of(spec, query) if together else (),
+        clipped=clipped.in_words(spec, statistics),
     )
 
 
@@ -198,7 +206,32 @@ def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
         return (OF_A_ROW,)
     if spec.contribution is None:
         raise KeyError("contribution")  # the checks of the spec come first
+    if shape.clipped:
+        return _of_all_groups(spec.contribution, shape)
     return boundings(spec.contribution, shape.numbers)
+
+
+def _of_all_groups(given: Contribution, shape: Layout) -> tuple[Bounding, ...]:
+    """Return how a person is bounded in the one row of what limits take away.
+
+    One is over a limit or not, which their own rows alone decide: without them the count is 0 or 1
+    less. Each row has at most one value of each of q columns, so that before bounding a person
+    adds n_c <= n to the c-th count, n their rows in any group. All n_c are shrunk by one factor
+    where the largest is over R, the most rows that limits leave a person in all groups (or Σ n_c²
+    over l2²): so a person moves the counts within [0, R]^q, all of them one way, or in the ball.
+    Nobody within the limits is touched.
+    """
+    if shape.numbers.persons:
+        return (FirstCells(most=1),)
+    groups = math.prod(axis.cells for axis in shape.within)
+    if any(isinstance(axis, Unlisted) for axis in shape.within):
+        groups = MAX_ROWS
+    found: list[Bounding] = []
+    if (most := most_rows(given, groups)) is not None:
+        found.append(InCells(per_cell=most, total=most))
+    if given.l2 is not None:
+        found.append(InBall(squared=given.l2**2))
+    return tuple(found)
 
 
 def _each_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...]:

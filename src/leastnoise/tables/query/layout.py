@@ -15,7 +15,13 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.query import replaced
 from leastnoise.tables.query.axes import Axis, Condition, Unlisted
 from leastnoise.tables.query.limits import Bounding, FewGroups, FirstCells, InCells, Numbers
-from leastnoise.tables.statistics.base import A_PERSON, Component, Ingredients, Statistic
+from leastnoise.tables.statistics.base import (
+    A_PERSON,
+    OVER_LIMITS,
+    Component,
+    Ingredients,
+    Statistic,
+)
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
@@ -72,6 +78,9 @@ class Layout:
     say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
     published then, by the count that `decides`: see `selection`. `accuracy` is what is wished of
     errors, those of means in groups of as many values as is `assumed`.
+
+    `within` is what rows are grouped by where its one row is about all groups together, `clipped`
+    says in sentences what that counts.
     """
 
     name: str
@@ -98,6 +107,8 @@ class Layout:
     counted: int | None = None
     joined: tuple[str, ...] = ()
     margins: tuple[int, ...] = ()
+    within: tuple[Axis, ...] = ()
+    clipped: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -124,6 +135,11 @@ class Layout:
         return tuple(axis for axis in self.axes if isinstance(axis, Unlisted))
 
     @property
+    def grouped(self) -> tuple[Axis, ...]:
+        """What rows are grouped by, whether or not the result has a row a group."""
+        return self.axes or self.within
+
+    @property
     def dimension(self) -> int:
         """Number of coordinates."""
         return self.cells * len(self.components)
@@ -135,7 +151,7 @@ class Layout:
             cells=self.cells,
             each=len(self.components),
             counts=not any(one.of_values for one in self.components),
-            persons=self.components == (A_PERSON,),
+            persons=self.components in {(A_PERSON,), (OVER_LIMITS,)},
             units=tuple(j for j, one in enumerate(self.components) if one.kind == "units"),
             lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
             rows=Component(kind="count") in self.components,

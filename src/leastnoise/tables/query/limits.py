@@ -406,3 +406,12 @@ def _whole_person(given: Contribution, numbers: Numbers) -> bool:
     """Say whether a norm leaves a person whole where one number counts persons."""
     norms = [one for one in (given.l1, given.l2) if one is not None]
     return numbers.cells == 1 and bool(norms) and min(norms) >= 1
+
+
+def most_rows(given: Contribution, groups: int) -> Fraction | None:
+    """Return the most that one person's rows may count for in all groups; None if nothing says."""
+    found = [Fraction(one) for one in (given.max_rows, given.l1) if one is not None]
+    if given.max_rows_per_group is not None:
+        within = min(given.max_groups or groups, groups)
+        found.append(Fraction(given.max_rows_per_group * within))
+    return min(found, default=None)

@@ -96,7 +96,7 @@ def _of_values(spec: Spec, name: str, own: Sequence[OneColumn]) -> str:
     if column.missing == SKIP:
         kinds = [*dict.fromkeys(one.kind for one in own)]
         return f"Rows without a value of {name} are left out of its {_words.in_turn(kinds)}."
-    counts = dict.fromkeys(one.kind for one in own if one.counts)
+    counts = dict.fromkeys(one.kind for one in own if one.counts and not one.of_values)
     every = "".join(f" {kind}({name}) counts all rows." for kind in counts)
     if column.missing != NONE:
         return _counts_as(name, column.missing) + every

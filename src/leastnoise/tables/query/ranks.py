@@ -16,7 +16,7 @@ from leastnoise.tables.query import missing
 from leastnoise.tables.query.axes import Axis, Condition, Nearest, Unlisted
 from leastnoise.tables.query.lay_out import find_bits, shape_of
 from leastnoise.tables.query.layout import MAX_DIMENSION, LayoutError
-from leastnoise.tables.query.limits import OF_A_ROW, InCells
+from leastnoise.tables.query.limits import OF_A_ROW, InCells, most_rows
 from leastnoise.tables.spec.candidates import list_candidates
 from leastnoise.tables.spec.model import Column
 from leastnoise.tables.statistics.base import Component
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.spec.model import Contribution, Spec
+    from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
 PART = "quantiles"
@@ -157,7 +157,12 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
     if not spec.privacy.by_row:
         if spec.contribution is None:
             raise KeyError("contribution")  # the checks of the spec come first
-        reach = _reach(spec.contribution, math.prod(axis.cells for axis in shape.axes))
+        reach = most_rows(spec.contribution, math.prod(axis.cells for axis in shape.axes))
+        if reach is None:
+            raise LayoutError(
+                "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
+                "max_rows, such as max_rows = 1."
+            )
         way = InCells(per_cell=reach, total=reach, apart=True)
         bits = find_bits(counted, way)
     return Ranks(
@@ -170,17 +175,3 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
         reach=way.total,
         sizes=shape.assumed,
     )
-
-
-def _reach(given: Contribution, groups: int) -> Fraction:
-    """Return the most that one person's rows may count for in all groups, by what is `given`."""
-    found = [Fraction(one) for one in (given.max_rows, given.l1) if one is not None]
-    if given.max_rows_per_group is not None:
-        within = min(given.max_groups or groups, groups)
-        found.append(Fraction(given.max_rows_per_group * within))
-    if not found:
-        raise LayoutError(
-            "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
-            "max_rows, such as max_rows = 1."
-        )
-    return min(found)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _validate
 from leastnoise.tables.query import accuracy, margins
+from leastnoise.tables.read import clipping
 from leastnoise.tables.read.column_checks import (
     edge_problems,
     has_bounds,
@@ -190,4 +191,5 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _published,
     accuracy.problems,
     margins.problems,
+    clipping.problems,
 )

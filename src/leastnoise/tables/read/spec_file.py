@@ -16,7 +16,14 @@ from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.query.layout import LaidOut
-from leastnoise.tables.read import checks, key_files, spec_lines, spec_text, sql_queries
+from leastnoise.tables.read import (
+    checks,
+    clipping,
+    key_files,
+    spec_lines,
+    spec_text,
+    sql_queries,
+)
 from leastnoise.tables.spec.model import Column, Spec
 from leastnoise.tables.spec.query import Query
 from leastnoise.tables.statistics import registry
@@ -132,6 +139,11 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
     raw = key_files.resolved(sql_queries.translated(raw, problems), folder, problems)
     partial = _fields(Spec, raw, "", problems)
     found = checks.check(partial, unread={key for key, _ in problems})
+    if isinstance(found, LaidOut) and any(one.clipping is not None for one in found.spec.query):
+        spec, keys = clipping.with_counts(found.spec)
+        found = checks.check(spec)
+        if not isinstance(found, LaidOut):
+            found = [(keys.get(key.partition("].")[0] + "]", key), why) for key, why in found]
     if isinstance(found, LaidOut):
         return found
     problems += found

@@ -11,20 +11,28 @@ depends on the order of rows or on threads.
 
 from __future__ import annotations
 
-from fractions import Fraction
+import operator
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.query.axes import Bins, Nearest, Unlisted
 from leastnoise.tables.query.layout import INT64_END
 from leastnoise.tables.query.limits import FewGroups, FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.rows.cells import (
+    CELL,
+    UNIT,
+    finite,
+    in_cells,
+    keys_of,
+    names_of,
+    rows_that_count,
+)
 from leastnoise.tables.spec.model import Column
+from leastnoise.tables.statistics.base import OVER_LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from leastnoise.tables.query.axes import Condition
@@ -32,9 +40,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Predicate
-    from leastnoise.tables.statistics.base import Component
 
-UNIT, CELL = "unit", "cell"
 _SHRINK, _LARGEST = "shrink", "largest"
 _PART = 2**14  # an integer of a row is summed as so many of these, and what is left
 _BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
@@ -51,6 +57,10 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
     if layout.conditions:
         return _condition_totals(engine, spec, layout)
     rows = in_cells(engine, spec, layout)
+    if layout.components == (OVER_LIMITS,):
+        return _scatter(engine.rows(_over_limits(rows, spec, layout)), layout)
+    if layout.within:
+        rows = rows.with_columns(nw.lit(0, nw.Int64).alias(CELL))
     if layout.by_row:
         return _scatter(totals_of_rows(engine, layout, rows, [CELL]), layout)
     if isinstance(layout.bounding, FirstCells):
@@ -65,126 +75,12 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
     return _scatter(engine.rows(totals.select(CELL, *names_of(layout))), layout)
 
 
-def names_of(layout: Layout) -> list[str]:
-    """Return what the integers of each component are called."""
-    return [f"i{index}" for index in range(len(layout.components))]
-
-
 def _scatter(rows: list[tuple[Any, ...]], layout: Layout) -> NDArray[np.int64]:
     """Put the totals where they belong; a cell without rows is 0."""
     vector = np.zeros((layout.cells, len(layout.components)), dtype=np.int64)
     for cell, *values in rows:
         vector[int(cell)] = [int(value) for value in values]
     return vector.reshape(-1)
-
-
-def keys_of(layout: Layout) -> list[str]:
-    """Return what `in_cells` calls the columns whose keys nobody listed."""
-    return [f"by{index}" for index, one in enumerate(layout.axes) if isinstance(one, Unlisted)]
-
-
-def _rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
-    """Return the rows of which all filters of the query are true."""
-    frame = engine.frame
-    for text in layout.filters:
-        frame = frame.filter(engine.holds(text))
-    return frame
-
-
-def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
-    """Return one row per row that falls in a public cell: its unit, cell and scaled values.
-
-    Keys that nobody listed are beside them; a row without one that may be published is left out. A
-    row without a unit is dropped: all such rows clipped together would be one person's rows to
-    the clip, and many persons' in truth. NULL keys and keys that aren't public match no cell.
-    """
-    frame = _rows_that_count(engine, layout)
-    columns = {
-        f"by{index}": _finite(engine, axis.column, axis.missing)
-        if isinstance(axis, Bins | Nearest)
-        else nw.col(engine.column(axis.column, "k"))
-        for index, axis in enumerate(layout.axes)
-    }
-    if not layout.by_row:
-        columns[UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
-        frame = frame.filter(~columns[UNIT].is_null())
-    values: dict[str, Component] = {}
-    for index, component in enumerate(layout.components):
-        if component.of_values:
-            values[f"x{index}"] = component
-            counts_as = spec.columns[component.column].counts_as
-            columns[f"x{index}"] = _finite(engine, component.column, counts_as)
-        elif component.column:
-            there = nw.when(engine.has_value(component.column)).then(2**layout.bits).otherwise(0)
-            columns[f"x{index}"] = there.cast(nw.Int64)
-    # A block may need no column but the rows themselves. First with_columns: a select of constants
-    # alone has one row on some engines.
-    frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
-    frame = _fixed_point(frame, spec, values, bits=layout.bits)
-    cell = nw.lit(0, nw.Int64)
-    for index, axis in enumerate(layout.axes):
-        by, at = f"by{index}", f"at{index}"
-        if isinstance(axis, Unlisted):
-            frame = engine.named(frame, key=by, column=axis.column, longest=axis.longest)
-            continue
-        if isinstance(axis, Bins):
-            frame = _in_bins(engine, frame, axis, value=by, index=at)
-        elif isinstance(axis, Nearest):
-            frame = frame.filter(~nw.col(by).is_null())
-            frame = engine.counted(frame, value=by, edges=axis.edges, count=at)
-        else:
-            known = engine.keys(axis.values, key=by, index=at)
-            frame = frame.join(known, on=by, how="inner")
-        cell = cell * axis.cells + nw.col(at)
-    return frame.with_columns(cell.alias(CELL))
-
-
-def _finite(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
-    """Return the column as float64, `missing` or else NULL where it has no value."""
-    other = None if missing is None else float(missing)
-    value = nw.col(engine.column(column, "v"))
-    return nw.when(engine.has_value(column)).then(value).otherwise(nw.lit(other, nw.Float64))
-
-
-def _fixed_point(
-    frame: nw.LazyFrame[Any], spec: Spec, values: Mapping[str, Component], *, bits: int
-) -> nw.LazyFrame[Any]:
-    """Return the frame, each x of `values` as ⌊y + ½⌋, y = (x − centre)·2^bits/radius.
-
-    Of a square it is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, from y as it is, so that it is rounded no more
-    than a value. All are at most 2^bits, and x is clamped to its bounds first; where it is NULL, a
-    value that is left out, both integers are 0. One float64 constant and a few operations that IEEE
-    754 rounds alike everywhere; the last clamp makes the bound a fact, whatever the roundings did.
-    A step at a time, since an expression that is used twice is computed twice.
-    """
-    steps: list[dict[str, nw.Expr]] = [{}, {}, {}, {}]
-    for name, component in values.items():
-        bounds = spec.columns[component.column].bounds
-        if bounds is None:
-            raise KeyError(component.column)  # the checks of the spec come first
-        x, factor = nw.col(name), float(Fraction(2**bits) / component.radius)
-        steps[0][name] = x.clip(float(bounds[0]), float(bounds[1]))
-        centred = x - float(component.centre) if component.centre else x
-        if component.kind == "square":
-            steps[1][name] = centred * factor
-            steps[2][name] = (x * x * 2.0 ** (1 - bits) + 0.5).floor() - 2.0**bits
-        else:
-            steps[1][name] = (centred * factor + 0.5).floor()
-        steps[3][name] = x.clip(-(2**bits), 2**bits).cast(nw.Int64).fill_null(0)
-    for step in filter(None, steps):
-        frame = frame.with_columns(**step)
-    return frame
-
-
-def _in_bins(
-    engine: Engine, frame: nw.LazyFrame[Any], bins: Bins, *, value: str, index: str
-) -> nw.LazyFrame[Any]:
-    """Return the rows whose `value` is in a bin, with its `index`: [a, b), the last one closed."""
-    edges = [float(edge) for edge in bins.edges]
-    frame = frame.filter((nw.col(value) >= edges[0]) & (nw.col(value) <= edges[-1]))
-    frame = engine.counted(frame, value=value, edges=edges, count=index)
-    place = nw.min_horizontal(nw.col(index) - 1, nw.lit(bins.cells - 1))
-    return frame.with_columns(place.alias(index))
 
 
 def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
@@ -200,7 +96,7 @@ def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.
         nw.when(_holds(engine, spec, condition)).then(1).otherwise(0).alias(name)
         for name, condition in zip(names, layout.conditions, strict=True)
     ]
-    frame = _rows_that_count(engine, layout)
+    frame = rows_that_count(engine, layout)
     if layout.by_row:
         frame = frame.select(*held)
     else:
@@ -227,7 +123,7 @@ def _holds(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
 def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) -> nw.Expr:
     if predicate.among:
         return nw.col(engine.column(column, "k")).is_in(list(predicate.among))
-    value = _finite(engine, column, spec.columns.get(column, Column()).number)
+    value = finite(engine, column, spec.columns.get(column, Column()).number)
     ends = [
         (predicate.min, lambda end: value >= end),
         (predicate.max, lambda end: value <= end),
@@ -235,6 +131,21 @@ def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) ->
     ]
     found = [compare(float(end)) for end, compare in ends if end is not None]
     return nw.all_horizontal(*found, ignore_nulls=False)
+
+
+def _over_limits(rows: nw.LazyFrame[Any], spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
+    """Return how many persons have more rows in these groups, or are in more, than they may."""
+    if spec.contribution is None:
+        raise KeyError("contribution")  # the checks of the spec come first
+    groups = rows.group_by(UNIT, CELL, *keys_of(layout)).agg(n=nw.len())
+    found = groups.group_by(UNIT).agg(
+        max_rows=nw.col("n").sum(), max_groups=nw.len(), max_rows_per_group=nw.col("n").max()
+    )
+    limits = spec.contribution.counted.items()
+    over = reduce(operator.or_, (nw.col(name) > most for name, most in limits))
+    # with_columns, since a select of constants alone has one row on some engines
+    alike = found.filter(over).with_columns(nw.lit(0, nw.Int64).alias(CELL))
+    return alike.group_by(CELL).agg(i0=nw.len())
 
 
 def _first_cells(rows: nw.LazyFrame[Any], layout: Layout, at_most: int) -> nw.LazyFrame[Any]:

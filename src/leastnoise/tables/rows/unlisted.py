@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from leastnoise.tables.query.limits import FewGroups, integer_limits
-from leastnoise.tables.rows.bounding import (
-    CELL,
-    UNIT,
-    in_cells,
-    keys_of,
-    names_of,
-    row_sums,
-    shrunk_rows,
-    totals_of_rows,
-)
+from leastnoise.tables.rows.bounding import row_sums, shrunk_rows, totals_of_rows
+from leastnoise.tables.rows.cells import CELL, UNIT, in_cells, keys_of, names_of
 
 if TYPE_CHECKING:
     from leastnoise.entropy.source import Entropy

@@ -209,6 +209,16 @@ class Contribution(Section):
         "the largest l2 norm of what one person adds to a query", "l2 = 3", default=None
     )
 
+    @property
+    def counted(self) -> dict[str, int]:
+        """The limits of rows and groups, which a person is over or not whatever is summed."""
+        known = {
+            "max_rows": self.max_rows,
+            "max_groups": self.max_groups,
+            "max_rows_per_group": self.max_rows_per_group,
+        }
+        return {name: most for name, most in known.items() if most is not None}
+
 
 @final
 class Column(Section):

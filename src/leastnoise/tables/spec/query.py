@@ -18,6 +18,7 @@ from leastnoise.tables.spec.values import (
     Positive,
     PublicCount,
     Section,
+    Share,
     Text,
     Texts,
     key,
@@ -129,7 +130,9 @@ class Query(Section):
     `margins` tables of sums are published beside the cells, and add up. With `round` the counts are
     published whole, with `round_to` as multiples of it, with `clamp` counts and sums are published
     as 0 where the noise makes them negative. Groups whose first published count is below
-    `min_count` are left out, and of the others the `top` largest are kept.
+    `min_count` are left out, and of the others the `top` largest are kept. `clipping` is the part
+    of its budget for a query beside it, of what limits and bounds take away: reading a spec puts
+    that in its place.
     """
 
     name: Text = key("the name of its table", 'name = "use_by_plan"')
@@ -148,8 +151,9 @@ class Query(Section):
         "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
     )
     statistics: Texts = key(
-        "count, count_units, count(column), sum(column), mean(column), var(column), std(column), "
-        "median(column), quantile(column, level) or ratio(sum(column), sum(column))",
+        "count, count_units, count_over_limits, count(column), count_outside(column), sum(column), "
+        "mean(column), var(column), std(column), median(column), quantile(column, level) or "
+        "ratio(sum(column), sum(column))",
         'statistics = ["count", "mean(visits)"]',
         default=(),
     )
@@ -189,6 +193,11 @@ class Query(Section):
     )
     top: PublicCount | None = key(
         "how many groups are kept, those of the largest published counts", "top = 10", default=None
+    )
+    clipping: Share | None = key(
+        "the part of its budget that counts persons over a limit and values outside their bounds",
+        'clipping = "0.05"',
+        default=None,
     )
 
     @property

@@ -110,10 +110,18 @@ def as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _share(value: object) -> Fraction:
+    number = _positive(value)
+    if number >= 1:
+        raise ValueError(f"Expected a share below 1, got {decimal_text(number)}.")
+    return number
+
+
 # What follows a validator is for the JSON Schema alone.
 Written = int | float | str
 Number = Annotated[Fraction, PlainValidator(_number, json_schema_input_type=Written)]
 Positive = Annotated[Fraction, PlainValidator(_positive, json_schema_input_type=Written)]
+Share = Annotated[Fraction, PlainValidator(_share, json_schema_input_type=Written)]
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Bounds = Annotated[tuple[Number, Number], BeforeValidator(as_tuple)]
 OneEdge = Annotated[Edge, PlainValidator(_edge, json_schema_input_type=Written)]

@@ -54,11 +54,13 @@ class Component:
 
     The last is the "square": as far to either side of 0 as u, so that no noise is spent on knowing
     that u² isn't negative. A count of a `column` is 1 where the row has a value. The column's value
-    and its square are 0 where it is missing and left out: neither is larger than that count.
+    and its square are 0 where it is missing and left out: neither is larger than that count. One
+    that is "outside" is 1 where the row has a value outside the column's bounds, and "over" is that
+    this unit is over a limit.
     `lowers` says that it may be below 0.
     """
 
-    kind: Literal["count", "units", "value", "square"]
+    kind: Literal["count", "units", "value", "square", "outside", "over"]
     column: str = ""
     centre: Fraction = Fraction(0)
     radius: Fraction = Fraction(1)
@@ -73,6 +75,8 @@ class Component:
 A_PERSON = Component(kind="units")
 """What a person adds to a cell, however many rows they have: the noise of these is one of its own.
 """
+OVER_LIMITS = Component(kind="over")
+"""What a person adds to the count of those over a limit."""
 
 
 @final
@@ -131,6 +135,8 @@ class Asked(ABC):
     """`clamp` makes it 0 where noise makes it negative."""
     needs_size: ClassVar[bool]
     """Its error depends on how many values its group has, which isn't public."""
+    of_all_groups: ClassVar[bool] = False
+    """It is one number, of all groups of its query together."""
 
     @property
     @abstractmethod

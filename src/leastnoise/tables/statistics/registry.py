@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate, _words
+from leastnoise.tables.statistics.clipped import CountOutside, CountOverLimits
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.quotients import Mean, Ratio
 from leastnoise.tables.statistics.spreads import Std, Var
@@ -17,7 +18,16 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked, OfColumn
 
-_OF_COLUMN: tuple[type[OfColumn], ...] = (Count, CountUnits, Sum, Mean, Var, Std)
+_OF_COLUMN: tuple[type[OfColumn], ...] = (
+    Count,
+    CountUnits,
+    CountOverLimits,
+    CountOutside,
+    Sum,
+    Mean,
+    Var,
+    Std,
+)
 _MEDIAN = "median"
 STATISTICS: dict[str, type[Asked]] = {one.kind: one for one in (*_OF_COLUMN, Ratio, Quantile)}
 

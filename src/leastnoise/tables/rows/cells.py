@@ -1,0 +1,143 @@
+"""Rows in the public cells of a block: each with its unit, its cell, and integers of its values."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from leastnoise.tables.query.axes import Bins, Nearest, Unlisted
+from leastnoise.tables.statistics.base import bounds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.rows.engine import Engine
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.statistics.base import Component
+
+UNIT, CELL = "unit", "cell"
+
+
+def names_of(layout: Layout) -> list[str]:
+    """Return what the integers of each component are called."""
+    return [f"i{index}" for index in range(len(layout.components))]
+
+
+def keys_of(layout: Layout) -> list[str]:
+    """Return what `in_cells` calls the columns whose keys nobody listed."""
+    return [f"by{index}" for index, one in enumerate(layout.grouped) if isinstance(one, Unlisted)]
+
+
+def rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
+    """Return the rows of which all filters of the query are true."""
+    frame = engine.frame
+    for text in layout.filters:
+        frame = frame.filter(engine.holds(text))
+    return frame
+
+
+def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
+    """Return one row per row that falls in a public cell: its unit, cell and scaled values.
+
+    Keys that nobody listed are beside them; a row without one that may be published is left out. A
+    row without a unit is dropped: all such rows clipped together would be one person's rows to
+    the clip, and many persons' in truth. NULL keys and keys that aren't public match no cell.
+    """
+    frame = rows_that_count(engine, layout)
+    columns = {
+        f"by{index}": finite(engine, axis.column, axis.missing)
+        if isinstance(axis, Bins | Nearest)
+        else nw.col(engine.column(axis.column, "k"))
+        for index, axis in enumerate(layout.grouped)
+    }
+    if not layout.by_row:
+        columns[UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
+        frame = frame.filter(~columns[UNIT].is_null())
+    values: dict[str, Component] = {}
+    for index, component in enumerate(layout.components):
+        if component.of_values:
+            values[f"x{index}"] = component
+            counts_as = spec.columns[component.column].counts_as
+            columns[f"x{index}"] = finite(engine, component.column, counts_as)
+        elif component.column:
+            there = nw.when(_counts(engine, spec, component)).then(2**layout.bits).otherwise(0)
+            columns[f"x{index}"] = there.cast(nw.Int64)
+    # A block may need no column but the rows themselves. First with_columns: a select of constants
+    # alone has one row on some engines.
+    frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
+    frame = _fixed_point(frame, spec, values, bits=layout.bits)
+    cell = nw.lit(0, nw.Int64)
+    for index, axis in enumerate(layout.grouped):
+        by, at = f"by{index}", f"at{index}"
+        if isinstance(axis, Unlisted):
+            frame = engine.named(frame, key=by, column=axis.column, longest=axis.longest)
+            continue
+        if isinstance(axis, Bins):
+            frame = _in_bins(engine, frame, axis, value=by, index=at)
+        elif isinstance(axis, Nearest):
+            frame = frame.filter(~nw.col(by).is_null())
+            frame = engine.counted(frame, value=by, edges=axis.edges, count=at)
+        else:
+            known = engine.keys(axis.values, key=by, index=at)
+            frame = frame.join(known, on=by, how="inner")
+        cell = cell * axis.cells + nw.col(at)
+    return frame.with_columns(cell.alias(CELL))
+
+
+def _counts(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
+    """Return whether a row counts: it has a value, or one that bounds clamp."""
+    there = engine.has_value(component.column)
+    if component.kind != "outside":
+        return there
+    low, high = map(float, bounds_of(spec, component.column))
+    value = nw.col(engine.column(component.column, "v"))
+    return there & ((value < low) | (value > high))
+
+
+def finite(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
+    """Return the column as float64, `missing` or else NULL where it has no value."""
+    other = None if missing is None else float(missing)
+    value = nw.col(engine.column(column, "v"))
+    return nw.when(engine.has_value(column)).then(value).otherwise(nw.lit(other, nw.Float64))
+
+
+def _fixed_point(
+    frame: nw.LazyFrame[Any], spec: Spec, values: Mapping[str, Component], *, bits: int
+) -> nw.LazyFrame[Any]:
+    """Return the frame, each x of `values` as ⌊y + ½⌋, y = (x − centre)·2^bits/radius.
+
+    Of a square it is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, from y as it is, so that it is rounded no more
+    than a value. All are at most 2^bits, and x is clamped to its bounds first; where it is NULL, a
+    value that is left out, both integers are 0. One float64 constant and a few operations that IEEE
+    754 rounds alike everywhere; the last clamp makes the bound a fact, whatever the roundings did.
+    A step at a time, since an expression that is used twice is computed twice.
+    """
+    steps: list[dict[str, nw.Expr]] = [{}, {}, {}, {}]
+    for name, component in values.items():
+        bounds = bounds_of(spec, component.column)
+        x, factor = nw.col(name), float(Fraction(2**bits) / component.radius)
+        steps[0][name] = x.clip(float(bounds[0]), float(bounds[1]))
+        centred = x - float(component.centre) if component.centre else x
+        if component.kind == "square":
+            steps[1][name] = centred * factor
+            steps[2][name] = (x * x * 2.0 ** (1 - bits) + 0.5).floor() - 2.0**bits
+        else:
+            steps[1][name] = (centred * factor + 0.5).floor()
+        steps[3][name] = x.clip(-(2**bits), 2**bits).cast(nw.Int64).fill_null(0)
+    for step in filter(None, steps):
+        frame = frame.with_columns(**step)
+    return frame
+
+
+def _in_bins(
+    engine: Engine, frame: nw.LazyFrame[Any], bins: Bins, *, value: str, index: str
+) -> nw.LazyFrame[Any]:
+    """Return the rows whose `value` is in a bin, with its `index`: [a, b), the last one closed."""
+    edges = [float(edge) for edge in bins.edges]
+    frame = frame.filter((nw.col(value) >= edges[0]) & (nw.col(value) <= edges[-1]))
+    frame = engine.counted(frame, value=value, edges=edges, count=index)
+    place = nw.min_horizontal(nw.col(index) - 1, nw.lit(bins.cells - 1))
+    return frame.with_columns(place.alias(index))

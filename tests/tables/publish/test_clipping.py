@@ -1,0 +1,145 @@
+"""A query may spend a part of its budget on counting what limits and bounds take away from it."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from leastnoise.errors import CertificateRejected, SpecError
+from leastnoise.report.page import report
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.read import spec_file
+from tests.tables.resealed import verify_resealed
+
+PERSONS, OVER, OUTSIDE = 500, 120, 300
+
+
+def raw_of(**query: Any) -> dict[str, Any]:
+    block = {
+        "name": "q",
+        "statistics": ["count", "mean(x)"],
+        "group_by": {"k": ["a", "b"]},
+        "clipping": "0.2",
+    }
+    return {
+        "version": 1,
+        "data": {"source": "rows.parquet"},
+        "privacy": {"unit": "who", "epsilon": 50},
+        "contribution": {"max_rows": 2},
+        "columns": {"x": {"bounds": [0, 8]}},
+        "query": [{name: value for name, value in (block | query).items() if value is not None}],
+        "output": {"path": "out", "format": "json"},
+    }
+
+
+def released(folder: Path, raw: dict[str, Any]) -> Path:
+    """A release of a table in which 120 of 500 have four rows, and 300 values are above 8."""
+    rows = [(who, "ab"[who % 2], 1.0) for who in range(PERSONS)]
+    rows += [(who, "a", 2.0) for who in range(OVER) for _ in range(3)]
+    rows += [(PERSONS + number, "b", 9.0) for number in range(OUTSIDE)]
+    rows += [(PERSONS + number, "elsewhere", 99.0) for number in range(OUTSIDE)]
+    pd.DataFrame(rows, columns=["who", "k", "x"]).to_parquet(folder / "rows.parquet")
+    Release(**raw, folder=folder).run()
+    return folder / "out"
+
+
+def problems(raw: dict[str, Any]) -> dict[str, str]:
+    with pytest.raises(SpecError) as caught:
+        spec_file.parse(raw)
+    return dict(caught.value.problems)
+
+
+def test_the_counts_are_published_proved_and_close_to_the_truth(tmp_path: Path) -> None:
+    out = released(tmp_path, raw_of())
+    found = verify_directory(out)
+    assert [query.name for query in found.spec.query] == ["q", "q_clipping"]
+    assert [label for label, _ in found.certificate.blocks] == [
+        "q",
+        "q_clipping.persons",
+        "q_clipping.rows",
+    ]
+    (row,) = json.loads((out / "q_clipping.json").read_text())
+    assert abs(row["count_over_limits"] - OVER) < 20
+    assert abs(row["count_outside_x"] - OUTSIDE) < 40
+    page = report(out)
+    assert "How much that is, q_clipping counts with noise" in page
+    assert "isn't known" not in page
+    for said in ("count_over_limits counts each who with more than 2 rows", "values below 0 or"):
+        assert said in (out / "plan.json").read_text()
+
+
+def test_two_queries_have_the_budget_that_one_had() -> None:
+    spec = spec_file.parse(raw_of(importance="0.3"))
+    assert [query.importance for query in spec.query] == [Fraction(24, 100), Fraction(6, 100)]
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    assert spec.query[1].statistics == ("count_over_limits", "count_outside(x)")
+
+
+def test_a_histogram_and_rows_that_are_units_are_counted_with_their_own_rows() -> None:
+    raw = raw_of(statistics=None, histogram={"column": "x", "edges": [0, 2, 8]})
+    _, added = spec_file.parse(raw).query
+    assert added.statistics == ("count_over_limits",)
+    assert isinstance(added.group_by, dict)
+    assert [*added.group_by] == ["k", "x"]
+    raw = raw_of(filter="x > 1")
+    raw["privacy"]["unit"] = "row"
+    del raw["contribution"]
+    _, added = spec_file.parse(raw).query
+    assert (added.statistics, added.filter) == (("count_outside(x)",), "x > 1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "why"),
+    [
+        ({"clipping": 1}, "query[0].clipping", "a share below 1"),
+        ({"clipping": 0}, "query[0].clipping", "a number > 0"),
+        ({"conditions": {"c": {"x": {"min": 1}}}, "statistics": None, "group_by": None},
+         "query[0].clipping", "Not used beside conditions"),
+        ({"statistics": ["count", "count_over_limits"]}, "query[0].statistics", "of their own"),
+        ({"name": "q" * 60}, "query[0].clipping", "1 to 64 letters"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_counted_is_refused(changes: dict[str, Any], key: str, why: str) -> None:
+    assert why in problems(raw_of(**changes))[key]
+
+
+def test_limits_and_epsilon_that_cannot_serve_are_refused() -> None:
+    raw = raw_of(statistics=["count"])
+    raw["contribution"] = {"l2": 2}
+    assert "Nothing to count" in problems(raw)["query[0].clipping"]
+    raw = raw_of(statistics=["count_over_limits"], clipping=None)
+    raw["contribution"] = {"l2": 2}
+    assert "Expected max_rows" in problems(raw)["query[0].statistics[0]"]
+    raw = raw_of(accuracy={"std": 3, "statistic": "count"})
+    raw["privacy"]["epsilon"] = "least"
+    assert "least" in problems(raw)["query[0].clipping"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("max_rows = 2", "max_rows = 3"),
+        ("    8,", "    9,"),
+        ('    "b",', '    "c",'),
+        ("importance = 1", "importance = 2"),
+        ("epsilon = 50", "epsilon = 49"),
+    ],
+)
+def test_what_is_counted_cannot_be_edited(tmp_path: Path, old: str, new: str) -> None:
+    # a query of its own: nothing else of the release says what its limits and its keys are
+    asked = ["count_over_limits", "count_outside(x)"]
+    raw = raw_of(statistics=asked, clipping=None)
+    raw["query"].append({"name": "other", "statistics": ["count_units"]})
+    out = released(tmp_path, raw)
+    verify_directory(out)
+    text = (out / "spec.toml").read_text()
+    assert old in text
+    (out / "spec.toml").write_text(text.replace(old, new, 1))
+    with pytest.raises(CertificateRejected):
+        verify_resealed(out)

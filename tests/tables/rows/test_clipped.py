@@ -1,0 +1,91 @@
+"""Persons over a limit, and values outside bounds, before noise: against plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.tables.integers import integers
+from tests.tables.rows.test_bounding import exact, rows, spec_of
+
+TOWNS = ["a", "b'; DROP TABLE x"]
+OVER: list[dict[str, Any]] = [
+    {"max_rows": 3},
+    {"max_groups": 1, "max_rows_per_group": 2},
+    {"max_groups": 2},
+    {"max_rows": 8, "max_groups": 2, "max_rows_per_group": 3},
+]
+GROUPS: list[dict[str, Any]] = [
+    {},
+    {"town": TOWNS},
+    {"town": TOWNS, "y": {"edges": [0, 5, 30]}},
+    {"town": {"keys": "private"}},
+    {"plan": [1, 2], "town": {"keys": "private", "longest": 1}},
+]
+
+
+def over_spec(limits: dict[str, Any], groups: dict[str, Any]) -> dict[str, Any]:
+    query = {"name": "q", "statistics": ["count_over_limits"], "group_by": groups}
+    return spec_of(contribution=limits, query=[query])
+
+
+def over_limits(frame: pd.DataFrame, raw: dict[str, Any]) -> int:
+    """How many persons are over a limit, row by row."""
+    (query,), limits = raw["query"], raw["contribution"]
+    held: dict[Any, Counter[Any]] = {}
+    for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
+        keys = [_key(row[name], one) for name, one in query["group_by"].items()]
+        if None not in (row["person"], *keys):
+            held.setdefault(row["person"], Counter())[tuple(keys)] += 1
+    found = [
+        {
+            "max_rows": each.total(),
+            "max_groups": len(each),
+            "max_rows_per_group": max(each.values()),
+        }
+        for each in held.values()
+    ]
+    return sum(any(one[name] > most for name, most in limits.items()) for one in found)
+
+
+def _key(value: Any, grouping: Any) -> Any:
+    if isinstance(grouping, list):
+        return value if value in grouping else None
+    if "edges" in grouping:
+        low, middle, high = grouping["edges"]
+        return None if value is None or not low <= value <= high else value >= middle
+    short = value is not None and len(value.encode()) <= grouping.get("longest", 4096)
+    return value if short else None
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize("limits", OVER)
+def test_persons_over_a_limit_are_counted_once(
+    tmp_path: Path, limits: dict[str, Any], groups: dict[str, Any]
+) -> None:
+    frame = rows(400, seed=len(str(groups)))
+    frame.to_parquet(tmp_path / "rows.parquet")
+    raw = over_spec(limits, groups)
+    expected = over_limits(frame, raw)
+    assert list(integers(raw, tmp_path).values()) == [[expected]]
+    assert list(integers(raw, tmp_path, engine="polars").values()) == [[expected]]
+
+
+def test_some_are_over_and_some_are_not() -> None:
+    frame = rows(400, seed=2)
+    found = [over_limits(frame, over_spec(one, GROUPS[2])) for one in OVER]
+    assert len({*found}) > 2
+    assert 0 < min(found) < max(found) < frame["person"].nunique()
+
+
+def test_values_outside_are_those_that_bounds_clamp(tmp_path: Path) -> None:
+    values = [-2.0000001, -2, 10, 10.0000001, float("nan"), float("inf"), None, 3, 1e300]
+    pd.DataFrame({"person": range(9), "x": values}).to_parquet(tmp_path / "rows.parquet")
+    query = {"name": "q", "statistics": ["count_outside(x)"]}
+    columns = {"x": {"bounds": [-2, 10], "missing": 4}}
+    layout, found = exact(tmp_path, spec_of(query=[query], columns=columns), 0)
+    assert found.tolist() == [3 * 2**layout.bits]
