@@ -24,6 +24,8 @@ from leastnoise.cli.options import BUDGET, FILE, NAME, QUERY, RELATION
 from leastnoise.cli.spec import locate_problems
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.account import Account
     from leastnoise.ledger.store import Entry
@@ -118,7 +120,8 @@ def history(*, file: Path, dataset: str | None, as_json: bool) -> None:
         records.print_json({"entries": found})
         return
     names = ("number", "time (UTC)", "what", "dataset", "label", "ε", "δ", "ρ")
-    terminal.print_table(str(file), names, map(_history_row, entries))
+    series = {entry.number for entry in entries if entry.body["kind"] == "series"}
+    terminal.print_table(str(file), names, [_history_row(entry, series) for entry in entries])
 
 
 @group.command(cls=Command)
@@ -256,7 +259,8 @@ def _account_record(account: Account) -> dict[str, Any]:
     }
 
 
-def _history_row(entry: Entry) -> tuple[str, ...]:
+def _history_row(entry: Entry, series: Container[int]) -> tuple[str, ...]:
+    """Return what happened, for people; `series` are the numbers of entries that begin one."""
     from fractions import Fraction
 
     body = entry.body
@@ -264,8 +268,16 @@ def _history_row(entry: Entry) -> tuple[str, ...]:
     return (
         str(entry.number),
         body["time"].replace("T", " ").removesuffix("+00:00"),
-        f"use of plan {body['plan']}" if body["kind"] == "use" else body["kind"],
+        _happened(body, series),
         body["dataset"],
         body.get("label", ""),
         *("" if cost is None else f"{float(Fraction(cost)):.6g}" for cost in costs),
     )
+
+
+def _happened(body: dict[str, Any], series: Container[int]) -> str:
+    if body["kind"] != "use":
+        return f"series {body['series']}" if body["kind"] == "series" else body["kind"]
+    if body["plan"] in series:
+        return f"release {body['release']} of series {body['plan']}"
+    return f"use of plan {body['plan']}"
