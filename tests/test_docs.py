@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/tables.md").read_text(), re.DOTALL)
     (tmp_path / "spec.toml").write_text(blocks[0])
     (tmp_path / "visits.csv").write_text(ROWS)
-    for page in ("new-family.md", "tutorial.md"):
+    for page in ("new-family.md", "tutorial.md", "howto/series.md"):
         for name, text in files_of(ROOT / "docs" / page).items():
             (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
