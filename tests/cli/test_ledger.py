@@ -244,6 +244,8 @@ output = { path = "weekly", format = "csv", report = true }
 
 def test_a_series_publishes_the_next_and_then_no_more(folder: Path) -> None:
     (folder / "s.toml").write_text(SERIES)
+    twice = run("ledger", "register", "b.ledger", "s.toml", "--epsilon", "0.4", cwd=folder)
+    assert (twice.returncode, "which its first release charges" in twice.stderr) == (2, True)
     planned = run("release", "s.toml", "--plan", cwd=folder)
     assert "All 2 releases together have 0.4-DP" in planned.stdout
     assert "ledger would admit it" in planned.stdout

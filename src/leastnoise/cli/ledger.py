@@ -185,6 +185,9 @@ def register(
         name, used = options.split_count(text, expected="SPEC=COUNT, a whole COUNT")
         with locate_problems(Path(name)):
             release = Release.from_toml(name)
+            if release.spec.series is not None:
+                expected = "no spec with [series], which its first release charges"
+                raise InvalidArgument(name="specs", value=name, expected=expected)
             privacy = release.spec.privacy
             statements.add((privacy.unit_label, privacy.neighbours))
             with terminal.stages("Planning", silent=as_json) as tell:

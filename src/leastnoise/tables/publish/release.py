@@ -186,7 +186,7 @@ class Release:
         return least_epsilon.find_needed_epsilon(*self._settled(None, standing))
 
     def _settled(
-        self, progress: Progress | None, standing: Standing | None
+        self, progress: Progress | None, standing: Standing | None = None
     ) -> tuple[LaidOut, Plan]:
         """Return the spec with its ε, and the plan, found once: the spec decides them alone.
 
