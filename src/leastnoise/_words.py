@@ -174,6 +174,15 @@ def counted(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
+def one_of(place: int, releases: int) -> str:
+    """Return which release of a series it is.
+
+    >>> one_of(3, 52)
+    'release 3 of 52'
+    """
+    return f"release {place:,} of {releases:,}"
+
+
 def listed(names: Collection[str], *, most: int = 4) -> str:
     """Return the names one after another, and where there are many the first of them.
 

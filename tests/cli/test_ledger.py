@@ -266,3 +266,38 @@ def test_what_is_no_file_to_read_is_refused_at_once(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("leastnoise: ")
     assert "Internal" not in done.stderr
+
+
+SERIES = """
+version = 1
+data = { source = "rows.csv", types = { person = "int", x = "int" } }
+privacy = { unit = "row", epsilon = "0.4", ledger = { path = "b.ledger" } }
+series = { releases = 2 }
+query = [{ name = "n", statistics = ["count"] }]
+output = { path = "weekly", format = "csv", report = true }
+"""
+
+
+def test_a_series_publishes_the_next_and_then_no_more(folder: Path) -> None:
+    (folder / "s.toml").write_text(SERIES)
+    twice = run("ledger", "register", "b.ledger", "s.toml", "--epsilon", "0.4", cwd=folder)
+    assert (twice.returncode, "which its first release charges" in twice.stderr) == (2, True)
+    planned = run("release", "s.toml", "--plan", cwd=folder)
+    assert "All 2 releases together have 0.4-DP" in planned.stdout
+    assert "ledger would admit it" in planned.stdout
+    first = run("release", "s.toml", cwd=folder)
+    assert "weekly/1, release 1 of 2" in first.stdout
+    assert (folder / "weekly/1-report.html").is_file()
+    planned = run("release", "s.toml", "--plan", cwd=folder)
+    assert "1 of 2 releases are published, and 1 left." in planned.stdout
+    second = json.loads(run("release", "s.toml", "--json", cwd=folder).stdout)
+    assert (second["path"], second["release"]) == ("weekly/2", 2)
+    (folder / "rows.csv").unlink()
+    third = run("release", "s.toml", "--json", cwd=folder)
+    assert (third.returncode, third.stdout) == (1, "")
+    assert "has 2 releases, and all were published" in third.stderr
+    verified = run("verify", "weekly/2", "--ledger", "b.ledger", cwd=folder)
+    assert "It is release 2 of 2. What is promised and proved is of all 2" in verified.stdout
+    history = run("ledger", "history", "b.ledger", cwd=folder).stdout
+    assert "release 2 of series 2" in history
+    assert run("ledger", "check", "b.ledger", cwd=folder).returncode == 0

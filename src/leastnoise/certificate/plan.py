@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Self, final
 
 from leastnoise import _validate, _words
-from leastnoise._record import derived, field, instance_of, one_of, record, takes
+from leastnoise._record import derived, field, instance_of, one_of, record, takes, whole
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.certificate.certificate import VERSION, Certificate, check_header, read_budget
 from leastnoise.certificate.quantiles import KIND as QUANTILES
@@ -33,6 +33,7 @@ from leastnoise.noise.releases import ProvedDelta, Releases
 RULE = "basic composition: epsilons and deltas add up"
 COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"
 _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
+_RELEASES = "releases"  # a field of those alone that are about several
 
 Block = Certificate | ThresholdCertificate | QuantileCertificate
 """A draw of noise that is published, or is where it reaches a threshold; or chosen quantiles."""
@@ -58,7 +59,7 @@ def _checked_blocks(blocks: Blocks, *, name: str) -> Blocks:
 @final
 @record()
 class PlanCertificate:
-    """The statement: releasing all `blocks` together meets `budget`.
+    """The statement: releasing all `blocks` together, `releases` times, meets `budget`.
 
     `blocks` are pairs of a name and the certificate of its one noise draw: what that draw is worth
     alone. By the `rule` RULE, basic composition (Dwork & Roth 2014, Theorem 3.16): Σεᵢ <= ε and
@@ -66,16 +67,21 @@ class PlanCertificate:
     all draws together have δ(ε) <= δ (theory/accounting.md §1 A). Blocks of groups that nobody
     listed, and of chosen quantiles, have no such law: by either rule they count with their own
     budgets, and the other draws together meet what these leave.
+
+    Of a series the certificate of a draw is about as many `compositions` as there are `releases`,
+    and its budget that of all of them; blocks without a law count as often with their own budgets.
     """
 
     budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
     blocks: Blocks = field(converter=takes(_checked_blocks))
     rule: str = field(converter=one_of((RULE, COMPOSED)), default=RULE)
+    releases: int = field(converter=whole(), default=1)
     version: int = derived(lambda _: VERSION)
 
     def __repr__(self) -> str:
         said = _words.private(self.budget.epsilon, self.budget.delta)
         blocks = _words.counted(len(self.blocks), "block")
+        blocks += "" if self.releases == 1 else f", {self.releases:,} releases"
         how = self.rule.partition(":")[0]
         return _words.line("PlanCertificate", f"{blocks} together {said} by {how}; see verify()")
 
@@ -88,9 +94,11 @@ class PlanCertificate:
         return common_neighbours(block.neighbours for _, block in self.blocks)
 
     @classmethod
-    def prove(cls, *, budget: Budget, blocks: Blocks) -> Self:
+    def prove(cls, *, budget: Budget, blocks: Blocks, releases: int = 1) -> Self:
         """Return the certificate, by sums if they do; raises NotCertified if nothing does."""
-        plan = cls(budget=budget, blocks=blocks)
+        plan = cls(budget=budget, blocks=blocks, releases=releases)
+        if why := plan._why_not_all():
+            raise NotCertified(interval=None, why=why)
         try:
             _ = plan.neighbours
         except NotApplicable as error:
@@ -118,6 +126,8 @@ class PlanCertificate:
         names = [name for name, _ in self.blocks]
         if not names or len(set(names)) != len(names):
             raise CertificateRejected("The blocks of a plan need distinct names, and one at least.")
+        if why := self._why_not_all():
+            raise CertificateRejected(why)
         try:
             _ = self.neighbours
         except NotApplicable as error:
@@ -130,8 +140,9 @@ class PlanCertificate:
                 fresh = certificate.verify()
             except CertificateRejected as error:
                 raise CertificateRejected(f"Block {name!r}: {error}") from error
-            total_lower += Fraction(fresh.lower)
-            total_upper += Fraction(fresh.upper)
+            times = times_spent(self, certificate)
+            total_lower += times * Fraction(fresh.lower)
+            total_upper += times * Fraction(fresh.upper)
         return _outward(total_lower, total_upper) if self.rule == RULE else self._composed()
 
     def _composed(self) -> Interval:
@@ -150,6 +161,16 @@ class PlanCertificate:
         apart = self.budget.delta - left.delta  # of blocks without a law, each of them verified
         return _outward(Fraction(found.lower), Fraction(found.upper) + apart)
 
+    def _why_not_all(self) -> str:
+        """Return which draw isn't about all releases of a series; "" if each is."""
+        if self.releases == 1:  # a plan of draws that are used so often, whoever counts that
+            return ""
+        for name, block in self.blocks:
+            if isinstance(block, Certificate) and block.compositions != self.releases:
+                told = _words.counted(block.compositions, "release")
+                return f"Block {name!r} is about {told}, the series has {self.releases:,}."
+        return ""
+
     def _why_not_sums(self) -> str:
         """Return why budgets don't add up to this; "" if they do.
 
@@ -159,7 +180,13 @@ class PlanCertificate:
         if several and any(block.sampling_rate != 1 for _, block in self.blocks):
             return "Basic composition isn't true of several draws of one sample."
         for part in ("epsilon", "delta"):
-            spent = sum((getattr(block.budget, part) for _, block in self.blocks), Fraction(0))
+            spent = sum(
+                (
+                    times_spent(self, block) * getattr(block.budget, part)
+                    for _, block in self.blocks
+                ),
+                Fraction(0),
+            )
             if spent > getattr(self.budget, part):
                 return (
                     f"The blocks spend {part}={decimal_text(spent)} in all, more than "
@@ -169,7 +196,7 @@ class PlanCertificate:
 
     def to_json(self) -> str:
         """Return the certificate as JSON text; every number is exact."""
-        record = {
+        record = ({} if self.releases == 1 else {_RELEASES: self.releases}) | {
             "kind": "plan-certificate",
             "version": self.version,
             "epsilon": decimal_text(self.budget.epsilon),
@@ -189,11 +216,16 @@ class PlanCertificate:
     @classmethod
     def from_record(cls, record: object) -> PlanCertificate:
         """Read the JSON values that `to_json` writes as text; see `from_json`."""
-        fields = exact_fields(record, _FIELDS, where="plan certificate")
+        several = isinstance(record, dict) and _RELEASES in record
+        known = (*_FIELDS, _RELEASES) if several else _FIELDS
+        fields = exact_fields(record, known, where="plan certificate")
         check_header(fields, kind="plan-certificate")
         if fields["rule"] not in (RULE, COMPOSED):
             raise CertificateRejected("Unknown composition rule.")
         blocks = typed(fields["blocks"], list, where="blocks")
+        releases = typed(fields.get(_RELEASES, 1), int, where=_RELEASES)
+        if several and releases < 2:
+            raise CertificateRejected("A series has 2 releases at least.")
         try:
             budget = read_budget(fields)
         except ValueError as error:
@@ -202,6 +234,7 @@ class PlanCertificate:
             budget=budget,
             blocks=tuple(_block_of(block) for block in blocks),
             rule=fields["rule"],
+            releases=releases,
         )
 
 
@@ -213,12 +246,18 @@ def read_certificate(text: str) -> Certificate | PlanCertificate:
     return Certificate.from_record(record)
 
 
+def times_spent(plan: PlanCertificate, block: Block) -> int:
+    """Return how often a block's own budget is spent: that of a draw is one of all releases."""
+    return 1 if isinstance(block, Certificate) else plan.releases
+
+
 def _left(plan: PlanCertificate) -> Budget:
     """Return what blocks without a law leave; raises InvalidArgument if that is none."""
     epsilon, delta = plan.budget.epsilon, plan.budget.delta
     for _, block in plan.blocks:
         if not isinstance(block, Certificate):
-            epsilon, delta = epsilon - block.budget.epsilon, delta - block.budget.delta
+            epsilon -= plan.releases * block.budget.epsilon
+            delta -= plan.releases * block.budget.delta
     return Budget(epsilon=epsilon, delta=delta)
 
 

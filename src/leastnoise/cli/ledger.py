@@ -24,6 +24,8 @@ from leastnoise.cli.options import BUDGET, FILE, NAME, QUERY, RELATION
 from leastnoise.cli.spec import locate_problems
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.account import Account
     from leastnoise.ledger.store import Entry
@@ -122,7 +124,8 @@ def history(*, file: Path, dataset: str | None, as_json: bool) -> None:
         records.print_json({"entries": found})
         return
     names = ("number", "time (UTC)", "what", "dataset", "label", "user", "ε", "δ", "ρ")
-    terminal.print_table(str(file), names, map(_history_row, entries))
+    series = {entry.number for entry in entries if entry.body["kind"] == "series"}
+    terminal.print_table(str(file), names, [_history_row(entry, series) for entry in entries])
 
 
 @group.command(cls=Command)
@@ -186,6 +189,9 @@ def register(
         name, used = options.split_count(text, expected="SPEC=COUNT, a whole COUNT")
         with locate_problems(Path(name)):
             release = Release.from_toml(name)
+            if release.spec.series is not None:
+                expected = "no spec with [series], which its first release charges"
+                raise InvalidArgument(name="specs", value=name, expected=expected)
             privacy = release.spec.privacy
             statements.add((privacy.unit_label, privacy.neighbours))
             with terminal.stages("Planning", silent=as_json) as tell:
@@ -273,7 +279,8 @@ def _account_record(account: Account, last: Entry | None) -> dict[str, Any]:
     }
 
 
-def _history_row(entry: Entry) -> tuple[str, ...]:
+def _history_row(entry: Entry, series: Container[int]) -> tuple[str, ...]:
+    """Return what happened, for people; `series` are the numbers of entries that begin one."""
     from fractions import Fraction
 
     body = entry.body
@@ -281,9 +288,17 @@ def _history_row(entry: Entry) -> tuple[str, ...]:
     return (
         str(entry.number),
         _time(body["time"]),
-        f"use of plan {body['plan']}" if body["kind"] == "use" else body["kind"],
+        _happened(body, series),
         body["dataset"],
         body.get("label", ""),
         body.get("user", ""),
         *("" if cost is None else f"{float(Fraction(cost)):.6g}" for cost in costs),
     )
+
+
+def _happened(body: dict[str, Any], series: Container[int]) -> str:
+    if body["kind"] != "use":
+        return f"series {body['series']}" if body["kind"] == "series" else body["kind"]
+    if body["plan"] in series:
+        return f"release {body['release']} of series {body['plan']}"
+    return f"use of plan {body['plan']}"

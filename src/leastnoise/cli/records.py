@@ -51,13 +51,11 @@ def print_plan(
     `least` says that its ε was searched; `needed` is the ε with which all accuracies would be met,
     if this plan misses one. What is `verbose` has a table a query and every note, too.
     """
-    from leastnoise.tables.plan import summary
+    from leastnoise.tables.plan import series, summary
 
-    guarantee = _words.private(plan.budget.epsilon, plan.budget.delta)
     found = ", with the least ε found that meets every accuracy" if least else ""
-    print_table(
-        f"The whole release has {guarantee}{found}.", summary.HEADS, summary.list_rows(plan)
-    )
+    title = f"{series.whole(plan)[:-1]}{found}."
+    print_table(title, summary.HEADS, summary.list_rows(plan))
     said = summary.list_sentences(plan)
     if needed is not None:
         said.append(f"At these weights, epsilon = {float(needed):.5g} would meet every accuracy.")

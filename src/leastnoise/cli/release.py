@@ -110,6 +110,8 @@ def _plan(release: Release, *, verbose: bool, as_json: bool) -> None:
         records.print_json(planned.to_record() | more)
     elif admitted is not None:
         terminal.say(f"The ledger would admit it, by the filter {admitted}.")
+    elif (standing := release.standing()) is not None:
+        terminal.print_sentences([standing.in_words()])
     elif release.spec.privacy.ledger is None:
         terminal.print_sentences([_NO_LEDGER])
 
@@ -164,14 +166,15 @@ def _publish(
 
     if release.spec.output is None:
         raise SpecError([("output", "Say where the release goes: [output] path = …")])
-    output = release.spec.output
-    page = path_of_page(folder / output.path) if report or output.report else None
+    output, target = release.spec.output, release.target()
+    page = path_of_page(target) if target and (report or output.report) else None
     with terminal.stages("Planning", silent=as_json) as tell:
         released = run(progress=tell)
     if page is not None and released.path is not None:
         account = release.spec.privacy.ledger
         with _published(released, "its page"):
             ledger = account and folder / account.path
+            page = path_of_page(released.path)  # of a series it may be the next but one by now
             write_page(released.path, page, ledger=ledger, silent=as_json)
     with _published(released, "standard output"):
         _show(released, as_json=as_json, page=page)
@@ -203,13 +206,16 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
     if as_json:
         record = {"path": str(released.path), "tables": list(released.tables)}
         record |= {} if page is None else {"report": str(page)}
+        record |= {} if released.place is None else {"release": released.place}
         records.print_json(record | {"plan": released.plan.to_record()})
         return
     for table in released.tables.values():
         records.print_released(table)
     if released.entry is None:
         terminal.print_sentences([_NO_LEDGER])
-    said = [f"Written to {released.path}. Check it with: leastnoise verify {released.path}"]
+    place, releases = released.place, released.plan.releases
+    which = "" if place is None else f", {_words.one_of(place, releases)}"
+    said = [f"Written to {released.path}{which}. Check it with: leastnoise verify {released.path}"]
     terminal.print_sentences(said if page is None else [*said, f"Its page is {page}."])
 
 

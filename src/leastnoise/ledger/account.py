@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _validate, _words
@@ -34,9 +37,15 @@ _FIELDS = {
     "account": ("unit", "neighbours", "epsilon", "delta", "rule", "time"),
     "charge": _SPENDING,
     "plan": _SPENDING,
+    "series": ("series", *_SPENDING),
     "use": ("plan", "release", "label", "time"),
 }
-"""What an entry of each kind has, beside its dataset: texts, but for the two whole numbers."""
+"""What an entry of each kind has, beside its dataset: texts, but for the two whole numbers.
+
+The `release` of a use is its place among those of its plan, from 0 on, each of which may be made
+several times; of a series it is which one it was, from 1 on.
+"""
+SPENT = ("charge", "plan", "series")
 _WHOLES = ("plan", "release")
 
 
@@ -162,10 +171,15 @@ class Account(Shown):
 @final
 @dataclass(kw_only=True)
 class Books:
-    """All accounts of a ledger by dataset, and how often each release of each plan was used."""
+    """All accounts of a ledger by dataset, and how often each release of each plan was used.
+
+    `plans` has the dataset of each plan and series by the number of its entry, `series` that number
+    by dataset and name.
+    """
 
     accounts: dict[str, Account] = field(default_factory=dict)
     plans: dict[int, str] = field(default_factory=dict)
+    series: dict[tuple[str, str], int] = field(default_factory=dict)
     uses: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @classmethod
@@ -186,6 +200,10 @@ class Books:
             self._enter(entry.number, entry.body)
         except (KeyError, TypeError, ValueError, ArithmeticError):
             raise LedgerRejected(f"Entry {entry.number} of the ledger is unreadable.") from None
+
+    def published(self, number: int) -> int:
+        """Return how many releases of the series that is entry `number` were published."""
+        return sum(count for (plan, _), count in self.uses.items() if plan == number)
 
     def account(self, dataset: str | None) -> Account:
         """Return the account of `dataset`, or the only one there is; raises InvalidArgument."""
@@ -214,7 +232,7 @@ class Books:
                 budget=Budget(epsilon=body["epsilon"], delta=body["delta"]),
                 rule=body["rule"],
             )
-        elif kind in {"charge", "plan"}:
+        elif kind in SPENT:
             self._spend(number, body)
         elif kind == "use" and self.plans[body["plan"]] == dataset:
             key = (body["plan"], body["release"])
@@ -237,8 +255,13 @@ class Books:
             charges=before.charges + 1,
             last=cost,
         )
-        if body["kind"] == "plan":
+        if body["kind"] != "charge":
             self.plans[number] = before.dataset
+        if body["kind"] == "series":
+            key = (before.dataset, body["series"])
+            if key in self.series:
+                raise LedgerRejected(f"Entry {number}: that series is there already.")
+            self.series[key] = number
 
 
 def _check_form(entry: Entry) -> None:
@@ -299,6 +322,39 @@ def cost_in(body: dict[str, Any]) -> Cost:
         if value < 0:
             raise InvalidArgument(name=name, value=decimal_text(value), expected=f"{name} >= 0")
     return Cost(**values)
+
+
+def spending(kind: str, account: Account, rule: str, cost: Cost) -> dict[str, Any]:
+    """Return the fields of an entry with a cost; raises Refused if it couldn't be read again."""
+    record = record_of_cost(cost)
+    try:
+        cost_in(record)
+    except ValueError:
+        raise Refused(
+            "The cost has more digits than a ledger holds: round the budget and the weights. "
+            "Nothing was charged or drawn."
+        ) from None
+    named = {"kind": kind, "dataset": account.dataset, "rule": rule}
+    return named | record | signed()
+
+
+def signed() -> dict[str, str]:
+    """Return when an entry is made, and by whom: for people, and no proof of it."""
+    return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "user": _user()}
+
+
+def _user() -> str:
+    """Return what the operating system calls the user; "" where it knows no name."""
+    try:
+        import pwd  # noqa: PLC0415  # of Unix alone
+
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        try:
+            name = getpass.getuser()
+        except (ImportError, KeyError, OSError):
+            return ""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def record_of_cost(cost: Cost) -> dict[str, str]:

@@ -11,7 +11,7 @@ from leastnoise import _validate, _words
 from leastnoise._notebooks import Framed, Shown
 from leastnoise.certificate.plan import PlanCertificate, read_certificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
-from leastnoise.ledger.account import Account, Books, columns_of, cost_in
+from leastnoise.ledger.account import SPENT, Account, Books, columns_of, cost_in
 from leastnoise.ledger.costs import Certified, Cost
 from leastnoise.ledger.filters import fits
 from leastnoise.ledger.preregistered import Preregistered
@@ -54,7 +54,7 @@ def check_ledger(
 
     Raises InvalidInput for a file that is no ledger or is damaged, LedgerRejected, naming the
     entry, if it was edited, a certificate doesn't hold, a cost is not that of its certificate, a
-    plan was used more often than planned, or an account is overdrawn.
+    plan or a series was used more often than planned, or an account is overdrawn.
 
     Not promised: that no older copy was put back, and that nobody wrote the whole file anew.
     """
@@ -63,9 +63,9 @@ def check_ledger(
     store.check_pages()
     entries = store.read()
     accounts = Books.of(entries).accounts
-    spending = [entry for entry in entries if entry.body["kind"] in {"charge", "plan"}]
+    spending = [entry for entry in entries if entry.body["kind"] in SPENT]
     proved: dict[str, Certified | Preregistered] = {}
-    plans: dict[int, Preregistered] = {}
+    plans: dict[int, Certified | Preregistered] = {}
     texts = store.certificates([entry.number for entry in spending])
     for entry, (_, text) in zip(spending, texts, strict=True):
         if tell:
@@ -78,29 +78,33 @@ def check_ledger(
         cost = stated.cost if isinstance(stated, Preregistered) else Cost.of(stated)
         if cost != cost_in(entry.body):
             raise LedgerRejected(f"Entry {entry.number}: its cost is not that of its certificate.")
-        if isinstance(stated, Preregistered):
-            plans[entry.number] = stated
+        plans[entry.number] = stated
     _check_sums(entries)
     _check_uses(entries, plans)
     return CheckedLedger(accounts=accounts, entries=len(entries))
 
 
-def charged_account(path: str | Path, number: int, release: PlanCertificate) -> Account:
+def charged_account(
+    path: str | Path, number: int, release: PlanCertificate, *, place: int | None = None
+) -> Account:
     """Return the account that the ledger's entry `number` charged for `release`.
 
-    All of the ledger is checked first: raises what `check_ledger` does, and LedgerRejected if that
-    entry is another's.
+    Of a series it is the use that published the release at `place`. All of the ledger is checked
+    first: raises what `check_ledger` does, and LedgerRejected if that entry is another's.
     """
     checked = check_ledger(path)
     store = Store(path=_validate.path(path, name="path"))
     entries = store.read()
     entry = entries[number - 1] if number <= len(entries) else None
-    if entry is None or not _is_of(entry, release, store):
+    if entry is None or not _is_of(entry, release, store, place):
         raise LedgerRejected(f"Entry {number} of {path} is not about this release.")
     return checked.accounts[entry.body["dataset"]]
 
 
-def _is_of(entry: Entry, release: PlanCertificate, store: Store) -> bool:
+def _is_of(entry: Entry, release: PlanCertificate, store: Store, place: int | None) -> bool:
+    if place is not None:
+        known = entry.body["kind"] == "use" and entry.body["release"] == place
+        return known and store.certificate(entry.body["plan"]) == release.to_json()
     if entry.body["kind"] == "charge":
         return matches(entry, release.to_json())
     if entry.body["kind"] != "use":
@@ -127,7 +131,7 @@ def _check_sums(entries: list[Entry]) -> None:
     books = Books()
     for entry in entries:
         body = entry.body
-        if body["kind"] in {"charge", "plan"}:
+        if body["kind"] in SPENT:
             account, cost = books.account(body["dataset"]), cost_in(body)
             if account.rule_for(cost) != body["rule"]:
                 raise LedgerRejected(
@@ -138,8 +142,13 @@ def _check_sums(entries: list[Entry]) -> None:
         books.enter(entry)
 
 
-def _check_uses(entries: list[Entry], plans: dict[int, Preregistered]) -> None:
-    for (plan, index), count in Books.of(entries).uses.items():
-        releases = plans[plan].releases
-        if not 0 <= index < len(releases) or count > releases[index][1]:
-            raise LedgerRejected(f"The plan {plan} was used for more than was planned.")
+def _check_uses(entries: list[Entry], plans: dict[int, Certified | Preregistered]) -> None:
+    for (number, index), count in Books.of(entries).uses.items():
+        plan = plans[number]
+        if isinstance(plan, Preregistered):
+            known = 0 <= index < len(plan.releases) and count <= plan.releases[index][1]
+        else:
+            series = plan.releases if isinstance(plan, PlanCertificate) else 0
+            known = 1 <= index <= series and count == 1
+        if not known:
+            raise LedgerRejected(f"The plan {number} was used for more than was planned.")

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Self, final
 
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.plan import Block, PlanCertificate
+from leastnoise.certificate.plan import Block, PlanCertificate, times_spent
 from leastnoise.noise.body_noise import VectorNoise
 
 Certified = Certificate | PlanCertificate
@@ -31,7 +31,7 @@ class Cost:
 
     @classmethod
     def of(cls, release: Certified) -> Self:
-        """Return the cost of `release`; of a certificate of k compositions, that of all k.
+        """Return the cost of `release`; of k compositions, or of a series of k, that of all k.
 
         ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and mixtures of it, and
         ε₀²/2 for noise that is ε₀-private (Proposition 1.4). Any other (ε, δ) is δ-approximate
@@ -40,15 +40,15 @@ class Cost:
         """
         budget = release.budget
         parts = (
-            [_zcdp(block) for _, block in release.blocks]
+            [(times_spent(release, block), *_zcdp(block)) for _, block in release.blocks]
             if isinstance(release, PlanCertificate)
-            else [_zcdp(release)]
+            else [(1, *_zcdp(release))]
         )
         return cls(
             epsilon=budget.epsilon,
             delta=budget.delta,
-            rho=sum((_rounded_up(rho) for rho, _ in parts), Fraction(0)),
-            leak=sum((leak for _, leak in parts), Fraction(0)),
+            rho=sum((_rounded_up(times * rho) for times, rho, _ in parts), Fraction(0)),
+            leak=sum((times * leak for times, _, leak in parts), Fraction(0)),
         )
 
     def __add__(self, other: Cost) -> Cost:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate, _words
 from leastnoise._notebooks import Framed, Shown
@@ -18,7 +15,16 @@ from leastnoise.errors import InvalidArgument, LedgerRejected, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.ledger.account import COSTS, Account, Books, columns_of, cost_in, record_of_cost
+from leastnoise.ledger.account import (
+    COSTS,
+    SPENT,
+    Account,
+    Books,
+    columns_of,
+    cost_in,
+    signed,
+    spending,
+)
 from leastnoise.ledger.costs import Certified, Cost
 from leastnoise.ledger.filters import RULES, SUMS, ZCDP
 from leastnoise.ledger.preregistered import Preregistered, require_certificate, verify_once
@@ -62,10 +68,10 @@ class Ledger(Framed, Shown):
     (theory/release.md §7). A crash can lose budget, never privacy. Costs are read from certificates
     and decided in exact fractions and balls: nothing depends on the data.
 
-    As a frame it has a row a charge or registered plan, oldest first, with the columns `number` (of
-    the entry), `kind` ("charge" or "plan"), `time` (UTC, ISO 8601), `dataset`, `label`, `rule` (the
-    filter), `user` (of the operating system, or ""), and `epsilon`, `delta`, `rho` and `leak` (what
-    it cost, rounded up; see `Cost`).
+    As a frame it has a row a charge, registered plan or series, oldest first, with the columns
+    `number` (of the entry), `kind` ("charge", "plan" or "series"), `time` (UTC, ISO 8601),
+    `dataset`, `label`, `rule` (the filter), `user` (of the operating system, or ""), and `epsilon`,
+    `delta`, `rho` and `leak` (what it cost, rounded up; see `Cost`).
 
     Not promised: anything once an older copy of the file is put back, on disks whose locks don't
     work (many network disks), or about releases that were not charged here.
@@ -87,9 +93,7 @@ class Ledger(Framed, Shown):
         return _words.line("Ledger", str(self.path))
 
     def _columns(self) -> Columns:
-        bodies = {
-            one.number: one.body for one in self.history() if one.body["kind"] in {"charge", "plan"}
-        }
+        bodies = {one.number: one.body for one in self.history() if one.body["kind"] in SPENT}
         texts = ("kind", "time", "dataset", "label", "rule")
         costs = [cost_in(body) for body in bodies.values()]
         return {
@@ -142,7 +146,7 @@ class Ledger(Framed, Shown):
                     "epsilon": decimal_text(budget.epsilon),
                     "delta": decimal_text(budget.delta),
                     "rule": rule,
-                    **_signed(),
+                    **signed(),
                 }
             )
         return Account(dataset=dataset, unit=unit, neighbours=neighbours, budget=budget, rule=rule)
@@ -223,7 +227,7 @@ class Ledger(Framed, Shown):
             account = Books.of(entries).account(dataset)
             account.check_statement(release, unit=unit, neighbours=neighbours)
             rule = account.admit(cost)
-            body = _spending("charge", account, rule, cost) | {"label": label}
+            body = spending("charge", account, rule, cost) | {"label": label}
             number = log.append(body, certificate=text)
         return Charge(number=number, dataset=account.dataset, rule=rule, cost=cost)
 
@@ -255,7 +259,7 @@ class Ledger(Framed, Shown):
             for release, _ in plan.releases:
                 account.check_statement(release, unit=unit, neighbours=neighbours)
             rule = account.admit(plan.cost)
-            body = _spending("plan", account, rule, plan.cost) | {"label": label}
+            body = spending("plan", account, rule, plan.cost) | {"label": label}
             number = log.append(body, certificate=text)
         return Charge(number=number, dataset=account.dataset, rule=rule, cost=plan.cost)
 
@@ -300,7 +304,7 @@ class Ledger(Framed, Shown):
                     "plan": plan,
                     "release": index,
                     "label": label,
-                    **_signed(),
+                    **signed(),
                 }
             )
 
@@ -323,43 +327,3 @@ def _check_texts(unit: object, neighbours: object, dataset: object, label: objec
     texts = {"unit": unit, "neighbours": neighbours, "label": label}
     for name, value in (texts if dataset is None else {**texts, "dataset": dataset}).items():
         _validate.text(value, name=name)
-
-
-def _spending(kind: str, account: Account, rule: str, cost: Cost) -> dict[str, Any]:
-    """Return the fields of an entry with a cost; raises Refused if it couldn't be read again."""
-    record = record_of_cost(cost)
-    try:
-        cost_in(record)
-    except ValueError:
-        raise Refused(
-            "The cost has more digits than a ledger holds: round the budget and the weights. "
-            "Nothing was charged or drawn."
-        ) from None
-    return (
-        {
-            "kind": kind,
-            "dataset": account.dataset,
-            "rule": rule,
-        }
-        | record
-        | _signed()
-    )
-
-
-def _signed() -> dict[str, str]:
-    """Return when an entry is made, and by whom: for people, and no proof of it."""
-    return {"time": datetime.now(UTC).isoformat(timespec="seconds"), "user": _user()}
-
-
-def _user() -> str:
-    """Return what the operating system calls the user; "" where it knows no name."""
-    try:
-        import pwd  # noqa: PLC0415  # of Unix alone
-
-        name = pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):
-        try:
-            name = getpass.getuser()
-        except (ImportError, KeyError, OSError):
-            return ""
-    return os.fsencode(name).decode("utf-8", "replace")

@@ -162,7 +162,9 @@ def blocks_of(release: Certified) -> tuple[Block, ...]:
 def verify_once(release: Certified) -> None:
     """Prove `release`, but for what was proved in this process; raises CertificateRejected."""
     if isinstance(release, PlanCertificate) and all(one.proved for one in blocks_of(release)):
-        PlanCertificate.prove(budget=release.budget, blocks=release.blocks)
+        PlanCertificate.prove(
+            budget=release.budget, blocks=release.blocks, releases=release.releases
+        )
     elif not (isinstance(release, Certificate) and release.proved):
         release.verify()
 

@@ -85,7 +85,7 @@ def _promised(found: VerifiedRelease) -> list[str]:
     budget, privacy = found.certificate.budget, found.spec.privacy
     lines = [
         _words.protected(privacy.neighbours, privacy.person),
-        f"The whole release has {words.guarantee(budget)}. {words.promise(budget, found.delta)}",
+        f"{_whole(found)} {words.guarantee(budget)}. {words.promise(budget, found.delta)}",
         _factor(budget, privacy),
     ]
     if found.account is not None:
@@ -97,6 +97,14 @@ def _promised(found: VerifiedRelease) -> list[str]:
             f"{decimal_text(account.spent.delta)} by plain sums."
         )
     return [*lines, words.of_ledger(found)]
+
+
+def _whole(found: VerifiedRelease) -> str:
+    if found.place is None:
+        return "The whole release has"
+    releases = found.certificate.releases
+    which = _words.one_of(found.place, releases)
+    return f"This is {which}. All {releases:,} of them together have"
 
 
 def _factor(budget: Budget, privacy: Privacy) -> str:

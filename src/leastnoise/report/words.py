@@ -84,12 +84,21 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     checked += _CHOSEN if any(layout.decides for layout in found.layouts) else ""
     return [
         f"Verified {folder}.",
+        *_of_series(found),
         f"{promise(budget, found.delta)} {_words.protected(privacy.neighbours, privacy.person)}",
         f"Tables: {tables}. {checked} {_SAME}{_beside(found)}",
         of_ledger(found),
         _of_signature(found),
         _UNCHECKED,
     ]
+
+
+def _of_series(found: VerifiedRelease) -> list[str]:
+    """Return which release of a series it is, and that what is proved is of all of them."""
+    if found.place is None:
+        return []
+    which, releases = _words.one_of(found.place, found.certificate.releases), found.spec.releases
+    return [f"It is {which}. What is promised and proved is of all {releases:,} together."]
 
 
 def _beside(found: VerifiedRelease) -> str:
@@ -105,9 +114,15 @@ def of_ledger(found: VerifiedRelease) -> str:
     if found.account is None:
         return f"Ledger: not checked. It was entry {found.entry}; check it with --ledger FILE."
     return (
-        f"Ledger: entry {found.entry} of the account {found.account.dataset!r} is a charge for a "
-        "release with this certificate. That it wasn't another one can't be seen from it."
+        f"Ledger: entry {found.entry} of the account {found.account.dataset!r} is {_entry(found)} "
+        "with this certificate. That it wasn't another one can't be seen from it."
     )
+
+
+def _entry(found: VerifiedRelease) -> str:
+    if found.place is None:
+        return "a charge for a release"
+    return f"{_words.one_of(found.place, found.certificate.releases)} of a series"
 
 
 def _of_signature(found: VerifiedRelease) -> str:
@@ -126,7 +141,8 @@ def verified_certificate(certificate: Certificate | PlanCertificate, delta: Inte
     proved = proved_delta(budget, delta)
     if isinstance(certificate, PlanCertificate):
         names = ", ".join(name for name, _ in certificate.blocks)
-        return [f"Together the releases {names} have {guarantee(budget)}. {proved}"]
+        times = "" if certificate.releases == 1 else f", made {certificate.releases:,} times,"
+        return [f"Together the releases {names}{times} have {guarantee(budget)}. {proved}"]
     return [_of_one(certificate), proved]
 
 

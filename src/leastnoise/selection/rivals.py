@@ -47,6 +47,21 @@ def list_later() -> tuple[type[Noise], ...]:
     return (family_named(_CUT_OFF), *list_slow())
 
 
+def may_lead(family: type[Noise], question: Question) -> bool:
+    """Return whether `family` is worth its search in a plan of several releases.
+
+    With δ > 0 and a small ε/k steps, whole numbers, cut-off tails and what is near the Gaussian
+    gain nothing that is worth seconds: 0.2 % of the std at most in eight shapes with (1, 1e-6) and
+    k from 4 to 52.
+    """
+    budget, draws = question.budget, question.compositions
+    several = draws > 1 and budget.delta > 0 and budget.epsilon <= _SMALL * draws
+    return not several or family.name in _SMOOTH
+
+
+_SMOOTH = {
+    "gaussian", "l2", "laplace", "geometric", "k-norm", "two-sided-laplace", "generalized-gamma"
+}  # fmt: skip
 _FAR_AHEAD = Fraction(3, 4)
 _MOST_GAINED = Fraction(
     17, 20

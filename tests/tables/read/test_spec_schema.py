@@ -158,6 +158,7 @@ def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:
         "Predicate": query["conditions"]["additionalProperties"]["additionalProperties"],
         "Accuracy": query["accuracy"],
         "Assumed": query["assume"],
+        "Series": spec["series"],
         "Output": spec["output"],
         "About": spec["report"],
     }[name]

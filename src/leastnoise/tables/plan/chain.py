@@ -111,11 +111,12 @@ def read_chain(cells: Layout, claims: Sequence[tuple[str, Block]]) -> Chain | No
     raise CertificateRejected(f"Block {name!r}: its tree isn't one of the columns in this order.")
 
 
-def find_chain(cells: Layout, budget: Budget) -> tuple[Chain, Mechanism] | None:
+def find_chain(cells: Layout, budget: Budget, releases: int = 1) -> tuple[Chain, Mechanism] | None:
     """Return the chain with the least Σ ln(variance) of the published tables, proved.
 
-    δ is left unspent. None unless a unit is in one cell, where ε is 0, beyond `MOST_COLUMNS`
-    columns, and where the laws of all tables would take too long (`trees.sums`).
+    Each of the `releases` has an equal part of ε. δ is left unspent. None unless a unit is in one
+    cell, where ε is 0, beyond `MOST_COLUMNS` columns, and where the laws of all tables would take
+    too long (`trees.sums`).
     """
     if not in_one_cell(cells) or not budget.epsilon or len(cells.axes) > MOST_COLUMNS:
         return None
@@ -124,13 +125,15 @@ def find_chain(cells: Layout, budget: Budget) -> tuple[Chain, Mechanism] | None:
     if rows is None:
         return None
     sizes = tuple(axis.cells for axis in cells.axes)
-    best = _best_order(sizes, cells.margins, rows.most / budget.epsilon, rows)
+    scale = releases * rows.most / budget.epsilon
+    best = _best_order(sizes, cells.margins, scale, rows)
     if best is None:
         return None
     question = Question(
         budget=replace(budget, delta=Fraction(0)),
         sensitivities=(sensitivity,),
         dimension=cells.cells,
+        compositions=releases,
     )
     parameters = {"branches": best.noise.branches, "shares": best.noise.shares}
     try:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
 
     Claims = tuple[tuple[str, Certificate], ...]
-    Way = Callable[[Layout, Budget, Shares], list[Certificate] | None]
+    Way = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
 
 _FAMILIES = ("geometric", "laplace", "gaussian")
 _FINEST, _STEPS = -18, -20
@@ -191,16 +191,20 @@ class Margins:
         don't agree; `bound`: no additive noise has less, as is proved.
         """
         count = len(self.cells.margins)
-        information = _information(self.cells, self.budget)
+        releases = next(iter(self.measured.values())).compositions
+        part = self.budget.share(Fraction(1, releases))
+        kinds = [_information(self.cells, part)]
+        kinds += [_of_gaussians(self.cells, self.budget, releases)] if self.budget.delta else []
         whole = {self.marginals.every[-1]: Fraction(1)}
         each = np.zeros(len(self.marginals.every))
-        each[list(self.cells.margins)] = 1 / count
-        apart = float(-np.log(information(each)[0][list(self.cells.margins)]).sum())
+        each[tables := list(self.cells.margins)] = 1 / count
+        apart = min(float(-np.log(one(each)[0][tables]).sum()) for one in kinds)
         ones = [Fraction(1)] * count
         way = self.cells.bounding
         reach = way.most if isinstance(way, InCells) else Fraction(1)
-        least = bound(self.marginals, ones, budget=self.budget, reach=reach)
-        summed = log_variance(self.marginals, whole, [1.0] * count, information)
+        single = self.budget if self.budget.delta else part  # at δ = 0 losses add up in a series
+        least = bound(self.marginals, ones, budget=single, reach=reach)
+        summed = min(log_variance(self.marginals, whole, [1.0] * count, one) for one in kinds)
         return {
             name: geometric_mean_std(value, count)
             for name, value in (("cells", summed), ("apart", apart), ("bound", least))
@@ -260,24 +264,24 @@ def measured_name(cells: Layout, table: int) -> str:
     return draw_name(cells, [i for i in range(len(cells.axes)) if table >> i & 1])
 
 
-def find_measured(cells: Layout, budget: Budget, *, pure: bool) -> Claims:
+def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 1) -> Claims:
     """Return the noise of each measured table, proved; the names are as certificates have them.
 
     Purely private noise, whose ε add up, or, unless `pure`, Gaussian noise in all tables where that
-    has less: then it is by tight composition that all together meet the `budget`. Or that of a
-    chain, if all of these have more by `_GAINS`. Raises Refused if no noise can serve one.
+    has less: then it is by tight composition that all `releases` together meet the `budget`. Or
+    that of a chain, if all of these have more by `_GAINS`. Raises Refused if no noise serves one.
     """
     marginals, weights = _marginals(cells), [1.0] * len(cells.margins)
     kinds: list[tuple[Way, Information]] = []
     if budget.epsilon:
-        kinds.append((_pure, _information(cells, budget)))
+        kinds.append((_pure, _information(cells, budget.share(Fraction(1, releases)))))
     if budget.delta and not pure:
-        kinds.append((_gaussian, _of_gaussians(cells, budget)))
+        kinds.append((_gaussian, _of_gaussians(cells, budget, releases)))
     offers: list[tuple[float, Way, Shares]] = []
     for way, information in kinds:
         shares = best_shares(marginals, weights, information)
         offers.append((log_variance(marginals, shares, weights, information), way, shares))
-    chain = find_chain(cells, budget)
+    chain = find_chain(cells, budget, releases)
     if chain is not None:
         along, made = chain
         variances = [along.variance(table) for table in cells.margins]
@@ -285,7 +289,7 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool) -> Claims:
         if float(np.log(variances).sum()) < least - _GAINS:
             return ((draw_name(cells, along.order), _on_grid(cells, made)),)
     for _, way, shares in sorted(offers, key=lambda one: one[0]):
-        found = way(cells, budget, shares)
+        found = way(cells, budget, shares, releases)
         if found is not None:
             return tuple(
                 (measured_name(cells, table), claim)
@@ -297,17 +301,19 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool) -> Claims:
     )
 
 
-def _pure(cells: Layout, budget: Budget, shares: Shares) -> list[Certificate]:
+def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
     """Return noise that is purely private in each table, at its share of ε."""
     family = "geometric" if in_one_cell(cells) else "laplace"
     whole = replace(budget, delta=Fraction(0))
     return [
-        _on_grid(cells, _candidate(family, cells, table, whole.share(share)))
+        _on_grid(cells, _candidate(family, cells, table, whole.share(share), times=times))
         for table, share in shares.items()
     ]
 
 
-def _gaussian(cells: Layout, budget: Budget, shares: Shares) -> list[Certificate] | None:
+def _gaussian(
+    cells: Layout, budget: Budget, shares: Shares, times: int
+) -> list[Certificate] | None:
     """Return Gaussian noise that meets the budget together; None if that isn't proved.
 
     Of 1/variance each table has its share, where a unit moves all by as much.
@@ -316,7 +322,7 @@ def _gaussian(cells: Layout, budget: Budget, shares: Shares) -> list[Certificate
         return None
     try:
         alone = tuple(
-            _candidate("gaussian", cells, table, budget.share(share))
+            _candidate("gaussian", cells, table, budget.share(share), times=times)
             for table, share in shares.items()
         )
     except Refused:
@@ -327,11 +333,12 @@ def _gaussian(cells: Layout, budget: Budget, shares: Shares) -> list[Certificate
     return None if scaled is None else [_on_grid(cells, one) for one in scaled]
 
 
-def _candidate(family: str, cells: Layout, table: int, budget: Budget) -> Mechanism:
+def _candidate(family: str, cells: Layout, table: int, budget: Budget, *, times: int) -> Mechanism:
     question = Question(
         budget=budget,
         sensitivities=(table_sensitivity(cells, table),),
         dimension=table_layout(cells, table).cells,
+        compositions=times,
     )
     try:
         return find_candidate(family, question).mechanism
@@ -350,9 +357,9 @@ def _information(cells: Layout, budget: Budget) -> Information:
     return pure_information(float(budget.epsilon), reaches, whole=whole)
 
 
-def _of_gaussians(cells: Layout, budget: Budget) -> Information:
+def _of_gaussians(cells: Layout, budget: Budget, releases: int) -> Information:
     reaches = np.array([_reach(cells, table, "l2") for table in _every(cells)])
-    return gaussian_information(float(find_gaussian(budget).scale), reaches)
+    return gaussian_information(float(find_gaussian(budget).scale) * releases**0.5, reaches)
 
 
 def _reach(cells: Layout, table: int, norm: Norm) -> float:
@@ -380,7 +387,6 @@ def _check(
         (claim.sensitivity == table_sensitivity(cells, table), "a unit moves its table otherwise"),
         (claim.neighbours == cells.neighbours, f"it isn't about {cells.neighbours} neighbours"),
         (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
-        (claim.compositions == 1, "it is about several releases, there was one"),
         (claim.grid is not None, "it has no grid, which every release is rounded to"),
         (
             claim.geometry is None or claim.geometry.kind == "cells",

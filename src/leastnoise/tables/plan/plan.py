@@ -14,7 +14,7 @@ from leastnoise.certificate.records import write_record
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.tables.plan import notes, summary
+from leastnoise.tables.plan import notes, series, summary
 from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import NAME, QuantilePlan
 from leastnoise.tables.plan.unlisted import Groups
@@ -216,8 +216,20 @@ class Plan(Framed, Shown):
         """The budget of the whole release."""
         return self.certificate.budget
 
+    @property
+    def releases(self) -> int:
+        """How many releases the budget is of: 1, but for a series."""
+        return self.certificate.releases
+
+    @cached_property
+    def epsilon_of_one(self) -> float | None:
+        """An ε that one release of a series has alone, at the δ of all; None without a series."""
+        return None if self.releases == 1 else series.find_epsilon_of_one(self.certificate)
+
     def __repr__(self) -> str:
         queries = _words.counted(len(self.names), "query", "queries")
+        if self.releases > 1:
+            queries += f", {self.releases:,} releases together"
         said = _words.private(self.budget.epsilon, self.budget.delta)
         return _words.line(
             "Plan", f"{queries}, {said} for each {self.person}: {_words.listed(self.names)}"
@@ -295,6 +307,7 @@ class Plan(Framed, Shown):
             "delta": decimal_text(self.budget.delta),
             "rule": self.certificate.rule,
             "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
+            **series.to_record(self),
             "blocks": [block.to_record() for block in self.blocks],
             **(
                 {"quantiles": [part.to_record() for part in self.quantiles]}

@@ -14,9 +14,10 @@ from leastnoise.noise.question import Question
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.constructions import list_ways
 from leastnoise.selection.public import compare_families
-from leastnoise.selection.rivals import list_first, list_later, list_quick
+from leastnoise.selection.rivals import list_first, list_later, list_quick, may_lead
 from leastnoise.tables.plan import together
 from leastnoise.tables.plan.joint import Chosen, Offers, jointly
+from leastnoise.tables.query.baselines import plain_laplace
 from leastnoise.tables.query.noise_error import variances
 
 if TYPE_CHECKING:
@@ -39,13 +40,14 @@ def search_draws(laid: LaidOut, *, progress: Callable[[str], object] | None = No
     No block has more noise in a draw with others than it would get alone. Raises Refused if no
     noise can serve a block.
     """
-    blocks, budget = together.list_blocks(laid), laid.spec.budget
+    blocks, budget, times = together.list_blocks(laid), laid.spec.budget, laid.spec.releases
     search = _Search(progress or (lambda _: None))
-    alone = [Draw.of(budget, blocks, together.Group(members=(block.index,))) for block in blocks]
+    groups = [together.Group(members=(block.index,)) for block in blocks]
+    alone = [Draw.of(budget, blocks, group, times) for group in groups]
     logs = [search.log_variance(draw) for draw in alone]
-    groups = together.partition(blocks, logs, budget)
+    groups = together.partition(blocks, logs, budget, times)
     while True:
-        draws = [Draw.of(budget, blocks, group) for group in groups]
+        draws = [Draw.of(budget, blocks, group, times) for group in groups]
         chosen, splits = _chosen(budget, draws, search)
         losing = {
             index
@@ -69,8 +71,17 @@ class Draw:
     question: Question
 
     @classmethod
-    def of(cls, budget: Budget, blocks: Sequence[together.Block], group: together.Group) -> Draw:
-        """Return the draw for a group; a unit moves a block as any of its boundings lets it."""
+    def of(
+        cls,
+        budget: Budget,
+        blocks: Sequence[together.Block],
+        group: together.Group,
+        releases: int,
+    ) -> Draw:
+        """Return the draw for a group; a unit moves a block as any of its boundings lets it.
+
+        There is one in each of so many `releases`, which spend the group's part of `budget`.
+        """
         own = tuple(blocks[index] for index in group.members)
         if group.sensitivity is not None:
             offered = (group.sensitivity,)
@@ -80,6 +91,7 @@ class Draw:
             budget=together.share_budget(budget, own),
             sensitivities=offered,
             dimension=sum(block.numbers for block in own),
+            compositions=releases,
         )
         return cls(blocks=own, question=question)
 
@@ -107,10 +119,12 @@ class Draw:
 
         Behind them come those with more noise in some number than plain Laplace noise has.
         """
-        epsilon = float(self.question.budget.epsilon)
         laplace = math.inf
-        if len(self.blocks) == 1 and epsilon:
-            scale = min(float(way.l1) for way in self.blocks[0].ways) / epsilon
+        if len(self.blocks) == 1:
+            least = min(way.l1 for way in self.blocks[0].ways)
+            asked = self.question
+            plain = plain_laplace(least, asked.budget, asked.dimension, asked.compositions)
+            scale = math.inf if plain is None else float(plain.scale)
             laplace = 2 * scale * scale * (1 + _SAME)  # a power would raise where this is inf
 
         def rank(mechanism: Mechanism) -> tuple[bool, float]:
@@ -212,17 +226,22 @@ def _someone_loses(
 
 def _quickly(question: Question) -> Comparison:
     ways = [way for way in list_ways(question) if way.draws == 1]
+    first = [family for family in list_first() if may_lead(family, question)]
     return compare_families(
-        question, families=list_first(), usable=has_quantiles, ways=ways, to_beat=math.inf
+        question, families=first, usable=has_quantiles, ways=ways, to_beat=math.inf
     )
 
 
 def _slowly(question: Question, known: Comparison, to_beat: float) -> Comparison:
     ways = [way for way in list_ways(question) if way.draws > 1]
     more = partial(compare_families, question, usable=has_quantiles, to_beat=to_beat)
+    quick, later = (
+        [family for family in some if may_lead(family, question)]
+        for some in (list_quick(), list_later())
+    )
     if ways:
-        known = more(families=list_quick(), known=known, ways=ways)
-    return more(families=list_later(), known=known)
+        known = more(families=quick, known=known, ways=ways)
+    return more(families=later, known=known)
 
 
 def _all_less(new: Chosen, offers: Sequence[Offers]) -> bool:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from leastnoise import _words
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.threshold import ThresholdCertificate
@@ -27,7 +29,6 @@ from leastnoise.tables.query.ranks import share_parts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from leastnoise.certificate.certificate import Certificate
     from leastnoise.certificate.plan import Blocks as Claims
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
@@ -66,14 +67,16 @@ _Drawn = tuple[int, "Claims", "Noise | None"]
 
 def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) -> Iterator[_Drawn]:
     """Yield the draws of groups that nobody listed and of margins, each at its block's share."""
+    times = laid.spec.releases
     for block in together.list_blocks(laid):
         way, share = block.ways[0], together.share_budget(laid.spec.budget, (block,))
         if way.unlisted:
             tell(f"Finding and proving the threshold of {block.label}")
-            yield block.index, ((block.label, find_claims(way, share)[0]),), None
+            one = share.share(Fraction(1, times))
+            yield block.index, ((block.label, find_claims(way, one)[0]),), None
         elif way.margins:
             tell(f"Finding and proving the noise of {block.label}")
-            yield block.index, find_measured(way, share, pure=pure), None
+            yield block.index, find_measured(way, share, pure=pure, releases=times), None
 
 
 def _proved(laid: LaidOut, drawn: list[_Drawn]) -> Plan:
@@ -81,7 +84,9 @@ def _proved(laid: LaidOut, drawn: list[_Drawn]) -> Plan:
     ordered = sorted(drawn, key=lambda one: one[0])
     claims = tuple(claim for _, some, _ in ordered for claim in some)
     claims += tuple((one.layout.label, one.certificate) for one in plan_quantiles(laid))
-    certificate = PlanCertificate.prove(budget=laid.spec.budget, blocks=claims)
+    certificate = PlanCertificate.prove(
+        budget=laid.spec.budget, blocks=claims, releases=laid.spec.releases
+    )
     return plan_as_certified(laid, certificate, [split for *_, split in ordered])
 
 
@@ -100,6 +105,8 @@ def plan_as_certified(
     spec = laid.spec
     if certificate.budget != spec.budget:
         raise CertificateRejected("The certificate's budget is not the spec's.")
+    times = spec.releases
+    _check_releases(certificate, times)
     composed = certificate.rule == COMPOSED
     found: dict[int, list[BlockPlan]] = {}
     for place, (blocks, layouts, drawn) in enumerate(find_served(laid, certificate)):
@@ -110,14 +117,14 @@ def plan_as_certified(
             continue
         if isinstance(drawn, ThresholdCertificate):
             (block,), (layout,) = blocks, layouts
-            check_groups(drawn, layout, share, where=where)
+            check_groups(drawn, layout, share.share(Fraction(1, times)), where=where)
             of_groups = BlockPlan(
                 layout=layout,
                 group=(block.label,),
                 first=0,
                 budget=share,
                 certificate=drawn.noise,
-                baselines=Baselines.of(block.ways, share),
+                baselines=Baselines.of(block.ways, share, times),
                 groups=Groups.of(layout, drawn),
             )
             found[block.index] = [of_groups]
@@ -137,7 +144,7 @@ def plan_as_certified(
                 first=first,
                 budget=own,
                 certificate=drawn,
-                baselines=Baselines.of(block.ways, own),
+                baselines=Baselines.of(block.ways, own, times),
                 split=split,
             )
             found[block.index] = [listed]
@@ -148,6 +155,16 @@ def plan_as_certified(
     return Plan(
         spec=spec, blocks=plans, quantiles=_chosen(laid, certificate), certificate=certificate
     )
+
+
+def _check_releases(certificate: PlanCertificate, releases: int) -> None:
+    """Raise CertificateRejected unless all of it is about so many; for more it is more noise."""
+    draws = [(f"Block {name!r}", one) for name, one in certificate.blocks]
+    about = {name: one.compositions for name, one in draws if isinstance(one, Certificate)}
+    for name, stated in {"The certificate": certificate.releases, **about}.items():
+        if stated != releases:
+            said = f"{name} is about {_words.counted(stated, 'release')}"
+            raise CertificateRejected(f"{said}, the spec has {releases:,}.")
 
 
 def _of_margins(drawn: Margins) -> list[BlockPlan]:
@@ -162,7 +179,7 @@ def _of_margins(drawn: Margins) -> list[BlockPlan]:
             first=0,
             budget=each,
             certificate=most,
-            baselines=Baselines.of((layout,), each),
+            baselines=Baselines.of((layout,), each, most.compositions),
             margin=Margin(whole=drawn, table=table),
         )
         for layout, table in zip(layouts, drawn.cells.margins, strict=True)

@@ -8,7 +8,7 @@ one has to beat it (theory/release.md §10).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -67,7 +67,8 @@ class RankError:
 class QuantilePlan:
     """The quantiles of one column in a query: how they are chosen, and their share of the budget.
 
-    Nothing is added to them, so that all of the budget that they spend is ε.
+    Nothing is added to them, so that all of the budget that they spend is ε. Of a series
+    `certificate` is about one release, and `budget` that of all.
     """
 
     layout: Ranks
@@ -138,15 +139,17 @@ def plan_quantiles(laid: LaidOut) -> tuple[QuantilePlan, ...]:
     there is no ε for them.
     """
     found: list[QuantilePlan] = []
+    times = laid.spec.releases
     for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True):
         shares = share_parts(parts, ranks)[len(parts) :]
         for layout, own in zip(ranks, shares, strict=True):
             share = laid.spec.budget.share(laid.spec.share(query) * own)
             try:
-                claim = _claim(layout, share.epsilon)
+                claim = _claim(layout, share.epsilon / times)
             except InvalidArgument as error:
                 raise Refused(f"The query {layout.label!r}: {error}") from None
-            found.append(QuantilePlan(layout=layout, budget=claim.budget, certificate=claim))
+            whole = replace(claim.budget, epsilon=times * claim.budget.epsilon)
+            found.append(QuantilePlan(layout=layout, budget=whole, certificate=claim))
     return tuple(found)
 
 

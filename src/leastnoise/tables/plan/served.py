@@ -141,8 +141,6 @@ def check_draw(
         )
     if drawn.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
         raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
-    if drawn.compositions != 1:  # more noise than is needed does no harm, but isn't the plan's
-        raise CertificateRejected(f"{where}: it is about several releases, there was one.")
     if drawn.grid is None:
         raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
     if drawn.neighbours != neighbours:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
+from leastnoise.tables.plan import series
 from leastnoise.tables.plan.quantiles import QUANTILES_NOTE, QuantilePlan
 from leastnoise.tables.query import selection
 from leastnoise.tables.query.layout import ASSUMED, Layout
@@ -68,7 +69,7 @@ def _of_ranks(part: QuantilePlan, plan: Plan) -> list[tuple[str, str, str]]:
 def list_sentences(plan: Plan) -> list[str]:
     """Return whom the release protects, what each query shares and limits, and what was wished."""
     layouts = [layout for query in plan.by_query for layout in query.layouts]
-    said = [_words.protected(plan.neighbours, plan.person)]
+    said = [_words.protected(plan.neighbours, plan.person), *series.list_sentences(plan)]
     said += [
         f"The noise of {_words.in_turn(names)} is planned together: none has more than alone."
         for draw in plan.draws

@@ -128,22 +128,28 @@ class Group:
     sensitivity: Sensitivity | None = None
 
 
-def partition(blocks: Sequence[Block], logs: Sequence[float], budget: Budget) -> list[Group]:
+def partition(
+    blocks: Sequence[Block], logs: Sequence[float], budget: Budget, releases: int = 1
+) -> list[Group]:
     """Return which of `blocks` are best drawn together, in order of their first.
 
     `logs` are ln of the variance that a number of each has alone, at its share of `budget`, the
     mean over its numbers. Of all partitions in which no block has more noise, the one with the
-    least Σ share·ln(variance); each alone where Gaussian noise in all of them has less.
+    least Σ share·ln(variance); each alone where Gaussian noise in all of them has less. Of a series
+    `budget` is that of all `releases`, of which the noise of a body has an equal part in each.
     """
     alone = [Group(members=(block.index,)) for block in blocks]
-    if len(blocks) < 2 or not 0 < budget.epsilon <= MOST_EPSILON or not np.isfinite(logs).all():
+    one = _part_of(budget, Fraction(1, releases))
+    if len(blocks) < 2 or one is None or not np.isfinite(logs).all():
+        return alone
+    if not 0 < one.epsilon <= MOST_EPSILON:
         return alone
     found, gained = list[Group](), 0.0
     for kind in _kinds(blocks):
-        groups, gain = _best(kind, logs, budget)
+        groups, gain = _best(kind, logs, one)
         found += groups
         gained += gain
-    gaussian = _gained_by_gaussians(blocks, logs, budget)
+    gaussian = _gained_by_gaussians(blocks, logs, budget, releases)
     if gaussian is not None and gaussian > gained:
         return alone
     apart = {block.index for block in blocks}.difference(*(group.members for group in found))
@@ -256,8 +262,12 @@ def _cost_of_persons(
 
 def _share_of(blocks: Sequence[Block], budget: Budget) -> Budget | None:
     """Return the part of `budget` that blocks have together; None if it has too many digits."""
+    return _part_of(budget, sum((block.share for block in blocks), Fraction(0)))
+
+
+def _part_of(budget: Budget, part: Fraction) -> Budget | None:
     try:
-        return share_budget(budget, blocks)
+        return budget.share(part)
     except InvalidArgument:
         return None
 
@@ -345,12 +355,13 @@ def _rounded_up(radius: float) -> Fraction:
 
 
 def _gained_by_gaussians(
-    blocks: Sequence[Block], logs: Sequence[float], budget: Budget
+    blocks: Sequence[Block], logs: Sequence[float], budget: Budget, releases: int
 ) -> float | None:
     """Return Σ share·ln(variance) that Gaussian noise in all blocks gains; None if one loses."""
     if not budget.delta:
         return None
-    whole = math.log(classic.gaussian(1, budget))  # σ of one draw for an l2 norm of 1
+    # σ of the draws of one block in all releases, for an l2 norm of 1
+    whole = math.log(classic.gaussian(1, budget)) + math.log(releases) / 2
     radii = np.log([float(min(way.l2 for way in block.ways)) for block in blocks])
     alone = np.array([logs[block.index] for block in blocks])
     shares = np.array([float(block.share) for block in blocks])

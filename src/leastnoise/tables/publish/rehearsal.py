@@ -130,7 +130,8 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
     texts = (output.PLAN, output.CERTIFICATE, output.SPEC)
     files = Seal.of(reserve, entry=None).files | {name: sum_of(folder / name) for name in texts}
-    Seal(files=files, entry=_LARGEST_ENTRY).write(reserve, key)
+    place = None if spec.series is None else spec.series.releases
+    Seal(files=files, entry=_LARGEST_ENTRY, place=place).write(reserve, key)
     for file in reserve.iterdir():
         with file.open("ab") as opened:
             opened.write(bytes(_BLOCK))

@@ -5,31 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, final, overload
+from typing import TYPE_CHECKING, Any, Self, final, overload
 
 from leastnoise import _validate, _words
 from leastnoise.errors import InvalidArgument
-from leastnoise.tables.publish import output, seal
+from leastnoise.tables.publish import charging, output, seal
 from leastnoise.tables.publish.released import ReleasedTables
+from leastnoise.tables.publish.series import Standing
 from leastnoise.tables.query.layout import MAX_ROWS
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import source
 from leastnoise.tables.spec.source_names import IN_MEMORY
-from leastnoise.tables.spec.values import LEAST, MAX_TEXT
+from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from leastnoise.certificate.plan import PlanCertificate
-    from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.plan.plan import BlockPlan, Plan
     from leastnoise.tables.plan.quantiles import QuantilePlan
     from leastnoise.tables.query.layout import LaidOut, Layout
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.sources import SparkRows
-    from leastnoise.tables.spec.model import LedgerAccount, Spec
+    from leastnoise.tables.spec.model import Spec
 
 # What finds noise, charges a ledger and reads rows takes half a second to import: it is done where
 # it is used, so that a spec that can't serve is refused without it, and before a ledger is charged.
@@ -37,13 +36,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], object]
 _NAMES = (str, list, tuple, dict, int, float)  # a source that is no frame; the spec says if wrong
-
-
-@final
-class _Statement(TypedDict):
-    unit: str
-    neighbours: str
-    dataset: str | None
 
 
 @final
@@ -68,6 +60,7 @@ class Release:
         data: object,
         privacy: Mapping[str, Any],
         query: Sequence[Mapping[str, Any]],
+        series: Mapping[str, Any] | None = None,
         derive: Mapping[str, str] | None = None,
         contribution: Mapping[str, Any] | None = None,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
@@ -84,6 +77,7 @@ class Release:
         data: object = None,
         privacy: Mapping[str, Any] | None = None,
         query: Sequence[Mapping[str, Any]] | None = None,
+        series: Mapping[str, Any] | None = None,
         derive: Mapping[str, str] | None = None,
         contribution: Mapping[str, Any] | None = None,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
@@ -93,7 +87,7 @@ class Release:
         folder: str | Path = "",
     ) -> None:
         if path is not None:
-            given = (data, privacy, query, derive, contribution, columns, output, report)
+            given = (data, privacy, query, series, derive, contribution, columns, output, report)
             if any(section is not None for section in given) or folder != "":
                 expected = "a path alone: the file has its own sections"
                 raise InvalidArgument(name="path", value=path, expected=expected)
@@ -104,6 +98,7 @@ class Release:
             "version": version,
             "data": data,
             "privacy": privacy,
+            "series": series,
             "derive": {} if derive is None else derive,
             "contribution": contribution,
             "columns": {} if columns is None else columns,
@@ -123,6 +118,8 @@ class Release:
         else:
             said = _words.private(self._spec.budget.epsilon, privacy.delta)
         queries = _words.counted(len(names), "query", "queries")
+        if self._spec.series is not None:
+            queries += f", {self._spec.releases:,} releases together"
         said = f"{queries}, {said} for each {privacy.person}: {_words.listed(names)}"
         return _words.line("Release", said)
 
@@ -168,11 +165,13 @@ class Release:
         """Return what `run` would do, and how well, without reading a row.
 
         The source's header or metadata is read, to check the columns. Raises SourceError or
-        SpecError if it doesn't fit the spec, Refused if no noise can serve a block.
+        SpecError if it doesn't fit the spec, Refused if no noise can serve a block. Of a series
+        that has begun it is the plan that was charged.
         """
         listener = _validate.listener(progress)
         source.find_source(self._spec, self._folder, self._frame)
-        return self._settled(listener)[1]
+        standing = Standing.find_before_planning(self._spec, self._folder)
+        return self._settled(listener, standing)[1]
 
     def needed_epsilon(self) -> Fraction | None:
         """Return the ε with which every block has its `accuracy`, at the weights of the spec.
@@ -183,25 +182,49 @@ class Release:
         """
         from leastnoise.tables.plan import least_epsilon
 
-        return least_epsilon.find_needed_epsilon(*self._settled(None))
+        standing = Standing.find_before_planning(self._spec, self._folder)
+        return least_epsilon.find_needed_epsilon(*self._settled(None, standing))
 
-    def _settled(self, progress: Progress | None) -> tuple[LaidOut, Plan]:
-        """Return the spec with its ε, and the plan, found once: the spec decides them alone."""
+    def _settled(
+        self, progress: Progress | None, standing: Standing | None = None
+    ) -> tuple[LaidOut, Plan]:
+        """Return the spec with its ε, and the plan, found once: the spec decides them alone.
+
+        Of a series that has begun it is the plan that was charged, but where the spec says no ε.
+        """
         if self._planned is None:
             from leastnoise.tables.plan import least_epsilon
 
-            self._planned = least_epsilon.find_plan(self._laid, progress)
+            known = self._spec.privacy.epsilon != LEAST
+            charged = standing.plan(self._laid) if standing and known else None
+            found = (self._laid, charged) if charged else None
+            self._planned = found or least_epsilon.find_plan(self._laid, progress)
         return self._planned
+
+    def standing(self) -> Standing | None:
+        """Return where the series in the ledger stands; None for a spec without one.
+
+        Raises what the ledger would: see `Ledger.charge`.
+        """
+        return Standing.find(self._spec, self._folder)
+
+    def target(self) -> Path | None:
+        """Return the directory that `run` would make now; None for a spec without an output.
+
+        Of a series it is that of its next release. Raises what `standing` does.
+        """
+        if self._spec.output is None:
+            return None
+        standing, path = self.standing(), self._folder / self._spec.output.path
+        return path if standing is None else standing.folder(path)
 
     def afford(self, plan: Plan) -> str | None:
         """Return the filter by which the ledger would admit `plan` now; None without a ledger.
 
-        Nothing is charged. Raises what the ledger would: see `Ledger.charge`.
+        Nothing is charged. None, too, for what is charged already: a release of a plan, or of a
+        series that has begun. Raises what the ledger would: see `Ledger.charge`.
         """
-        account = self._spec.privacy.ledger
-        if account is None or account.plan is not None:
-            return None
-        return self._ledger(account).afford(plan.certificate, **self._statement(account))
+        return charging.afford(self._spec, self._folder, plan.certificate, self.standing())
 
     def run(
         self,
@@ -217,21 +240,27 @@ class Release:
 
         `progress` is told the stages, never a number of rows. Every call draws fresh noise: it is
         another release, which spends the whole budget again. A ledger in the spec is charged before
-        a row is read, for good, whatever happens then. Raises what `plan` does, InvalidInput if the
-        output exists, and what `Ledger.charge` does; then nothing was read, drawn or charged.
+        a row is read, for good, whatever happens then. Of a series it is charged for all releases
+        with the first, and counts this one, which is in a directory of its own in the output.
+        Raises what `plan` does, InvalidInput if the output exists, Refused if all of a series were
+        published, and what `Ledger.charge` does; then nothing was read, drawn or charged.
         """
         tell = _validate.listener(progress) or _silent
-        wanted, label = self._spec.output, self._label(label)
+        wanted, label = self._spec.output, charging.label_of(self._spec, label)
         key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
+        standing = self.standing()
+        if standing is not None:
+            standing.check_left()
         if wanted is None:
             if key is not None:
                 raise InvalidArgument(name="sign", value=sign, expected="a spec with an [output]")
-            return self._release(tell, path=None, folder=None, label=label)
+            return self._release(tell, standing, path=None, folder=None, label=label)
         path = self._folder / wanted.path
+        path = path if standing is None else standing.folder(path)
         account = self._spec.privacy.ledger
         ledger = None if account is None else self._folder / account.path
         with output.new_directory(path, ledger=ledger) as folder:
-            released = self._release(tell, path=path, folder=folder, key=key, label=label)
+            released = self._release(tell, standing, path=path, folder=folder, key=key, label=label)
             tell("Writing the tables")
             from leastnoise.tables.publish.rehearsal import make_room
             from leastnoise.tables.publish.table_files import write_table
@@ -240,12 +269,14 @@ class Release:
                 make_room(folder)
                 for table in released.tables.values():
                     write_table(table, folder, wanted.format)
-                seal.Seal.of(folder, entry=released.entry).write(folder, key)
+                sealed = seal.Seal.of(folder, entry=released.entry, place=released.place)
+                sealed.write(folder, key)
         return released
 
     def _release(
         self,
         tell: Progress,
+        standing: Standing | None,
         *,
         path: Path | None,
         folder: Path | None,
@@ -254,8 +285,8 @@ class Release:
     ) -> ReleasedTables:
         tell("Checking the source")
         found = source.find_source(self._spec, self._folder, self._frame)
-        self._check_account()
-        laid, plan = self._settled(tell)
+        charging.check_account(self._spec, self._folder, standing)
+        laid, plan = self._settled(tell, standing)
         spec, certificate = laid.spec, plan.certificate
 
         from leastnoise.tables.publish.rehearsal import try_queries, try_tables, write_texts
@@ -268,7 +299,9 @@ class Release:
         if self._spec.privacy.ledger is not None:  # else nothing is lost where a query fails
             tell("Trying the queries without rows")
             try_queries(found, spec=spec, plan=plan)
-        entry = self._charge(certificate, tell, label)
+        entry = charging.charge(
+            self._spec, self._folder, certificate, standing=standing, tell=tell, label=label
+        )
         from leastnoise.tables.query.results import joined
         from leastnoise.tables.query.selection import select
 
@@ -283,50 +316,13 @@ class Release:
             every = joined(query.layouts, [drawn[one.label] for one in query.layouts])
             tables[query.name] = select(query.layouts[0], every)
         return ReleasedTables(
-            tables=tables, certificate=certificate, plan=plan, path=path, entry=entry
+            tables=tables,
+            certificate=certificate,
+            plan=plan,
+            path=path,
+            entry=entry,
+            place=None if standing is None else standing.place,
         )
-
-    def _check_account(self) -> None:
-        """Raise what the ledger would say, as far as that is known before the noise is found."""
-        account = self._spec.privacy.ledger
-        if account is not None:
-            known = None if self._spec.privacy.epsilon == LEAST else self._spec.budget
-            self._ledger(account).check_account(
-                plan=account.plan, budget=known, **self._statement(account)
-            )
-
-    def _label(self, given: str | None) -> str:
-        """Return what the ledger's entry says of this release; raises InvalidArgument."""
-        if given is None:
-            title = self._spec.report and self._spec.report.title
-            return title or ", ".join(query.name for query in self._spec.query)
-        if self._spec.privacy.ledger is None:
-            raise InvalidArgument(name="label", value=given, expected="a spec with a ledger")
-        return _validate.text(given, name="label", longest=MAX_TEXT)
-
-    def _charge(self, certificate: PlanCertificate, tell: Progress, label: str) -> int | None:
-        """Charge the ledger, if there is one; return the number of its entry."""
-        account = self._spec.privacy.ledger
-        if account is None:
-            return None
-        tell("Charging the ledger")
-        ledger, statement = self._ledger(account), self._statement(account)
-        if account.plan is None:
-            return ledger.charge(certificate, label=label, **statement).number
-        return ledger.use(certificate, plan=account.plan, label=label, **statement)
-
-    def _ledger(self, account: LedgerAccount) -> Ledger:
-        from leastnoise.ledger.ledger import Ledger
-
-        return Ledger(self._folder / account.path)
-
-    def _statement(self, account: LedgerAccount) -> _Statement:
-        privacy = self._spec.privacy
-        return {
-            "unit": privacy.unit_label,
-            "neighbours": privacy.neighbours,
-            "dataset": account.dataset,
-        }
 
     def _tables(
         self, draw: tuple[BlockPlan, ...], found: source.Source, tell: Progress

@@ -22,8 +22,9 @@ class ReleasedTables(Shown):
     """Tables that are safe to publish, by name, and the certificate that says why.
 
     `path` is the directory that holds them, if the spec has an output, and `entry` the number of
-    the ledger's entry that was charged for them, if the spec has a ledger. Each table becomes a
-    frame by its own `to_pandas`, `to_polars` or `to_arrow`.
+    the ledger's entry that was charged for them, if the spec has a ledger. Of a series `place` is
+    which of its releases it is, from 1 on. Each table becomes a frame by its own `to_pandas`,
+    `to_polars` or `to_arrow`.
     """
 
     tables: dict[str, Table]
@@ -31,11 +32,14 @@ class ReleasedTables(Shown):
     plan: Plan
     path: Path | None
     entry: int | None = None
+    place: int | None = None
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
         said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.person}"
         tables = _words.counted(len(self.tables), "table")
+        if self.place is not None:
+            tables += f", {_words.one_of(self.place, self.plan.releases)}, together"
         return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
 
     def __str__(self) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 RECORD, SIGNATURE = "release.json", "release.sig"
 _KIND, _VERSION = "release-record", 1
+_FIELDS, _PLACE = ("kind", "version", "files", "entry"), "release"  # the last of a series alone
 _LARGEST_KEY = 10_000
 _MAKE_ONE = "Make one: openssl genpkey -algorithm ed25519 -out key.pem"
 
@@ -33,20 +34,25 @@ _MAKE_ONE = "Make one: openssl genpkey -algorithm ed25519 -out key.pem"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Seal:
-    """The SHA-256 of each file by name, and the entry of the ledger that was charged, if any."""
+    """The SHA-256 of each file by name, and the entry of the ledger that was charged, if any.
+
+    Of a series `place` says which of its releases it is, from 1 on.
+    """
 
     files: dict[str, str]
     entry: int | None
+    place: int | None = None
 
     @classmethod
-    def of(cls, folder: Path, *, entry: int | None) -> Seal:
+    def of(cls, folder: Path, *, entry: int | None, place: int | None = None) -> Seal:
         """Return the seal of what is in `folder`."""
         names = sorted(file.name for file in folder.iterdir())
-        return cls(files={name: sum_of(folder / name) for name in names}, entry=entry)
+        return cls(files={name: sum_of(folder / name) for name in names}, entry=entry, place=place)
 
     def write(self, folder: Path, key: Ed25519PrivateKey | None) -> None:
         """Write it into `folder`, signed if there is a `key`."""
         record = {"kind": _KIND, "version": _VERSION, "files": self.files, "entry": self.entry}
+        record |= {} if self.place is None else {_PLACE: self.place}
         text = json.dumps(record, indent=2)
         (folder / RECORD).write_text(text, encoding="utf-8", newline="\n")
         if key is not None:
@@ -58,17 +64,17 @@ class Seal:
         """Return the seal of a release; raises CertificateRejected if there is none."""
         try:
             text = _files.read_text(folder / RECORD, most=_files.LARGEST_CERTIFICATE, links=False)
-            fields = exact_fields(
-                parse_object(text), ("kind", "version", "files", "entry"), where=RECORD
-            )
+            found = parse_object(text)
+            known = (*_FIELDS, _PLACE) if found.get(_PLACE) is not None else _FIELDS
+            fields = exact_fields(found, known, where=RECORD)
         except InvalidInput as error:
             raise CertificateRejected(f"{RECORD} is missing or unreadable. {error}") from None
-        files, entry = fields["files"], fields["entry"]
+        files, entry, place = fields["files"], fields["entry"], fields.get(_PLACE)
         known = fields["kind"] == _KIND and type(fields["version"]) is int
         known = known and fields["version"] == _VERSION
-        if not (known and isinstance(files, dict) and _is_entry(entry)):
+        if not (known and isinstance(files, dict) and _is_entry(entry) and _is_entry(place)):
             raise CertificateRejected(f"{RECORD} is not the record of a release.")
-        return cls(files=files, entry=entry)
+        return cls(files=files, entry=entry, place=place)
 
     def check(self, folder: Path, *, names: list[str]) -> None:
         """Raise CertificateRejected unless it is about the files `names`, and they are the same."""

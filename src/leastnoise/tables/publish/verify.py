@@ -34,6 +34,7 @@ class VerifiedRelease:
     `plan` is the one that was made again. `layouts` say what each table holds, those of one query's
     parts side by side, and `rows` how many rows it has. `entry` is the number that its ledger's
     entry has, as the release says, and `account` what that ledger charged, if it was given.
+    Of a series `place` is which of its releases it is, and the certificate is about all of them.
     `signed` says whether a signature was checked; it is None if there is one that wasn't. `others`
     are files in the directory that aren't of the release.
     """
@@ -45,6 +46,7 @@ class VerifiedRelease:
     layouts: tuple[Layout | Ranks, ...]
     rows: dict[str, int]
     entry: int | None
+    place: int | None
     account: Account | None
     signed: bool | None
     others: tuple[str, ...]
@@ -52,6 +54,8 @@ class VerifiedRelease:
     def __repr__(self) -> str:
         queries = _words.counted(len(self.spec.query), "query", "queries")
         budget = self.spec.budget
+        if self.place is not None:
+            queries += f", {_words.one_of(self.place, self.certificate.releases)}, together"
         said = f"{_words.private(budget.epsilon, budget.delta)} for each"
         return _words.line(
             "VerifiedRelease", f"{queries}, proved {said} {self.spec.privacy.person}"
@@ -97,6 +101,7 @@ def verify_directory(
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
     sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in rows)])
+    _check_place(spec, sealed)
     if public is not None:
         seal.check_signature(folder, public)
     unchecked = None if seal.is_signed(folder) else False
@@ -108,10 +113,22 @@ def verify_directory(
         layouts=tuple(layout for query in plan.by_query for layout in query.layouts),
         rows=rows,
         entry=sealed.entry,
+        place=sealed.place,
         account=None if ledger is None else _charged(spec, certificate, sealed, ledger),
         others=seal.others(folder, sealed),
         signed=True if public is not None else unchecked,
     )
+
+
+def _check_place(spec: Spec, sealed: seal.Seal) -> None:
+    """Raise CertificateRejected unless it is one of the releases of the spec's series, if any."""
+    place = sealed.place
+    if (spec.series is None) != (place is None):
+        raise CertificateRejected(
+            f"{seal.RECORD} and the spec differ in whether it is of a series."
+        )
+    if place is not None and not (place <= spec.releases and sealed.entry is not None):
+        raise CertificateRejected(f"{seal.RECORD} says no release that the series has.")
 
 
 def _charged(
@@ -120,7 +137,7 @@ def _charged(
     """Return the account that was charged; raises CertificateRejected if none was."""
     if sealed.entry is None:
         raise CertificateRejected("The release says that no ledger was charged for it.")
-    account = charged_account(ledger, sealed.entry, certificate)
+    account = charged_account(ledger, sealed.entry, certificate, place=sealed.place)
     named = spec.privacy.ledger.dataset if spec.privacy.ledger else None
     try:
         account.check_statement(

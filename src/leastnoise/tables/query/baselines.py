@@ -8,20 +8,21 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
 from leastnoise.errors import InvalidArgument, Refused
-from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.selection.public import calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
     from leastnoise.tables.query.layout import Layout
 
-_SPHERICAL = ("l2", "gaussian")  # in one dimension "l2" is laplace
+_SPHERICAL = ("gaussian", "l2")  # in one dimension "l2" is laplace
 
 
 @final
@@ -30,7 +31,8 @@ class Baselines:
     """Noise for the block's norms alone.
 
     `laplace` for its l1 norm, `gaussian` for its l2 norm, and the least `spherical`. One that can't
-    serve is None, as `gaussian` at δ = 0.
+    serve is None, as `gaussian` at δ = 0. Of a series each is for all of its releases together, and
+    `spherical` is the Gaussian if δ > 0.
     """
 
     laplace: Noise | None
@@ -38,21 +40,15 @@ class Baselines:
     spherical: Noise
 
     @classmethod
-    def of(cls, ways: Sequence[Layout], budget: Budget) -> Baselines:
+    def of(cls, ways: Sequence[Layout], budget: Budget, releases: int = 1) -> Baselines:
         """Return what the block needs if no more than the least of its norms is known.
 
         `ways` are its layouts, one for each way to bound a unit.
         """
         dimension = ways[0].dimension
-        found = _spherical(L2(min(way.l2 for way in ways)), budget, dimension)
+        found = _spherical(L2(min(way.l2 for way in ways)), budget, dimension, releases)
         spherical = min(found.values(), key=lambda noise: noise.mse)
-        laplace = None
-        if budget.epsilon:
-            try:
-                least = min(way.l1 for way in ways)
-                laplace = Laplace(scale=least / budget.epsilon, dimension=dimension)
-            except InvalidArgument:  # out of the range of scales
-                laplace = None
+        laplace = plain_laplace(min(way.l1 for way in ways), budget, dimension, releases)
         return cls(laplace=laplace, gaussian=found.get("gaussian"), spherical=spherical)
 
     def saved(self, certificate: Certificate, layout: Layout, first: int) -> float | None:
@@ -74,18 +70,50 @@ class Baselines:
         return 1 - math.fsum(variances) / len(variances) / self.spherical.variance
 
 
+def plain_laplace(
+    norm: Fraction, budget: Budget, dimension: int, releases: int = 1
+) -> Noise | None:
+    """Return Laplace noise for an l1 norm, so many draws of it together; None if it can't serve.
+
+    One draw has the scale of ε alone, several have that of their composition.
+    """
+    if not budget.epsilon:
+        return None
+    try:
+        return Laplace(scale=norm * _laplace_scale(budget, releases), dimension=dimension)
+    except (InvalidArgument, Refused):  # out of the range of scales
+        return None
+
+
 @lru_cache(maxsize=256)
-def _spherical(ball: L2, budget: Budget, dimension: int) -> dict[str, Noise]:
+def _laplace_scale(budget: Budget, releases: int) -> Fraction:
+    """Return the scale for a norm of 1, whichever number of a vector it is the norm of."""
+    if releases == 1 or not budget.delta:
+        return releases / budget.epsilon
+    return _calibrated("laplace", L1(1), budget, dimension=1, releases=releases).scale
+
+
+def _calibrated(
+    name: str, ball: L1 | L2, budget: Budget, *, dimension: int, releases: int
+) -> Noise:
+    return calibrate(
+        name,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        sensitivity=ball,
+        dimension=dimension,
+        compositions=releases,
+    ).noise
+
+
+@lru_cache(maxsize=256)
+def _spherical(ball: L2, budget: Budget, dimension: int, releases: int) -> dict[str, Noise]:
     found: dict[str, Noise] = {}
     for name in _SPHERICAL:
+        if found and releases > 1 and budget.delta:
+            break  # l2 noise takes seconds for each number of dimensions
         try:
-            found[name] = calibrate(
-                name,
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                sensitivity=ball,
-                dimension=dimension,
-            ).noise
+            found[name] = _calibrated(name, ball, budget, dimension=dimension, releases=releases)
         except Refused:
             continue
     return found

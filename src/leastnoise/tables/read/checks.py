@@ -69,6 +69,7 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
             join_problems,
             _expressions,
             _privacy,
+            _series,
             _contribution,
             column_problems,
             _names,
@@ -162,6 +163,17 @@ def _privacy(spec: Spec) -> Iterator[Problem]:
         return
     yield from undeclared(spec, privacy.unit, "privacy.unit")
     yield from unit_problems(spec.data.types.get(privacy.unit), privacy.unit)
+
+
+def _series(spec: Spec) -> Iterator[Problem]:
+    if spec.series is None:
+        return
+    if spec.privacy.ledger is None:
+        why = "A series needs a ledger, which counts what was published: leastnoise ledger init "
+        yield "privacy.ledger", f'{why}opens one. Write ledger = {{ path = "visits.ledger" }}.'
+    elif spec.privacy.ledger.plan is not None:
+        why = "A series is charged as a whole by itself, and is part of no plan. Leave it out."
+        yield "privacy.ledger.plan", why
 
 
 def _contribution(spec: Spec) -> Iterator[Problem]:

@@ -274,9 +274,28 @@ class Column(Section):
 
 
 @final
+class Series(Section):
+    """Releases that meet the budget together, each with noise of its own: say, one a week.
+
+    The ledger is charged for all with the first, and counts them. `name` tells several series of
+    one account apart.
+    """
+
+    releases: Annotated[int, Field(ge=2, le=10_000)] = key(
+        "how many releases there will be", "releases = 52"
+    )
+    name: Text = key(
+        "what the ledger calls it, if an account has several",
+        'name = "weekly 2027"',
+        default="series",
+    )
+
+
+@final
 class Output(Section):
     """A directory that must not exist yet, and the format of its tables.
 
+    Of a series it holds those of the releases, each called by its number: 01 to 52.
     `report` asks the command line for a page about the release beside it.
     """
 
@@ -323,6 +342,11 @@ class Spec(Section):
         '[derive]\nmonth = "month(visited)"',
         default_factory=dict,
     )
+    series: Series | None = key(
+        "of how many releases this is one",
+        "[series]\nreleases = 52",
+        default=None,
+    )
     columns: dict[str, Column] = key(
         "what the public knows of columns",
         "[columns.visits]\nbounds = [0, 30]",
@@ -341,8 +365,13 @@ class Spec(Section):
     )
 
     @property
+    def releases(self) -> int:
+        """How many releases meet the budget together: 1, but for a series."""
+        return 1 if self.series is None else self.series.releases
+
+    @property
     def budget(self) -> Budget:
-        """The budget of the whole release; RuntimeError where its ε is still to be found."""
+        """The budget of the whole release, or series; RuntimeError where its ε isn't known yet."""
         if self.privacy.epsilon == LEAST:
             raise RuntimeError("the least epsilon has to be found first")
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
