@@ -220,7 +220,7 @@ class Release:
         a row is read, for good, whatever happens then. Raises what `plan` does, InvalidInput if the
         output exists, and what `Ledger.charge` does; then nothing was read, drawn or charged.
         """
-        tell = _validate.listener(progress) or _silent
+        tell = _validate.listener(progress) or (lambda _: None)
         wanted, label = self._spec.output, self._label(label)
         key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
         if wanted is None:
@@ -397,7 +397,3 @@ def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
 
     frame = frame_of(section["source"])
     return ({**section, "source": IN_MEMORY}, frame) if frame else (data, None)
-
-
-def _silent(stage: str) -> None:
-    del stage
