@@ -20,6 +20,7 @@ from benchmarks import (
     bench_sources,
     bench_startup,
     bench_tables,
+    bench_unlisted,
 )
 
 
@@ -41,6 +42,7 @@ def main() -> None:
         bench_quantiles,
         bench_sources,
         bench_tables,
+        bench_unlisted,
         bench_audit,
     ):
         bench.main()

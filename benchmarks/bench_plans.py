@@ -84,6 +84,14 @@ PLANS: list[tuple[str, tuple[str, str], int, list[dict[str, Any]], str]] = [
         [rows(f"a{i}", 30) for i in range(4)] + [rows(f"b{i}", 3, 2) for i in range(4)],
         "21.2, 27.3",
     ),
+    ("6 × (2×1)", ("3", "0"), 1, [rows(f"a{i}", 2) for i in range(6)], "1.47 (geometric mean)"),
+    (
+        "5 conditions, 10×1",
+        ("1", "0"),
+        1,
+        [conditions("a", 5), rows("b", 10)],
+        "3.55 (geometric mean, one worse than alone)",
+    ),
 ]
 
 

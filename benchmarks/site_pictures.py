@@ -2,8 +2,8 @@
 
     make docs && python -m benchmarks.site_pictures
 
-writes docs/figures/site-desktop.png and site-phone.png, and says of every page of build/site
-whether anything is wider than its window. It needs Debian's chromium, or CHROMIUM names another.
+writes docs/figures/site-desktop.png and site-phone.png. Whether all pages can be read is for
+`site_check`. It needs Debian's chromium, or CHROMIUM names another.
 """
 
 from __future__ import annotations
@@ -23,21 +23,10 @@ LEAST_WINDOW = 500  # Chromium makes none that is narrower
 
 
 def main() -> None:
-    pages = sorted(
-        page.relative_to(SITE) for page in SITE.rglob("*.html") if page.name != "404.html"
-    )
-    if not pages:
+    if not SITE.exists():
         sys.exit("There is no site yet: make docs")
     with tempfile.TemporaryDirectory() as name:
         folder, frame = Path(name), Path(name) / "frame.html"
-        for page in pages:
-            for width in (DESKTOP, PHONE):
-                frame.write_text(_framed(str(page), width, 2000))
-                dom = chromium(folder, frame, "--dump-dom")
-                found = dom.split("<title>")[1].split("</title>")[0]
-                if found != "fits":
-                    print(f"{page}, {width} px: {found}")
-        print(f"{len(pages)} pages looked at, {DESKTOP} and {PHONE} px wide")
         for what, (page, width, height) in SHOWN.items():
             frame.write_text(_framed(page, width, height))
             target = FIGURES / f"site-{what}.png"

@@ -26,7 +26,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
-SECONDS = 1_800  # of processor time: fifteen minutes on two cores
+SECONDS = 1_200  # of processor time: ten minutes on two cores
 LONGEST = 60.0  # of one slow test; what takes longer is named
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of what didn't change

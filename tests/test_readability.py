@@ -34,13 +34,16 @@ def test_a_long_sentence_is_named_with_its_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "docs" / "howto").mkdir(parents=True)
-    for name in ("README.md", "docs/tutorial.md", "docs/tables.md", "docs/howto/one.md"):
+    for name in (*readability.PAGES[:-1], "docs/howto/one.md"):
         (tmp_path / name).write_text("Short. " * 40)
     monkeypatch.setattr(readability, "ROOT", tmp_path)
     assert readability.main() == 0
     (tmp_path / "docs" / "howto" / "one.md").write_text("word " * 36)
     assert readability.main() == 1
     assert "docs/howto/one.md: 36 words, at most 35" in capsys.readouterr().err
+    (tmp_path / "docs" / "tables.md").write_text("word " * 26)
+    assert readability.main() == 1
+    assert "docs/tables.md: 26 words, at most 25" in capsys.readouterr().err
     (tmp_path / "docs" / "howto" / "one.md").write_text(f"{'word ' * 25}. " * 1000)
     assert readability.main() == 1
     assert "a clause on average, at most 16" in capsys.readouterr().err

@@ -66,6 +66,9 @@ def _shifts(sensitivity: Record, dimension: int) -> list[Floats]:
         found = vectors.corners(sensitivity)
         both = [*found, *([-x for x in row] for row in found)]
         return [np.array(row) for row in {tuple(row) for row in both} if any(row)]
+    if kind == "added":
+        found = [np.array(one) for one in _added(sensitivity["of"]) if any(one)]
+        return [sign * one for one in found for sign in (1.0, -1.0)]
     bound = float(_exact(sensitivity["bound"]))
     most = {"l1": 1, "l2": 1, "linf": sensitivity.get("l0", 1)}[kind]
     places = itertools.combinations(range(few), min(most, few))
@@ -73,6 +76,18 @@ def _shifts(sensitivity: Record, dimension: int) -> list[Floats]:
         bound * np.array([sign if i in moved else 0.0 for i in range(dimension)])
         for moved in places
         for sign in (1.0, -1.0)
+    ]
+
+
+def _added(of: Record) -> list[tuple[float, ...]]:
+    """Return 0 and the corners of what a unit adds: of each part of several, any one."""
+    if of["kind"] == "jointly":
+        return [sum(one, ()) for one in itertools.product(*map(_added, of["parts"]))]
+    bound, queries = float(_exact(of["bound"])), of["queries"]
+    return [
+        tuple(bound * one for one in chosen)
+        for chosen in itertools.product((0, 1), repeat=queries)
+        if sum(chosen) <= of["most"]
     ]
 
 
@@ -154,6 +169,24 @@ def _moves(of: Record) -> Callable[[Floats], tuple[Floats, Floats]]:
             return most, most - rows
 
         return counted
+    if of["kind"] == "jointly":
+        sizes = [one["queries"] for one in of["parts"]]
+        parts = [_moves(one) for one in of["parts"]]
+        radii = [float(_exact(one)) for one in of["radii"]]
+        power = math.inf if of["exponent"] == "infinity" else float(_exact(of["exponent"]))
+
+        def jointly(x: Floats) -> tuple[Floats, Floats]:
+            blocks = np.split(x, np.cumsum(sizes)[:-1], axis=1)
+            sides = [
+                [one / r for one in part(b)]
+                for part, b, r in zip(parts, blocks, radii, strict=True)
+            ]
+            added, removed = (
+                np.linalg.norm(side, ord=power, axis=0) for side in zip(*sides, strict=True)
+            )
+            return added, removed
+
+        return jointly
     raise NotImplementedError(of["kind"])
 
 

@@ -1,4 +1,4 @@
-"""What one unit adds to a query, in plain fractions, as docs/tables.md says it."""
+"""What one unit adds to a query, in plain fractions, as docs/tables-reference.md says it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _times(values: Vector, limit: Fraction, size: Fraction) -> Vector:
 
 
 def ways(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
-    """Return the records of how a person may be bounded, as docs/tables.md says it."""
+    """Return the records of how a person may be bounded, as docs/tables-reference.md says it."""
     if "conditions" in query:
         most = query.get("max_conditions", len(query["conditions"]))
         return [{"kind": "first-cells", "most": most}]

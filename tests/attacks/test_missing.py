@@ -134,7 +134,7 @@ def _frame(values: dict[str, list[float | None]], texts: Sequence[str | None]) -
 
 
 def _value(name: str, text: str) -> float | None:
-    """Return what a text is by docs/tables.md, None where it is missing."""
+    """Return what a text is by docs/tables-reference.md, None where it is missing."""
     if name == "b":
         return _BOOLS.get(text.lower())
     if not (_WHOLE if name == "k" else _NUMBER).fullmatch(text):

@@ -168,7 +168,7 @@ def attack(case: Case) -> None:
 
 
 def _parts_of(query: dict[str, Any], *, by_row: bool) -> list[dict[str, Any]]:
-    """Return the query, or its persons and its other numbers apart, as docs/tables.md says."""
+    """Return the query, or its persons and its other numbers apart: docs/tables-reference.md."""
     asked = query.get("statistics", [])
     apart = [[one for one in asked if (one == "count_units") is which] for which in (True, False)]
     if by_row or not all(apart):

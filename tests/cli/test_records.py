@@ -42,7 +42,7 @@ def test_a_plan_says_which_rows_are_dropped(
 
 
 def test_the_demo_says_what_no_interval_holds() -> None:
-    source = demo._rand_health_insurance()
+    source = demo.find_table()
     frame = pd.read_csv(source)
     visits = frame.loc[frame["plan"] == 11, "mdvis"].to_numpy(dtype=float)
     found = demo._means_of_plan_11(source)

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import leastnoise as ln
+from leastnoise.guarantees.added import Added
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.structured import Within
 from tests.guarantees.bodies.examples import BODIES
 
@@ -92,6 +95,17 @@ QUICK: dict[str, Callable[[], Any]] = {
     ),
     "two sides, five releases": _made(
         "two-sided-staircase", ln.CountingQueries(dimension=2), compositions=5
+    ),
+    "two-sided, blocks together": _made(
+        "two-sided-staircase",
+        Added(
+            Jointly(
+                parts=[Counts(queries=2), Counts(queries=3, most=1, bound=4)],
+                radii=[1, 1],
+                exponent=None,
+            )
+        ),
+        delta="0",
     ),
     "tree": _on_a_tree(ln.Linf(1, whole=True), epsilon="0.7"),
     "tree, five rows": _on_a_tree(ln.RowCounts(5)),

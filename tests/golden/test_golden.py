@@ -43,7 +43,7 @@ def test_a_statement_holds_and_is_written_alike(name: str) -> None:
     assert json.loads(read.to_json()) == kept
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [path.name for path in sorted(RELEASES.iterdir())])
 def test_a_release_verifies(name: str) -> None:
     verified = ln.verify_directory(RELEASES / name)
     assert verified.delta.certainly_at_most(verified.spec.budget.delta)

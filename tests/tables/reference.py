@@ -166,7 +166,7 @@ def vector(
 def bounded(
     mine: dict[Any, int], cells: list[Any], way: dict[str, Any], *, bits: int, alone: bool
 ) -> dict[Any, int]:
-    """What a person adds after bounding, as docs/tables.md says it, rounded as the code says.
+    """What a person adds after bounding: docs/tables-reference.md, rounded as the code says.
 
     `alone` says that the block is one number.
     """
@@ -219,7 +219,7 @@ def each_at_most(mine: dict[Any, int], most: int, *, by_cell: bool, alone: bool)
 def published(
     kind: str, numbers: list[float], *, whole: bool, clamp: bool
 ) -> tuple[float, float, float]:
-    """What docs/tables.md makes of a statistic's value, low and high, one number at a time."""
+    """A statistic's value, low and high by docs/tables-reference.md, one number at a time."""
     value, low, high = numbers
     if clamp and kind != "mean":
         value, low, high = (x if x > 0 else 0.0 for x in (value, low, high))

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, cast, final, get_args, get_origin
 from leastnoise._record import list_arguments
 from leastnoise.certificate.strict_json import exact_fields, number, number_text, typed
 from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.added import Added
 from leastnoise.guarantees.bodies.at_most import AtMost
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
@@ -65,7 +66,8 @@ class _Kinds:
 
 KINDS: Mapping[type[Any], _Kinds] = {
     Sensitivity: _Kinds.of(
-        (*BALLS.values(), CountingQueries, Groups, Linf, RowCounts, Vertices, Within), _brief_text
+        (*BALLS.values(), Added, CountingQueries, Groups, Linf, RowCounts, Vertices, Within),
+        _brief_text,
     ),
     Geometry: _Kinds.of((CountEllipse, Blocks, Matrix, CellsAlone), _brief_text),
     Body: _Kinds.of(

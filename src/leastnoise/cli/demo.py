@@ -106,7 +106,7 @@ def command(*, directory: Path) -> None:
     from leastnoise.tables.publish.release import Release
     from leastnoise.tables.publish.verify import verify_directory
 
-    source = _rand_health_insurance()
+    source = find_table()
     spec = tomllib.loads(SPEC)
     spec["data"]["source"] = str(source)
     spec["output"]["path"] = str(directory.absolute())
@@ -134,7 +134,7 @@ def command(*, directory: Path) -> None:
     terminal.say(f"  leastnoise verify {directory}")
 
 
-def _rand_health_insurance() -> Path:
+def find_table() -> Path:
     """Return the table's file in the installed statsmodels, without importing statsmodels."""
     from leastnoise.errors import InvalidInput
 

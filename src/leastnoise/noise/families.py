@@ -286,8 +286,8 @@ OURS: Mapping[str, Family] = {
         fit="leastnoise.noise.bodies.fit:two_sided_laplace",
         several="leastnoise.noise.bodies.fit:several",
         sampler="leastnoise.noise.bodies.sampler.draw:two_sided_laplace_sampler",
-        quantile="leastnoise.noise.bodies.profile:two_sided_quantile",
-        knows_quantiles="leastnoise.noise.bodies.profile:two_sided_known",
+        quantile="leastnoise.noise.bodies.two_sided_profile:two_sided_quantile",
+        knows_quantiles="leastnoise.noise.bodies.two_sided_profile:two_sided_known",
     ),
     "two-sided-staircase": Family(
         law="leastnoise.noise.bodies.law.two_sided:TwoSidedStaircase",
@@ -300,7 +300,7 @@ OURS: Mapping[str, Family] = {
         fit="leastnoise.noise.bodies.fit:two_sided_staircase",
         several="leastnoise.noise.bodies.fit:several",
         sampler="leastnoise.noise.bodies.sampler.draw:two_sided_staircase_sampler",
-        quantile="leastnoise.noise.bodies.profile:two_sided_quantile",
-        knows_quantiles="leastnoise.noise.bodies.profile:two_sided_known",
+        quantile="leastnoise.noise.bodies.two_sided_profile:two_sided_quantile",
+        knows_quantiles="leastnoise.noise.bodies.two_sided_profile:two_sided_known",
     ),
 }

@@ -1,9 +1,10 @@
 """Plans against the standard ways, from closed forms of their own: none has less noise.
 
-The objective is that of docs/tables.md: Σ weight·ln(variance), over numbers that are scaled to what
-one row adds. In it Laplace noise has the scale that is best for each number of a cell: Δ/b is as
-much for a number of persons as for one of rows. No standard way may be better, unless one block
-would have more noise than its own share of the budget gives it: a plan never does that.
+The objective is that of docs/tables-reference.md: Σ weight·ln(variance), over numbers that are
+scaled to what one row adds. In it Laplace noise has the scale that is best for each number of a
+cell: Δ/b is as much for a number of persons as for one of rows. No standard way may be better,
+unless one block would have more noise than its own share of the budget gives it: a plan never does
+that.
 """
 
 from __future__ import annotations

@@ -15,20 +15,32 @@ from leastnoise.cli import demo
 from leastnoise.tables.read.spec_schema import json_schema
 from leastnoise.tables.spec import model as models
 from leastnoise.tables.spec import query as of_a_query
+from leastnoise.tables.spec.candidates import Grid
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.values import Section
 from leastnoise.tables.statistics import registry
 from tests.tables.json_schema import accepts
 from tests.tables.spec.test_spec import GOOD
 
-PAGE = Path(__file__).parents[3] / "docs/tables.md"
-BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-_UPPER = {"version": 1, "data": {"source": "a.csv"}, "privacy": {"unit": "row", "epsilon": 1}}
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = [*DOCS.glob("tables*.md"), *DOCS.glob("howto/cookbook*.md")]
+BLOCKS = [
+    block
+    for page in sorted(PAGES)
+    for block in re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+]
+_OTHERWISE = {
+    "version": 1,
+    "data": {"source": "a.csv"},
+    "privacy": {"unit": "row", "epsilon": 1},
+    "query": [{"name": "all", "statistics": ["count"]}],
+}
 
 
 @pytest.mark.parametrize("text", [GOOD, demo.SPEC, *BLOCKS])
 def test_real_specs_satisfy_it(text: str) -> None:
-    assert accepts(json_schema(), _UPPER | tomllib.loads(text))
+    spec = _OTHERWISE | tomllib.loads(text)
+    assert accepts(json_schema(), spec | {"data": _OTHERWISE["data"] | spec["data"]})
 
 
 def test_files_of_keys_and_open_ends_satisfy_it() -> None:
@@ -118,6 +130,14 @@ def test_every_key_has_words_and_an_example_that_is_one(model: Any) -> None:
         assert list(example) == [key]
         assert accepts(inner["properties"][key], example[key]), key
         assert not field.description.endswith(".")
+
+
+@pytest.mark.parametrize("model", [*MODELS, Grid], ids=lambda model: model.__name__)
+def test_every_key_is_in_the_reference(model: Any) -> None:
+    text = (DOCS / "tables-reference.md").read_text(encoding="utf-8")
+    for key, field in model.model_fields.items():
+        written = rf"`[^`\n]*\b{field.alias or key}\b[^`\n]*`|^## {key}$"
+        assert re.search(written, text, re.MULTILINE), key
 
 
 def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:

@@ -16,19 +16,27 @@ U uniform in K_i, the mean over its numbers; F(D, ε) = E R², R·U the noise in
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.added import Added
+from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.noise.common.fit import classic
 from leastnoise.numerics.minima import raised_shares
+from leastnoise.tables.plan.estimates import (
+    MOST_ADDED,
+    log_of_additions,
+    log_of_persons,
+    log_radial,
+)
 from leastnoise.tables.query.limits import FirstCells
 from leastnoise.tables.query.ranks import share_parts
 
@@ -36,8 +44,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.query.layout import LaidOut, Layout
 
     Floats = NDArray[np.float64]
@@ -48,10 +57,6 @@ MOST_PERSONS = 30  # numbers together; beyond it spherical noise comes near
 _EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
 _RADIUS_UNITS = 10**6  # of radii, rounded up
 _ROOM = 1e-5  # of ln(variance), below which a block must stay that would have as much alone
-_CORES = np.geomspace(1e-4, 40.0, 120)
-_POWERS, _GAMMAS = np.linspace(0.0, 1.0, 40), np.linspace(0.05, 1.0, 39)
-_SMOOTH = 0.3  # an ε below which steps take less than 0.4 % off the variance
-_STEPS_MATTER = 0.04  # times the numbers: an ε² below which steps take nothing off either
 
 
 @final
@@ -87,6 +92,11 @@ class Block:
         """The best of the bodies that a unit is bounded into; None if there is none."""
         found = [body for way in self.ways for body in way.bodies]
         return min(found, key=lambda body: body.second_moment, default=None)
+
+    @property
+    def additions(self) -> Counts | None:
+        """What a unit adds to it, in one of the ways that it is bounded; None if nobody knows."""
+        return next((way.additions for way in self.ways if way.additions is not None), None)
 
     @cached_property
     def moment(self) -> float:
@@ -146,7 +156,7 @@ def _kinds(blocks: Sequence[Block]) -> list[list[Block]]:
 
     So that the groups that are looked at are not too many.
     """
-    able = [block for block in blocks if block.persons or block.body is not None]
+    able = [b for b in blocks if b.persons or b.body is not None or b.additions is not None]
     persons = [block for block in able if block.persons]
     kinds = [able] if len(able) <= MOST_BLOCKS else [persons, [b for b in able if not b.persons]]
     return [kind for kind in kinds if 2 <= len(kind) <= MOST_BLOCKS]
@@ -164,15 +174,21 @@ def find_layouts(blocks: Sequence[Block], sensitivity: Sensitivity) -> tuple[Lay
     if isinstance(sensitivity, CountingQueries):
         first = tuple(some[0] for some in ways)
         return first if _counting(first) == sensitivity else None
-    hull = sensitivity.hull if isinstance(sensitivity, Within) else None
-    if not isinstance(hull, Together) or len(hull.bodies) != len(ways):
-        return None
-    found = [
-        next((way for way in some if body in way.bodies), None)
-        for some, body in zip(ways, hull.bodies, strict=True)
-    ]
-    known = tuple(one for one in found if one is not None)
+    known = tuple(_found(ways, sensitivity))
     return known if len(known) == len(ways) and same_integers(known) else None
+
+
+def _found(ways: Sequence[Sequence[Layout]], sensitivity: Sensitivity) -> Iterator[Layout]:
+    """Yield of each block a layout that bounds a unit as its part of `sensitivity` says."""
+    if isinstance(sensitivity, Added) and isinstance(sensitivity.of, Jointly):
+        parts = sensitivity.of.parts
+        if len(parts) == len(ways):
+            for some, part in zip(ways, parts, strict=True):
+                yield from [way for way in some if way.additions == part][:1]
+    hull = sensitivity.hull if isinstance(sensitivity, Within) else None
+    if isinstance(hull, Together) and len(hull.bodies) == len(ways):
+        for some, body in zip(ways, hull.bodies, strict=True):
+            yield from [way for way in some if body in way.bodies][:1]
 
 
 def same_integers(layouts: Iterable[Layout]) -> bool:
@@ -218,7 +234,7 @@ def _best(
 
 def _together(blocks: Sequence[Block], alone: Sequence[float], budget: Budget) -> _Found | None:
     """Return the least Σ share·ln(variance), and what the blocks have for it; None if one loses."""
-    ways = (_cost_of_persons, _cost_of_bodies)
+    ways = (_cost_of_persons, _cost_of_additions, _cost_of_bodies)
     found = [one for way in ways if (one := way(blocks, alone, budget)) is not None]
     return min(found, key=lambda one: one[0], default=None)
 
@@ -233,7 +249,7 @@ def _cost_of_persons(
     counting = _counting([block.ways[0] for block in blocks])
     if numbers > MOST_PERSONS or counting is None or part is None:
         return None
-    log = _log_of_persons(numbers, float(part.epsilon), counting.neighbours)
+    log = log_of_persons(numbers, float(part.epsilon), counting.neighbours)
     share = math.fsum(float(block.share) for block in blocks)
     return None if log > min(alone) else (share * log, counting)
 
@@ -260,6 +276,25 @@ def _counting(layouts: Sequence[Layout]) -> CountingQueries | None:
     )
 
 
+def _cost_of_additions(
+    blocks: Sequence[Block], alone: Sequence[float], budget: Budget
+) -> _Found | None:
+    """Return what `_together` does of counts that a unit raises all at once, None of others."""
+    part = _share_of(blocks, budget)
+    parts = [added for block in blocks if (added := block.additions) is not None]
+    shaped = [way for block in blocks for way in block.ways if way.additions is not None]
+    if part is None or len(parts) < len(blocks) or not same_integers(shaped):
+        return None
+    if sum(one.queries for one in parts) > MOST_ADDED:
+        return None
+    logs = log_of_additions(parts, float(part.epsilon))
+    if (logs > np.array(alone) - _ROOM).any():
+        return None
+    shares = np.array([float(block.share) for block in blocks])
+    radii = [1] * len(parts)
+    return float(shares @ logs), Added(Jointly(parts=parts, radii=radii, exponent=None))
+
+
 def _cost_of_bodies(
     blocks: Sequence[Block], alone: Sequence[float], budget: Budget
 ) -> _Found | None:
@@ -279,7 +314,7 @@ def _cost_of_bodies(
     logs, limits = np.log([block.moment for block in blocks]), np.array(alone) - _ROOM
     epsilon, d = float(part.epsilon), sizes.sum()
     best: tuple[float, Fraction | None, list[Fraction]] | None = None
-    product = logs + _log_radial(int(d), epsilon)
+    product = logs + log_radial(int(d), epsilon)
     if (product <= limits).all():
         best = (float(shares @ product), None, [Fraction(1)] * len(blocks))
     for exponent in _EXPONENTS:
@@ -328,49 +363,3 @@ def _gained_by_gaussians(
 def _exp(logs: Floats) -> Floats:
     """Return e^logs, or e where that is more: more than the whole, however much."""
     return np.exp(np.minimum(logs, 1.0))
-
-
-@cache
-def _log_radial(d: int, epsilon: float) -> float:
-    """Return ln F(d, ε): of the staircase at its best γ, or of e^(−N) where that is as good."""
-    if epsilon**2 < _STEPS_MATTER * d:
-        return math.log((d + 1) * (d + 2)) - 2 * math.log(epsilon)
-    k = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / epsilon) + 2, dtype=float)
-    least = math.inf
-    for gamma in np.concatenate([_GAMMAS, np.exp(-epsilon * _POWERS)]):
-        logs = d * np.log(gamma + k) - epsilon * k
-        weights = np.exp(logs - logs.max())
-        least = min(least, float(weights @ (gamma + k) ** 2) / float(weights.sum()))
-    return math.log(least)
-
-
-def _log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> float:
-    """Return ln of the least variance of one of so many numbers, of which a unit may move all.
-
-    One that is replaced moves them within a box, whose c_i is 1/3.
-    """
-    if neighbours == "add-remove" or queries == 1:
-        return _log_of_counts(queries, epsilon)
-    return _log_radial(queries, epsilon) - math.log(3)
-
-
-@cache
-def _log_of_counts(queries: int, epsilon: float) -> float:
-    """Return ln of the variance of a query of the count staircase, at its best core (§3).
-
-    Of one query it is that of noise on the whole numbers, which is less. Where ε is small the law
-    is that of another ε but for its scale.
-    """
-    if queries == 1:
-        return math.log(2) - epsilon - 2 * math.log(-math.expm1(-epsilon))
-    if epsilon < _SMOOTH:
-        return _log_of_counts(queries, _SMOOTH) + 2 * (math.log(_SMOOTH) - math.log(epsilon))
-    n = np.arange(math.ceil((queries + 60 + 12 * math.sqrt(queries)) / epsilon) + 2, dtype=float)
-    least = math.inf
-    for core in _CORES:
-        logs = (queries - 1) * np.log(2 * core + n) - epsilon * n
-        weights = np.exp(logs - logs.max())
-        cubes = np.cumsum((core + n) ** 3)
-        mean = 2 / 3 * float(weights @ cubes) / float(weights @ ((n + 1) * (2 * core + n)))
-        least = min(least, mean)
-    return math.log(least)

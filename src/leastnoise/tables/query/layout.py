@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, final
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.query import replaced
 from leastnoise.tables.query.axes import Axis, Condition, Unlisted
-from leastnoise.tables.query.limits import Bounding, FewGroups, Numbers
+from leastnoise.tables.query.limits import Bounding, FewGroups, FirstCells, InCells, Numbers
 from leastnoise.tables.statistics.base import A_PERSON, Component, Ingredients, Statistic
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.model import Spec
@@ -175,6 +176,14 @@ class Layout:
         if self.neighbours == "replace-one" and not isinstance(way, FewGroups):
             return replaced.bodies(way, self.numbers)
         return way.bodies(self.numbers)
+
+    @property
+    def additions(self) -> Counts | None:
+        """A set that holds what one unit adds, where that is counts; None where one is replaced."""
+        way = self.bounding
+        if self.neighbours == "replace-one" or not isinstance(way, FirstCells | InCells):
+            return None
+        return way.additions(self.numbers)
 
     @property
     def l1(self) -> Fraction:

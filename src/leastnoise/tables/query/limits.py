@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.guarantees.bodies.box import MOST_BOUNDS, Box
 from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.one_sided import MOST_CELLS
 from leastnoise.guarantees.exact import decimal_text, root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
@@ -95,6 +97,10 @@ class FirstCells:
         if most == numbers.cells <= MOST_BOUNDS:
             return (hull, Box(bounds=[1] * numbers.cells))
         return (hull,)
+
+    def additions(self, numbers: Numbers) -> Counts | None:
+        """Return a set that holds what one unit adds, and no less."""
+        return _added_counts(Fraction(1), Fraction(self.most), numbers.cells)
 
 
 @final
@@ -198,6 +204,12 @@ class InCells:
             return (hull, Box(bounds=[most] * numbers.all))
         return (hull,)
 
+    def additions(self, numbers: Numbers) -> Counts | None:
+        """Return a set that holds what one unit adds, and no less, of counts alone."""
+        if not numbers.counts or (numbers.each > 1 and not self.apart):
+            return None
+        return _added_counts(self.most, self.all_cells(numbers), numbers.all)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -289,6 +301,18 @@ OfCells = FirstCells | InCells | InBall
 Bounding = OfCells | FewGroups
 OF_A_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
 """What a row is within by itself."""
+
+
+def _added_counts(most: Fraction, total: Fraction, cells: int) -> Counts | None:
+    """Return the cube [0, most]^cells if its corner adds up to no more than `total`, or a simplex.
+
+    None if there are too many cells.
+    """
+    if cells > MOST_CELLS:
+        return None
+    if most * cells <= total:
+        return Counts(queries=cells, bound=most)
+    return Counts(queries=cells, most=1, bound=total)
 
 
 def _counted_rows(rows: int) -> str:

@@ -47,8 +47,9 @@ class TwoSided(VectorNoise):
     form: ClassVar[str] = "of"
     of: OneSided
 
+    @property
     @abstractmethod
-    def _log_moments(self) -> NDArray[np.float64]:
+    def log_moments(self) -> NDArray[np.float64]:
         """Return ln E A^j for j = 0 … D + 2."""
 
     def _sides(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -99,7 +100,7 @@ class TwoSided(VectorNoise):
 
     @cached_property
     def _parts(self) -> _Parts:
-        return _Parts(log_volumes=self._spread.log_volumes, log_moments=self._log_moments())
+        return _Parts(log_volumes=self._spread.log_volumes, log_moments=self.log_moments)
 
 
 @final
@@ -239,7 +240,8 @@ class TwoSidedLaplace(TwoSided):
         added, removed = self._sides(points_of(x, dimension=self.dimension))
         return -np.maximum(added - core, 0) - np.maximum(removed - core, 0) - self._log_mass
 
-    def _log_moments(self) -> NDArray[np.float64]:
+    @property
+    def log_moments(self) -> NDArray[np.float64]:
         """Return ln E A^j for A = b + a unit exponential: E A^j = j! Σ_{i<=j} b^i/i!."""
         j = np.arange(self.dimension + 3)
         log_factorials = np.array([math.lgamma(one) for one in range(1, self.dimension + 4)])
@@ -315,7 +317,8 @@ class TwoSidedStaircase(TwoSided):
         steps = np.ceil(np.maximum(added - core, 0)) + np.ceil(np.maximum(removed - core, 0))
         return -float(self.decay) * steps - self._log_mass
 
-    def _log_moments(self) -> NDArray[np.float64]:
+    @property
+    def log_moments(self) -> NDArray[np.float64]:
         """Return ln E A^j for A = a + k, k geometric: P(k >= n) = q^n."""
         powers = np.arange(self.dimension + 3)
         return log_step_sums(first=float(self.core), decay=float(self.decay), powers=powers)

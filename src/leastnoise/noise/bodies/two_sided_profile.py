@@ -1,0 +1,205 @@
+"""Quantiles of a coordinate: two-sided noise on cubes and simplices, and on products of these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.noise.bodies.law.two_sided import TwoSided, TwoSidedLaplace, TwoSidedStaircase
+from leastnoise.noise.common.profile import solve
+from leastnoise.numerics.quadrature import gauss_legendre
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+# Where T is a product of cubes and simplices, X is uniform in {P <= A, Q <= B}; of a block of q
+# coordinates s are above 0, with probability ∝ C(q, s) times the volumes of both sides, and those
+# are uniform in A times a cube or a simplex of s coordinates, independent of all other blocks. So
+#
+# P(X_i > bt | A, s) = (s/q)·(1 − t/A)₊^(1 or s), and P(|X_i| > bt) is twice its mean.
+
+_MOST = 200  # coordinates: so many sums are quick
+
+
+def two_sided_known(noise: TwoSided) -> bool:
+    """Whether T is a cube [0, b]^d, or a product of few cubes and simplices."""
+    return _cube(noise) is not None or bool(_blocks(noise))
+
+
+def _cube(noise: TwoSided) -> Counts | None:
+    of = noise.of
+    return of if isinstance(of, Counts) and of.most == of.queries else None
+
+
+def _blocks(noise: TwoSided) -> tuple[Counts, ...]:
+    """Return the cubes and simplices whose product T is; nothing if it is none, or of too many."""
+    of = noise.of
+    product = isinstance(of, Jointly) and of.exponent is None and set(of.radii) == {1}
+    found = tuple(
+        one
+        for one in (of.parts if isinstance(of, Jointly) and product else (of,))
+        if isinstance(one, Counts) and one.most in (1, one.queries)
+    )
+    whole = sum(one.queries for one in found) == noise.dimension <= _MOST
+    return found if whole else ()
+
+
+def two_sided_quantile(
+    noise: TwoSidedStaircase | TwoSidedLaplace, outside: float, coordinate: int
+) -> float:
+    """X is uniform in {P <= A, Q <= B}; a tail for each law of A and B, weighted by volume."""
+    cube, blocks = _cube(noise), _blocks(noise)
+    guess = math.sqrt(float(noise.variances[coordinate])) / float(noise.scale)
+    if cube is not None:
+        tail = _two_sided_steps(noise) if isinstance(noise, TwoSidedStaircase) else _smooth(noise)
+        return solve(tail, outside, guess=guess / float(cube.bound)) * float(cube.bound)
+    if not blocks:
+        raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
+    first, place = 0, 0
+    while coordinate >= first + blocks[place].queries:
+        first, place = first + blocks[place].queries, place + 1
+    own = _InBlock(noise=noise, own=blocks[place], others=(*blocks[:place], *blocks[place + 1 :]))
+    bound = float(blocks[place].bound)
+    return solve(own.tail, outside, guess=guess / bound) * bound
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _InBlock:
+    """A coordinate of one of several blocks, of which the `others` are drawn with it."""
+
+    noise: TwoSidedStaircase | TwoSidedLaplace
+    own: Counts
+    others: tuple[Counts, ...]
+
+    def tail(self, t: float) -> float:
+        """Return P(|X_i| > bt)."""
+        a, log_weights = self._radii(t)
+        s = np.arange(self.own.queries + 1)[:, np.newaxis]
+        masses = np.exp(self._log_masses(a) + log_weights - self._log_whole)
+        beyond = np.maximum(1 - t / a, 0.0) ** (s if self.own.most == 1 else 1)
+        return 2 * float((masses * s / self.own.queries * beyond).sum())
+
+    def _radii(self, t: float) -> tuple[Floats, Floats]:
+        """Return places of A beyond t, and the logarithms of their weights but for the volume."""
+        core, d, noise = float(self.noise.core), self.noise.dimension, self.noise
+        if isinstance(noise, TwoSidedStaircase):
+            decay = float(noise.decay)
+            k = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
+            return core + k, math.log(-math.expm1(-decay)) - decay * k
+        least = max(t - core, 0.0)
+        most = max(least, d - core) + 60 + 12 * math.sqrt(d)
+        u, weights = gauss_legendre(least, most, nodes=300)
+        return core + u, np.log(weights) - u
+
+    def _log_masses(self, a: Floats) -> Floats:
+        """Return ln of the volume for s coordinates above 0, summed over all else, of each A.
+
+        Its shape is (q + 1, len(a)).
+        """
+        powers = np.arange(self.noise.dimension + 1)[:, np.newaxis] * np.log(a)
+        return np.stack(
+            [
+                own + np.logaddexp.reduce(rest[:, np.newaxis] + powers[s : s + len(rest)])
+                for s, (own, rest) in enumerate(self._by_shape)
+            ]
+        )
+
+    @cached_property
+    def _by_shape(self) -> list[tuple[float, Floats]]:
+        """Return, by s, ln of the block's volume, and ln of those of the others with E B^t."""
+        rest = np.zeros(1)
+        for one in self.others:
+            rest = _convolve(rest, _log_volumes(one))
+        q, removed = self.own.queries, self.noise.log_moments[: self.noise.dimension + 1][::-1]
+        own = _log_volumes(self.own)
+        return [(float(own[s]), rest + removed[s : s + len(rest)]) for s in range(q + 1)]
+
+    @cached_property
+    def _log_whole(self) -> float:
+        added = self.noise.log_moments
+        sums = [
+            own + np.logaddexp.reduce(rest + added[s : s + len(rest)])
+            for s, (own, rest) in enumerate(self._by_shape)
+        ]
+        return float(np.logaddexp.reduce(sums))
+
+
+def _log_volumes(block: Counts) -> Floats:
+    """Return ln of C(q, s) times the volumes of both sides, in units of b, for s = 0 … q."""
+    q = block.queries
+    logs = np.array([math.lgamma(s + 1) for s in range(q + 1)])
+    both = logs + logs[::-1]
+    return logs[q] - both if block.most == q else logs[q] - 2 * both
+
+
+def _convolve(a: Floats, b: Floats) -> Floats:
+    """Return ln of the convolution of e^a and e^b."""
+    found = np.full(len(a) + len(b) - 1, -np.inf)
+    for place, value in enumerate(b):
+        own = found[place : place + len(a)]
+        np.logaddexp(own, a + value, out=own)
+    return found
+
+
+# The law of one coordinate where T is a cube: all are alike, and one sum over n = A + B will do.
+
+
+def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:
+    """Return t ↦ P(|X_i| > t): A = a + k and B = a + n − k with weight q^n (2a + n)^d.
+
+    So P(|X_i| > t) = 2 Σ_n q^n (2a + n)^(d−1) Σ_{k<=n} (a + k − t)₊ / Σ_n q^n (n + 1)(2a + n)^d.
+    """
+    core, decay, d = float(noise.core), float(noise.decay), noise.dimension
+    n = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
+    logs = -decay * n + (d - 1) * np.log(2 * core + n)
+    weights = np.exp(logs - logs.max())
+    total = float(weights @ ((n + 1) * (2 * core + n)))
+
+    def tail(t: float) -> float:
+        first = np.maximum(np.floor(t - core) + 1, 0.0)  # the least k with a + k > t
+        count = np.maximum(n - first + 1, 0.0)
+        above = count * (core - t + (first + n) / 2)
+        return 2 * float(weights @ above) / total
+
+    return tail
+
+
+def _smooth(noise: TwoSidedLaplace) -> Callable[[float], float]:
+    """Return t ↦ P(|X_i| > t): A = b + u, B = b + n − u with density ∝ e^(−n) (2b + n)^d.
+
+    So P(|X_i| > t) = 2 ∫ e^(−n) (2b + n)^(d−1) ∫_c^n (b + u − t) du dn / ∫ n e^(−n) (2b + n)^d dn,
+    c = (t − b)₊ and 0 <= u <= n.
+    """
+    core, d = float(noise.core), noise.dimension
+    peak = max(d - 2 * core, 0.0)
+    spread = 40 + 12 * math.sqrt(d)
+    top = -peak + d * math.log(2 * core + peak)
+
+    def integral(
+        least: float, inner: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    ) -> float:
+        first = max(least, peak - spread)
+        n, weight = gauss_legendre(first, max(first, peak) + spread, nodes=200)
+        return float(weight * np.exp(-n + d * np.log(2 * core + n) - top) @ inner(n))
+
+    total = integral(0.0, lambda n: n)
+
+    def tail(t: float) -> float:
+        c = max(t - core, 0.0)
+        return (
+            2 / total * integral(c, lambda n: (n - c) * (core - t + (n + c) / 2) / (2 * core + n))
+        )
+
+    return tail

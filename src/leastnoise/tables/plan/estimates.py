@@ -1,0 +1,157 @@
+"""How much noise one draw for several blocks needs, in floats: what a search compares.
+
+Nothing here is proved: what is chosen by it is proved later, and compared with what each block has
+alone.
+
+notation: D numbers in all; E A^j the moments of how far noise reaches above 0, E B^j below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache, lru_cache, reduce
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.bodies.counts import Counts
+    from leastnoise.guarantees.sensitivity import Neighbours
+
+    Floats = NDArray[np.float64]
+
+MOST_ADDED = 60  # beyond it blocks alone come near
+_RATIOS = np.geomspace(0.01, 2.0, 24)  # of a core to D/ε
+_STEPPED = 1.5  # an ε beyond which the steps of noise are worth their time
+_CORES = np.geomspace(1e-4, 40.0, 120)
+_POWERS, _GAMMAS = np.linspace(0.0, 1.0, 40), np.linspace(0.05, 1.0, 39)
+_SMOOTH = 0.3  # an ε below which steps take less than 0.4 % off the variance
+_STEPS_MATTER = 0.04  # times the numbers: an ε² below which steps take nothing off either
+
+_Shape = tuple[int, int, float]  # the `queries`, `most` and `bound` of `Counts`
+
+
+@cache
+def log_radial(d: int, epsilon: float) -> float:
+    """Return ln F(d, ε): of the staircase at its best γ, or of e^(−N) where that is as good."""
+    if epsilon**2 < _STEPS_MATTER * d:
+        return math.log((d + 1) * (d + 2)) - 2 * math.log(epsilon)
+    k = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / epsilon) + 2, dtype=float)
+    least = math.inf
+    for gamma in np.concatenate([_GAMMAS, np.exp(-epsilon * _POWERS)]):
+        logs = d * np.log(gamma + k) - epsilon * k
+        weights = np.exp(logs - logs.max())
+        least = min(least, float(weights @ (gamma + k) ** 2) / float(weights.sum()))
+    return math.log(least)
+
+
+def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> float:
+    """Return ln of the least variance of one of so many numbers, of which a unit may move all.
+
+    One that is replaced moves them within a box, whose c_i is 1/3.
+    """
+    if neighbours == "add-remove" or queries == 1:
+        return log_of_counts(queries, epsilon)
+    return log_radial(queries, epsilon) - math.log(3)
+
+
+@cache
+def log_of_counts(queries: int, epsilon: float) -> float:
+    """Return ln of the variance of a query of the count staircase, at its best core (§3).
+
+    Of one query it is that of noise on the whole numbers, which is less. Where ε is small the law
+    is that of another ε but for its scale.
+    """
+    if queries == 1:
+        return math.log(2) - epsilon - 2 * math.log(-math.expm1(-epsilon))
+    if epsilon < _SMOOTH:
+        return log_of_counts(queries, _SMOOTH) + 2 * (math.log(_SMOOTH) - math.log(epsilon))
+    n = np.arange(math.ceil((queries + 60 + 12 * math.sqrt(queries)) / epsilon) + 2, dtype=float)
+    least = math.inf
+    for core in _CORES:
+        logs = (queries - 1) * np.log(2 * core + n) - epsilon * n
+        weights = np.exp(logs - logs.max())
+        cubes = np.cumsum((core + n) ** 3)
+        mean = 2 / 3 * float(weights @ cubes) / float(weights @ ((n + 1) * (2 * core + n)))
+        least = min(least, mean)
+    return math.log(least)
+
+
+# Counts of several blocks, of cubes and simplices. A unit that is added raises all at once, and one
+# that is removed lowers them: noise that keeps these signs is less (theory/bodies.md §3).
+
+
+def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
+    """Return ln of the variance of a number of each block, with two-sided noise at its best core.
+
+    Of cubes and simplices with at most MOST_ADDED numbers together.
+    """
+    shapes = [(one.queries, one.most, float(one.bound)) for one in parts]
+    found = _of_shapes(tuple(sorted(shapes)), epsilon if epsilon > _STEPPED else 0.0)
+    return np.log([found[shape] for shape in shapes]) - 2 * math.log(epsilon)
+
+
+@lru_cache(maxsize=1024)
+def _of_shapes(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape, float]:
+    """Return ε² times the variance of a number, by shape.
+
+    The mean square of a number is 2b² Σ_t Σ_s (s/q)·κ(s)·volumes·E A^(t + 2)·E B^(D − t) over
+    Σ_t volumes·E A^t·E B^(D − t), κ(s) = E x² of a point of a cube or a simplex of s numbers.
+    """
+    d = sum(queries for queries, *_ in shapes)
+    volumes = [_volumes(queries, most) for queries, most, _ in shapes]
+    moments = _moments(d, epsilon)
+    beneath = moments[d::-1]
+    whole = (_convolved(volumes)[:, None] * moments[:-2] * beneath).sum(axis=0)
+    squares: dict[_Shape, Floats] = {}
+    for place, shape in enumerate(shapes):
+        if shape not in squares:
+            queries, most, bound = shape
+            s = np.arange(queries + 1.0)
+            inside = 2 / ((s + 1) * (s + 2)) if most < queries else 1 / 3
+            own = volumes[place] * s / queries * inside
+            weights = _convolved([own, *volumes[:place], *volumes[place + 1 :]])
+            above = (weights[:, None] * moments[2:] * beneath).sum(axis=0)
+            squares[shape] = 2 * (bound * d) ** 2 * above / whole
+    best = np.argmin(sum(squares[shape] * shape[0] for shape in shapes))
+    return {shape: float(own[best]) for shape, own in squares.items()}
+
+
+def _convolved(factors: Sequence[Floats]) -> Floats:
+    return reduce(np.convolve, factors)
+
+
+@lru_cache(maxsize=64)
+def _volumes(queries: int, most: int) -> Floats:
+    """Return C(q, s) times the volumes of both sides, for s = 0 … q."""
+    power = 2 if most < queries else 1
+    return np.array(
+        [
+            math.factorial(queries) / (math.factorial(s) * math.factorial(queries - s)) ** power
+            for s in range(queries + 1)
+        ]
+    )
+
+
+@lru_cache(maxsize=256)
+def _moments(d: int, epsilon: float) -> Floats:
+    """Return E (Aε/D)^j for j = 0 … D + 2, of each core b: shape (D + 3, cores).
+
+    A − b is a unit exponential over ε, or, for ε > 0, a geometric number of steps.
+    """
+    if not epsilon:
+        powers = accumulate(
+            range(1, d + 3),
+            lambda value, j: _RATIOS**j + value * j / d,
+            initial=np.ones(len(_RATIOS)),
+        )
+        return np.stack(list(powers))
+    k = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / epsilon) + 2, dtype=float)
+    places = _RATIOS[:, None] + k * epsilon / d
+    weights = np.exp(-epsilon * k) * -math.expm1(-epsilon)
+    terms = accumulate(range(d + 2), lambda term, _: term * places, initial=weights + 0 * places)
+    return np.stack([term.sum(axis=1) for term in terms])
