@@ -245,7 +245,7 @@ class Release:
         Raises what `plan` does, InvalidInput if the output exists, Refused if all of a series were
         published, and what `Ledger.charge` does; then nothing was read, drawn or charged.
         """
-        tell = _validate.listener(progress) or _silent
+        tell = _validate.listener(progress) or (lambda _: None)
         wanted, label = self._spec.output, charging.label_of(self._spec, label)
         key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
         standing = self.standing()
@@ -393,7 +393,3 @@ def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
 
     frame = frame_of(section["source"])
     return ({**section, "source": IN_MEMORY}, frame) if frame else (data, None)
-
-
-def _silent(stage: str) -> None:
-    del stage
