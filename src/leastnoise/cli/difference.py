@@ -59,7 +59,7 @@ def _record(found: ReleaseDifference) -> dict[str, Any]:
         }
         for name, table in found.tables.items()
     ]
-    return {"tables": tables}
+    return {"tables": tables, "notes": list(found.notes)}
 
 
 def _finite(value: Any) -> Any:
@@ -72,6 +72,4 @@ def _said(found: ReleaseDifference) -> list[str]:
     said = [_INDEPENDENT, _COST]
     if any(UNION in table.confidence.values() for table in found.tables.values()):
         said.insert(1, "Where an interval holds 90 %, it is enough that both of 95 % hold.")
-    if found.before.spec.contribution != found.after.spec.contribution:
-        said.append("They bound what one person adds otherwise, so that other rows are cut off.")
-    return said
+    return [*said, *found.notes]

@@ -206,3 +206,34 @@ def test_the_command_says_the_same(first: Path, tmp_path: Path) -> None:
     refused = run("difference", str(first), str(first))
     assert refused.returncode == 1
     assert "one draw of noise" in refused.stderr
+
+
+def _of_limits(folder: Path, name: str, **changes: Any) -> Path:
+    rows = [(number % 400, key, 2.0) for number, key in enumerate("aab" * 200)]
+    pd.DataFrame(rows, columns=["who", "k", "x"]).to_parquet(folder / "rows.parquet")
+    raw = raw_of(name, statistics=["count_over_limits", "count_outside(x)"])
+    raw["privacy"]["unit"] = "who"
+    raw["contribution"] = {"max_rows": 2}
+    ln.Release(**(raw | changes), folder=folder).run()
+    return folder / name
+
+
+def test_limits_that_differ_are_said_and_what_is_counted_is_compared(tmp_path: Path) -> None:
+    first = _of_limits(tmp_path, "first")
+    second = _of_limits(tmp_path, "second", contribution={"max_rows": 3, "max_groups": 1})
+    found = ln.subtract_releases(first, second)
+    assert [note.partition(":")[0] for note in found.notes] == [
+        "max_rows is 2 before and 3 after",
+        "max_groups is not given before and 1 after",
+    ]
+    done = run("difference", str(first), str(second), "--json")
+    assert json.loads(done.stdout)["notes"] == list(found.notes)
+    assert found.notes[0][:30] in run("difference", str(first), str(second)).stdout
+    third = _of_limits(tmp_path, "third", columns={"x": {"bounds": [0, 9]}})
+    with pytest.raises(Refused, match="other bounds"):
+        ln.subtract_releases(first, third)
+    query = raw_of("", statistics=["count_over_limits", "count_outside(x)"])["query"]
+    query[0]["group_by"] = {"k": ["a"]}
+    fourth = _of_limits(tmp_path, "fourth", query=query)
+    with pytest.raises(Refused, match="other keys"):
+        ln.subtract_releases(first, fourth)

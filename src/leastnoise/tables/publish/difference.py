@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -11,6 +12,7 @@ import numpy as np
 from leastnoise import _validate, _words
 from leastnoise._notebooks import Shown
 from leastnoise.errors import CertificateRejected, NotApplicable, Refused
+from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import difference_half_width
 from leastnoise.tables.publish.seal import Seal
 from leastnoise.tables.publish.table_checks import numbers_of
@@ -18,7 +20,7 @@ from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.results import Table, key_columns
-from leastnoise.tables.spec.model import Column
+from leastnoise.tables.spec.model import Column, Contribution
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
 
 if TYPE_CHECKING:
@@ -56,8 +58,24 @@ class ReleaseDifference(Shown):
         tables = _words.counted(len(self.tables), "table")
         return _words.line("ReleaseDifference", f"{tables}: {_words.listed(self.tables)}")
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which limits on persons differ: a part of what changed is then what they take away."""
+        every = [found.spec.contribution or Contribution() for found in (self.before, self.after)]
+        both = {name: [getattr(one, name) for one in every] for name in Contribution.model_fields}
+        return tuple(
+            f"{name} is {_limit(one)} before and {_limit(other)} after: what that takes away "
+            "differs, and is in the difference."
+            for name, (one, other) in both.items()
+            if one != other
+        )
+
     def _tables(self) -> dict[str, Columns]:
         return {name: table.columns for name, table in self.tables.items()}
+
+
+def _limit(value: Fraction | None) -> str:
+    return "not given" if value is None else decimal_text(Fraction(value))
 
 
 def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifference:
@@ -120,15 +138,17 @@ def _unlike(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Ite
             yield f": {label} has other bounds in the two releases, or counts missing values."
         for column in (part.column for part in asked.parts):
             known = [one.spec.columns.get(column, Column()) for one in (before, after)]
+            if asked.of_all_groups and known[0].bounds != known[1].bounds:
+                yield f": the column {column!r} has other bounds in the two releases."
             if known[0].missing != known[1].missing:
                 yield f": missing values of {column!r} are treated otherwise in the two releases."
 
 
 def _unlike_groups(one: Layout, other: Layout) -> Iterator[str]:
-    columns = [[axis.column for axis in layout.axes] for layout in (one, other)]
+    columns = [[axis.column for axis in layout.grouped] for layout in (one, other)]
     if columns[0] != columns[1]:
         yield " is grouped by other columns in the two releases."
-    for axis, another in zip(one.axes, other.axes, strict=False):
+    for axis, another in zip(one.grouped, other.grouped, strict=False):
         if axis != another:
             yield f": the column {axis.column!r} has other keys or edges in the two releases."
     if one.conditions != other.conditions:
