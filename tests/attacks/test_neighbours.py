@@ -24,7 +24,7 @@ from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.rows import bounding, source
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard
-from tests.tables.declared import check_declared
+from tests.tables.declared import check_added, check_declared
 
 Case = dict[str, Any]
 
@@ -202,6 +202,7 @@ def _chain(  # noqa: PLR0917 (one call of its own)
         bits = layout.bits
         moved = [Fraction(a - b, 2**bits) for a, b in zip(more, less, strict=True)]
         check_declared(moved, layout)
+        check_added(moved, layout)  # who comes lowers nothing, in any block
         if layout.neighbours == "replace-one":
             for other in units:
                 check_declared([a - b for a, b in zip(moved, other, strict=True)], layout)

@@ -23,7 +23,7 @@ def check_declared(moved: Sequence[Fraction], layout: Layout) -> None:
     assert one <= layout.l1
     assert two <= layout.l2**2
     assert all(gauge(moved, body) <= 1 for body in layout.bodies)
-    check_added(moved, layout)
+    check_added([-value for value in moved] if min(moved) < 0 else moved, layout)
     for said in layout.sensitivities:
         if isinstance(said, Within):
             assert gauge(moved, said.hull) <= 1
@@ -44,15 +44,12 @@ def check_declared(moved: Sequence[Fraction], layout: Layout) -> None:
 
 
 def check_added(moved: Sequence[Fraction], layout: Layout) -> None:
-    """Raise unless all of a shift goes one way, and as far as what it is said to be added to."""
-    said = layout.additions
-    if said is None:
-        return
-    assert min(moved) >= 0 or max(moved) <= 0
-    sizes = [abs(value) for value in moved]
-    assert said.most in (1, len(sizes))
-    assert max(sizes) <= said.bound
-    assert sum(sizes) <= said.most * said.bound
+    """Raise unless what a unit adds is in all sets that are said to hold it."""
+    for said in layout.additions:
+        assert min(moved) >= 0
+        assert said.most in (1, len(moved))
+        assert max(moved) <= said.bound
+        assert sum(moved) <= said.most * said.bound
 
 
 def check_counted(moved: Sequence[Fraction], said: ln.CountingQueries, *, replaced: bool) -> None:

@@ -34,7 +34,7 @@ def laws(parts: list[Counts]) -> list[TwoSidedStaircase | TwoSidedLaplace]:
 def test_the_variance_is_that_of_the_quantiles(parts: list[Counts], place: int) -> None:
     """E X² = ∫ t(u)² e^(−u) du, P(|X| > t(u)) = e^(−u); the law has it from its moments."""
     law = laws(parts)[place]
-    nodes, weights = np.polynomial.legendre.leggauss(40)
+    nodes, weights = np.polynomial.legendre.leggauss(160)
     u, du = 17 * (1 + nodes), 17 * weights
     for coordinate in {0, law.dimension // 2, law.dimension - 1}:
         t = np.array([find_quantile(law, -math.expm1(-one), coordinate) for one in u])

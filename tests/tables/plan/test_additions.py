@@ -74,14 +74,14 @@ def test_a_unit_that_is_replaced_may_raise_one_and_lower_another(tmp_path: Path)
     assert not any(
         isinstance(one, Certificate) and isinstance(one.sensitivity, Added) for one in claims
     )
-    assert all(block.layout.additions is None for block in plan.blocks)
+    assert all(not block.layout.additions for block in plan.blocks)
 
 
 def test_sums_may_be_lowered_by_who_is_added(tmp_path: Path) -> None:
     query = [{**TWO_CELLS, "name": "b", "statistics": ["count", "sum(x)"]}]
     given = {"columns": {"x": {"bounds": [-1, 1], "missing": "none"}}}
     (block,) = release(tmp_path, query, **given).plan().blocks
-    assert block.layout.additions is None
+    assert block.layout.additions == ()
 
 
 def test_what_is_released_together_verifies(tmp_path: Path) -> None:
@@ -89,6 +89,32 @@ def test_what_is_released_together_verifies(tmp_path: Path) -> None:
     for table in made.tables.values():
         assert list(table.columns["count"]) == pytest.approx([1500] * 2, abs=40)
     assert verify_directory(tmp_path / "out").certificate == made.certificate
+
+
+def test_of_what_is_true_the_least_is_taken(tmp_path: Path) -> None:
+    """With 4 of 5 cells a cube says more than a simplex; an l1 norm of 1 more than ten rows do."""
+    query = [
+        {"name": name, "statistics": ["count"], "group_by": {"x": [*range(cells)]}}
+        for name, cells in (("a", 1), ("b", 5), ("c", 2))
+    ]
+    who: dict[str, Any] = {"privacy": {"unit": "who", "epsilon": 1}}
+    found = [
+        stds(release(tmp_path, query, contribution=given, **who).plan())
+        for given in (
+            {"max_rows_per_group": 2, "max_groups": 5},
+            {"max_rows_per_group": 2, "max_groups": 4},
+            {"l1": 1},
+            {"l1": 1, "max_rows": 10},
+        )
+    ]
+    assert found[1] == pytest.approx(found[0], rel=1e-9)
+    assert found[3] == pytest.approx(found[2], rel=1e-9)
+
+
+def test_many_alike_blocks_are_alike(tmp_path: Path) -> None:
+    query = [{**TWO_CELLS, "name": f"b{i}", "group_by": {"x": [*range(8)]}} for i in range(8)]
+    plan = release(tmp_path, query, privacy={"unit": "row", "epsilon": 1}).plan()
+    assert stds(plan) == pytest.approx([8.689] * 8, abs=0.002)
 
 
 def _bound(parts: list[Any]) -> None:

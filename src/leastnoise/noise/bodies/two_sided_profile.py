@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #
 # P(X_i > bt | A, s) = (s/q)·(1 − t/A)₊^(1 or s), and P(|X_i| > bt) is twice its mean.
 
-_MOST = 200  # coordinates: so many sums are quick
+_MOST = 200  # coordinates, for so many sums
 
 
 def two_sided_known(noise: TwoSided) -> bool:
@@ -85,55 +85,62 @@ class _InBlock:
 
     def tail(self, t: float) -> float:
         """Return P(|X_i| > bt)."""
-        a, log_weights = self._radii(t)
-        s = np.arange(self.own.queries + 1)[:, np.newaxis]
-        masses = np.exp(self._log_masses(a) + log_weights - self._log_whole)
+        a, weights = self._places(t)
+        q = self.own.queries
+        s = np.arange(q + 1)[:, np.newaxis]
+        masses = self._masses if isinstance(self.noise, TwoSidedStaircase) else self._volumes(a)
         beyond = np.maximum(1 - t / a, 0.0) ** (s if self.own.most == 1 else 1)
-        return 2 * float((masses * s / self.own.queries * beyond).sum())
+        return 2 * float((masses * s / q * beyond).sum(axis=0) @ weights)
 
-    def _radii(self, t: float) -> tuple[Floats, Floats]:
-        """Return places of A beyond t, and the logarithms of their weights but for the volume."""
+    def _places(self, t: float) -> tuple[Floats, Floats]:
+        """Return places of A, beyond t where they are nodes, and their weights."""
         core, d, noise = float(self.noise.core), self.noise.dimension, self.noise
         if isinstance(noise, TwoSidedStaircase):
             decay = float(noise.decay)
             k = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
-            return core + k, math.log(-math.expm1(-decay)) - decay * k
+            return core + k, -math.expm1(-decay) * np.exp(-decay * k)
         least = max(t - core, 0.0)
         most = max(least, d - core) + 60 + 12 * math.sqrt(d)
         u, weights = gauss_legendre(least, most, nodes=300)
-        return core + u, np.log(weights) - u
-
-    def _log_masses(self, a: Floats) -> Floats:
-        """Return ln of the volume for s coordinates above 0, summed over all else, of each A.
-
-        Its shape is (q + 1, len(a)).
-        """
-        powers = np.arange(self.noise.dimension + 1)[:, np.newaxis] * np.log(a)
-        return np.stack(
-            [
-                own + np.logaddexp.reduce(rest[:, np.newaxis] + powers[s : s + len(rest)])
-                for s, (own, rest) in enumerate(self._by_shape)
-            ]
-        )
+        return core + u, weights * np.exp(-u)
 
     @cached_property
-    def _by_shape(self) -> list[tuple[float, Floats]]:
-        """Return, by s, ln of the block's volume, and ln of those of the others with E B^t."""
+    def _masses(self) -> Floats:
+        return self._volumes(self._places(0.0)[0])
+
+    def _volumes(self, a: Floats) -> Floats:
+        """Return the volume with s coordinates above 0 and A = a, over the whole: by s and a."""
+        powers = (a / self._unit) ** np.arange(self.noise.dimension + 1)[:, np.newaxis]
+        return np.stack(
+            [rest @ powers[s : s + len(rest)] for s, rest in enumerate(self._coefficients)]
+        )
+
+    @property
+    def _unit(self) -> float:
+        """About A: powers over it are in the range of floats, and what isn't is nothing."""
+        unit = 1.0 if isinstance(self.noise, TwoSidedLaplace) else float(self.noise.decay)
+        return float(self.noise.core) + self.noise.dimension / (2 * unit)
+
+    @cached_property
+    def _coefficients(self) -> list[Floats]:
+        """Return of each s, by how many others are above 0, the volume times E B^t over the whole.
+
+        In units of `_unit`.
+        """
         rest = np.zeros(1)
         for one in self.others:
             rest = _convolve(rest, _log_volumes(one))
-        q, removed = self.own.queries, self.noise.log_moments[: self.noise.dimension + 1][::-1]
-        own = _log_volumes(self.own)
-        return [(float(own[s]), rest + removed[s : s + len(rest)]) for s in range(q + 1)]
-
-    @cached_property
-    def _log_whole(self) -> float:
-        added = self.noise.log_moments
-        sums = [
-            own + np.logaddexp.reduce(rest + added[s : s + len(rest)])
-            for s, (own, rest) in enumerate(self._by_shape)
+        moments, d, own = self.noise.log_moments, self.noise.dimension, _log_volumes(self.own)
+        size = len(rest)
+        logs = [
+            own[s] + rest + moments[: d + 1][::-1][s : s + size]
+            for s in range(self.own.queries + 1)
         ]
-        return float(np.logaddexp.reduce(sums))
+        whole = np.logaddexp.reduce(
+            [one + moments[s : s + size] for s, one in enumerate(logs)], axis=None
+        )
+        units = np.log(self._unit) * np.arange(d + 1)
+        return [np.exp(one - whole + units[s : s + size]) for s, one in enumerate(logs)]
 
 
 def _log_volumes(block: Counts) -> Floats:

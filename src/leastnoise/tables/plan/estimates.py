@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_ADDED = 60  # beyond it blocks alone come near
+MOST_ADDED = 160  # beyond it blocks alone come near, and volumes underflow
 _RATIOS = np.geomspace(0.01, 2.0, 24)  # of a core to D/ε
 _STEPPED = 1.5  # an ε beyond which the steps of noise are worth their time
 _CORES = np.geomspace(1e-4, 40.0, 120)

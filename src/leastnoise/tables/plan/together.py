@@ -2,7 +2,8 @@
 
 Persons that are counted, in all of which a unit may be, are as many counting queries (theory/
 bodies.md §3): an added unit moves all of them up, a removed one all of them down, and one replaced
-by another any of them either way. Any blocks that a unit moves within bodies K_i lie together
+by another any of them either way. So do counts of rows, in cubes or simplices of what a unit adds.
+Any blocks that a unit moves within bodies K_i lie together
 within (Σ (N_i/r_i)^p)^(1/p) <= 1, for any p >= 1 and Σ r_i^(−p) <= 1 (§2, §7). p = 1 is what shares
 of the budget are; beyond it small blocks gain and large ones lose.
 
@@ -88,20 +89,21 @@ class Block:
         return self.ways[0].dimension
 
     @cached_property
-    def body(self) -> Body | None:
-        """The best of the bodies that a unit is bounded into; None if there is none."""
-        found = [body for way in self.ways for body in way.bodies]
-        return min(found, key=lambda body: body.second_moment, default=None)
+    def shaped(self) -> tuple[Body, Layout] | None:
+        """The best of the bodies that a unit is bounded into, and how; None if there is none."""
+        found = [(body, way) for way in self.ways for body in way.bodies]
+        return min(found, key=lambda pair: pair[0].second_moment, default=None)
 
-    @property
-    def additions(self) -> Counts | None:
-        """What a unit adds to it, in one of the ways that it is bounded; None if nobody knows."""
-        return next((way.additions for way in self.ways if way.additions is not None), None)
+    @cached_property
+    def additions(self) -> tuple[tuple[Counts, Layout], ...]:
+        """What a unit adds to it, with the way in which it is bounded so."""
+        found = {added: way for way in reversed(self.ways) for added in way.additions}
+        return tuple(found.items())
 
     @cached_property
     def moment(self) -> float:
         """c_i."""
-        return math.inf if self.body is None else self.body.second_moment / self.numbers
+        return math.inf if self.shaped is None else self.shaped[0].second_moment / self.numbers
 
 
 def list_blocks(laid: LaidOut) -> tuple[Block, ...]:
@@ -162,7 +164,7 @@ def _kinds(blocks: Sequence[Block]) -> list[list[Block]]:
 
     So that the groups that are looked at are not too many.
     """
-    able = [b for b in blocks if b.persons or b.body is not None or b.additions is not None]
+    able = [b for b in blocks if b.persons or b.shaped is not None or b.additions]
     persons = [block for block in able if block.persons]
     kinds = [able] if len(able) <= MOST_BLOCKS else [persons, [b for b in able if not b.persons]]
     return [kind for kind in kinds if 2 <= len(kind) <= MOST_BLOCKS]
@@ -190,7 +192,7 @@ def _found(ways: Sequence[Sequence[Layout]], sensitivity: Sensitivity) -> Iterat
         parts = sensitivity.of.parts
         if len(parts) == len(ways):
             for some, part in zip(ways, parts, strict=True):
-                yield from [way for way in some if way.additions == part][:1]
+                yield from [way for way in some if part in way.additions][:1]
     hull = sensitivity.hull if isinstance(sensitivity, Within) else None
     if isinstance(hull, Together) and len(hull.bodies) == len(ways):
         for some, body in zip(ways, hull.bodies, strict=True):
@@ -290,19 +292,31 @@ def _cost_of_additions(
     blocks: Sequence[Block], alone: Sequence[float], budget: Budget
 ) -> _Found | None:
     """Return what `_together` does of counts that a unit raises all at once, None of others."""
-    part = _share_of(blocks, budget)
-    parts = [added for block in blocks if (added := block.additions) is not None]
-    shaped = [way for block in blocks for way in block.ways if way.additions is not None]
-    if part is None or len(parts) < len(blocks) or not same_integers(shaped):
+    part, limits = _share_of(blocks, budget), np.array(alone) - _ROOM
+    if part is None or any(not block.additions for block in blocks):
         return None
-    if sum(one.queries for one in parts) > MOST_ADDED:
-        return None
-    logs = log_of_additions(parts, float(part.epsilon))
-    if (logs > np.array(alone) - _ROOM).any():
+    if sum(block.numbers for block in blocks) > MOST_ADDED:
         return None
     shares = np.array([float(block.share) for block in blocks])
-    radii = [1] * len(parts)
-    return float(shares @ logs), Added(Jointly(parts=parts, radii=radii, exponent=None))
+    epsilon = float(part.epsilon)
+    begun = [
+        min(block.additions, key=lambda one: log_of_additions([one[0]], epsilon)[0])
+        for block in blocks
+    ]
+    best: tuple[float, list[tuple[Counts, Layout]]] | None = None
+    for place, block in enumerate(blocks):
+        for option in block.additions:
+            tried = [*(begun if best is None else best[1])]
+            tried[place] = option
+            logs = log_of_additions([added for added, _ in tried], epsilon)
+            cost = float(shares @ logs)
+            fits = (logs <= limits).all() and same_integers(way for _, way in tried)
+            if fits and (best is None or cost < best[0]):
+                best = cost, tried
+    if best is None:
+        return None
+    parts = [added for added, _ in best[1]]
+    return best[0], Added(Jointly(parts=parts, radii=[1] * len(parts), exponent=None))
 
 
 def _cost_of_bodies(
@@ -315,10 +329,10 @@ def _cost_of_bodies(
     block would have more noise than alone.
     """
     part = _share_of(blocks, budget)
-    bodies = [block.body for block in blocks if block.body is not None]
-    shaped = [way for block in blocks for way in block.ways if way.bodies]
-    if part is None or len(bodies) < len(blocks) or not same_integers(shaped):
+    shaped = [block.shaped for block in blocks if block.shaped is not None]
+    if part is None or len(shaped) < len(blocks) or not same_integers(way for _, way in shaped):
         return None
+    bodies = [body for body, _ in shaped]
     shares = np.array([float(block.share) for block in blocks])
     sizes = np.array([block.numbers for block in blocks], dtype=float)
     logs, limits = np.log([block.moment for block in blocks]), np.array(alone) - _ROOM

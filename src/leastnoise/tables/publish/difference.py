@@ -92,7 +92,10 @@ def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifferenc
     ]
     found = [_verified(folder) for folder in folders]
     if Seal.read(folders[0]).files == Seal.read(folders[1]).files:
-        raise Refused("Both directories hold the same files: one release has one draw of noise.")
+        raise Refused(
+            "Both directories hold the same files: one release has one draw of noise. If they are "
+            "two releases whose numbers came out alike, each difference is 0."
+        )
     plans = [{query.name: query for query in one.plan.by_query} for one in found]
     for name in sorted(plans[0].keys() ^ plans[1].keys()):
         raise Refused(f"The query {name!r} is in one of the two releases alone.")

@@ -194,11 +194,11 @@ class Layout:
         return way.bodies(self.numbers)
 
     @property
-    def additions(self) -> Counts | None:
-        """A set that holds what one unit adds, where that is counts; None where one is replaced."""
+    def additions(self) -> tuple[Counts, ...]:
+        """Sets that hold what one unit adds, where that is counts; none where one is replaced."""
         way = self.bounding
         if self.neighbours == "replace-one" or not isinstance(way, FirstCells | InCells):
-            return None
+            return ()
         return way.additions(self.numbers)
 
     @property

@@ -98,8 +98,8 @@ class FirstCells:
             return (hull, Box(bounds=[1] * numbers.cells))
         return (hull,)
 
-    def additions(self, numbers: Numbers) -> Counts | None:
-        """Return a set that holds what one unit adds, and no less."""
+    def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
+        """Return sets that hold what one unit adds, each by itself."""
         return _added_counts(Fraction(1), Fraction(self.most), numbers.cells)
 
 
@@ -204,10 +204,10 @@ class InCells:
             return (hull, Box(bounds=[most] * numbers.all))
         return (hull,)
 
-    def additions(self, numbers: Numbers) -> Counts | None:
-        """Return a set that holds what one unit adds, and no less, of counts alone."""
+    def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
+        """Return sets that hold what one unit adds, each by itself, where that is counts alone."""
         if not numbers.counts or (numbers.each > 1 and not self.apart):
-            return None
+            return ()
         return _added_counts(self.most, self.all_cells(numbers), numbers.all)
 
 
@@ -303,16 +303,17 @@ OF_A_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
 """What a row is within by itself."""
 
 
-def _added_counts(most: Fraction, total: Fraction, cells: int) -> Counts | None:
-    """Return the cube [0, most]^cells if its corner adds up to no more than `total`, or a simplex.
+def _added_counts(most: Fraction, total: Fraction, cells: int) -> tuple[Counts, ...]:
+    """Return the cube [0, most]^cells, and the simplex of `total` where that isn't around the cube.
 
-    None if there are too many cells.
+    Nothing if there are too many cells.
     """
     if cells > MOST_CELLS:
-        return None
-    if most * cells <= total:
-        return Counts(queries=cells, bound=most)
-    return Counts(queries=cells, most=1, bound=total)
+        return ()
+    cube = Counts(queries=cells, bound=most)
+    if cells == 1 or most * cells <= total:
+        return (cube,)
+    return (cube, Counts(queries=cells, most=1, bound=total))
 
 
 def _counted_rows(rows: int) -> str:

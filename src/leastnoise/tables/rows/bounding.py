@@ -199,7 +199,7 @@ def totals_of_rows(
 def row_sums(layout: Layout) -> list[nw.Expr]:
     """Return the sums over a unit's rows: below 2^34 rows of at most 2^28 no int64 wraps around.
 
-    Beyond, they would be wrong and within the unit's limits all the same, which follow.
+    Beyond that cap, which every plan states, they would be wrong.
     """
     one = 2**layout.bits
     sums: list[nw.Expr] = []
