@@ -47,8 +47,10 @@ lint: install
 	$(BIN)/lint-imports
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright
 
+# A quarter of the time tests wait, for processes and locks: one worker more than cores.
+WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # After a change in one room of noise: make test-fast ROOM=kernels. It takes half a minute; all rooms two.
 ROOM ?=

@@ -21,7 +21,7 @@ from leastnoise.design.effort import Effort
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.mechanism.grid import default_grid
-from leastnoise.noise.bodies.profile import list_representatives
+from leastnoise.noise.bodies.profile.gauge import list_representatives
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.draw import find_quantile, has_quantiles
 from leastnoise.noise.lattice.law import DiscreteStaircase

@@ -1,0 +1,1 @@
+"""Quantiles of a coordinate: bodies."""
