@@ -131,6 +131,7 @@ def test_every_detector_takes_any_floats(name: str) -> None:
             assert found.violated or claim.noise is None
 
 
+@pytest.mark.slow
 def test_what_would_have_been_found_is_found() -> None:
     """99 of 100 audits find the distance, and the smaller scale, that another said it would."""
     generator, draws = np.random.default_rng(11), 2000

@@ -65,6 +65,7 @@ def test_differences_of_whole_numbers_by_exact_convolution(epsilons: tuple[str, 
     assert exact - 1e-9 <= found <= exact + 1
 
 
+@pytest.mark.slow
 def test_differences_of_releases_are_within_it_as_often_as_it_says() -> None:
     runs = 3000
     for name in ("laplace", "staircase", "two-sided-laplace"):

@@ -65,6 +65,7 @@ def radial(dimension: int) -> ln.Mechanism:
     return ln.Mechanism(ln.Certificate.prove(budget=budget, noise=law, sensitivity=ln.L2(1)))
 
 
+@pytest.mark.slow
 def test_parts_of_known_sizes_have_the_law_of_the_vector() -> None:
     """Generalized gamma in R^6 as 1 + 2 + 3 coordinates: lengths, coordinates and parts' shares."""
     noise, sizes = radial(6), (1, 2, 3)

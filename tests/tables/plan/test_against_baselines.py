@@ -180,12 +180,12 @@ def check(seed: int) -> None:
 
 
 # in 480 noise of one block that is found late leaves another with more than it would have alone
-@pytest.mark.parametrize("seed", [*range(4), 480])
+@pytest.mark.parametrize("seed", [0, 2, 3, 480])
 def test_no_standard_way_has_less_noise(seed: int) -> None:
     check(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4, 604))
+@pytest.mark.parametrize("seed", [1, *range(4, 604)])
 def test_no_standard_way_has_less_noise_for_many_specs(seed: int) -> None:
     check(seed)

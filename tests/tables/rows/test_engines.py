@@ -17,9 +17,12 @@ from tests.tables.rows.test_bounding import LIMITS, by_row, rows, spec_of
 from tests.tables.several import ROWS, raw_spec
 
 SPECS = [*(spec_of(contribution=one) for one in LIMITS), by_row()]
+NOT_FIRST = [one for place, one in enumerate(SPECS) if place % 4]
 
 
-@pytest.mark.parametrize("raw", SPECS)
+@pytest.mark.parametrize(
+    "raw", [*SPECS[::4], *(pytest.param(one, marks=pytest.mark.slow) for one in NOT_FIRST)]
+)
 def test_polars_has_the_integers_of_duckdb(tmp_path: Path, raw: dict[str, Any]) -> None:
     rows(400, seed=len(str(raw))).to_parquet(tmp_path / "rows.parquet")
     expected = integers(raw, tmp_path)
