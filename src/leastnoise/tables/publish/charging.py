@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
+    from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.series import Standing
     from leastnoise.tables.spec.model import LedgerAccount, Spec
 
@@ -35,10 +36,13 @@ def check_account(spec: Spec, folder: Path, standing: Standing | None) -> None:
         )
 
 
-def afford(
-    spec: Spec, folder: Path, certificate: PlanCertificate, standing: Standing | None
-) -> str | None:
+def afford(spec: Spec, folder: Path, plan: Plan, standing: Standing | None) -> str | None:
     """Return the filter by which the ledger would admit a charge; None if none is due."""
+    from leastnoise.tables.plan.plan import Plan  # noqa: PLC0415 (half a second)
+
+    certificate = _validate.instance(
+        plan, Plan, name="plan", like="what plan() returns"
+    ).certificate
     account = spec.privacy.ledger
     if account is None or account.plan is not None or (standing and standing.begun):
         return None

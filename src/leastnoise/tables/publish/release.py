@@ -224,7 +224,7 @@ class Release:
         Nothing is charged. None, too, for what is charged already: a release of a plan, or of a
         series that has begun. Raises what the ledger would: see `Ledger.charge`.
         """
-        return charging.afford(self._spec, self._folder, plan.certificate, self.standing())
+        return charging.afford(self._spec, self._folder, plan, self.standing())
 
     def run(
         self,
