@@ -40,7 +40,7 @@ def test_the_variance_is_that_of_the_quantiles(parts: list[Counts], place: int) 
         t = np.array([find_quantile(law, -math.expm1(-one), coordinate) for one in u])
         found = float((t**2 * np.exp(-u)) @ du)
         steps = isinstance(law, TwoSidedStaircase)
-        assert found == pytest.approx(law.variances[coordinate], rel=5e-3 if steps else 1e-4)
+        assert found == pytest.approx(law.variances[coordinate], rel=1e-3 if steps else 1e-5)
 
 
 @pytest.mark.parametrize("law", laws(UNLIKE)[::2], ids=["steps", "smooth"])

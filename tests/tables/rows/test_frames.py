@@ -171,35 +171,6 @@ def test_columns_are_checked_by_the_schema() -> None:
         release(stamped).plan()
 
 
-@pytest.mark.parametrize("engine", [None, "polars"])
-def test_objects_and_categories_are_texts(engine: str | None) -> None:
-    """Of persons, keys and, where the spec declares it, numbers; never told from the rows."""
-    odd = [object(), [1], float("nan"), None, "\ud800", 10**5000]
-    rows = pd.concat([ROWS, pd.DataFrame({"who": 9, "year": odd, "x": 1.0})], ignore_index=True)
-    plain = release(ROWS)
-    types = {"who": "int", "year": "int", "x": "float"}
-    for kind in ("object", "category"):
-        if kind == "category":
-            rows = ROWS
-        source = rows.astype(kind)
-        data = {"source": source, "types": types, "engine": engine}
-        assert answers(release(None, data=data)) == answers(plain)
-        assert [str(one) for one in source.dtypes] == [kind] * 3  # the user's own is as it was
-
-
-def test_keys_of_categories_are_the_specs_alone() -> None:
-    """A category without rows is no key, nor is it one that no spec lists."""
-    years = pd.Categorical(["2024", "2025", "2024"], categories=["2024", "2025", "2031"])
-    frame = pd.DataFrame({"who": [1, 2, 3], "year": years})
-    query = [{"name": "q", "statistics": ["count"], "group_by": {"year": ["2024", "2040"]}}]
-    made = release(frame, query=query, columns={})
-    first, second = answers(made)[0]
-    assert first > 0
-    assert second == 0
-    with pytest.raises(SpecError, match=r"group_by"):
-        release(frame, query=[{**query[0], "group_by": ["year"]}], columns={})
-
-
 def test_what_is_not_used_can_fail_nobody() -> None:
     """A column of objects, and texts that are no letters, beside those that are asked for."""
     halves = pd.array(["\ud800"] * len(ROWS), dtype=pd.StringDtype("python"))
@@ -209,27 +180,6 @@ def test_what_is_not_used_can_fail_nobody() -> None:
     nested = pa.StructArray.from_arrays([bad], names=["a"])
     table = pa.Table.from_pandas(ROWS).append_column("s", nested)
     assert answers(release(table.to_reader())) == answers(release(ROWS))
-
-
-def test_halves_of_letters_in_pandas_are_missing() -> None:
-    texts = pd.array(["a", "\ud800", None, "a"], dtype=pd.StringDtype("python"))
-    frame = pd.DataFrame({"who": [1, 2, 3, 4], "plan": texts})
-    query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": ["a", "b"]}}]
-    raw = {"query": query, "columns": {}}
-    first, second = answers(release(frame, **raw))[0]
-    assert first > 0
-    assert second == 0
-
-
-def test_columns_of_pandas_may_have_numbers_for_names() -> None:
-    texts = pd.array(["a", "\ud800", None, "a"], dtype=pd.StringDtype("python"))
-    frame = pd.DataFrame({0: [1, 2, 3, 4], 1: texts, 2: [object() for _ in range(4)]})
-    query = [{"name": "q", "statistics": ["count"], "group_by": {"1": ["a", "b"]}}]
-    privacy = {"unit": "0", "epsilon": 1, "delta": "1e-6"}
-    (counted,) = answers(release(frame, privacy=privacy, query=query, columns={}))
-    assert counted[0] > 0
-    assert list(frame.columns) == [0, 1, 2]
-    assert not any(one is None for one in frame[2])  # what the release leaves out of its own copy
 
 
 @pytest.mark.parametrize("kind", ["ENUM('Ada', 'Bob')[]", "DECIMAL(10,2)[]", "INTEGER[3]"])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.query import clipped, margins, missing
 from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
+from leastnoise.tables.query.contributions import bound_groups, boundings, most_rows
 from leastnoise.tables.query.layout import (
     ASSUMED,
     EXACT_SUMS,
@@ -31,10 +32,7 @@ from leastnoise.tables.query.limits import (
     FirstCells,
     InBall,
     InCells,
-    bound_groups,
-    boundings,
     integer_limits,
-    most_rows,
 )
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import A_PERSON, OVER_LIMITS, Component, Statistic
