@@ -11,11 +11,13 @@ import pytest
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
+from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.ledger.costs import Cost
 from leastnoise.selection.public import calibrate
+from tests.certificate.test_threshold import proved
 
 TIMES = 12
 
@@ -65,6 +67,20 @@ def test_what_has_no_law_spends_its_budget_each_time() -> None:
     with pytest.raises(CertificateRejected, match="spend epsilon=1 in all"):
         replace(plan, budget=less).verify()
     assert Cost.of(plan).rho == pytest.approx(float(Cost.of(draw("0.75")).rho + TIMES * one**2 / 2))
+
+
+def test_what_groups_may_leak_is_leaked_each_time() -> None:
+    one = Budget(epsilon="0.25", delta="1e-5")
+    law = calibrate("geometric", epsilon=one.epsilon, sensitivity=Integer(1)).certificate.noise
+    noise = proved(law, one, groups=1, neighbours="add-remove")
+    groups = ThresholdCertificate.prove(budget=one, noise=noise, threshold=Fraction(60))
+    budget = Budget(epsilon=TIMES * one.epsilon, delta=TIMES * one.delta)
+    plan = PlanCertificate.prove(budget=budget, blocks=(("g", groups),), releases=TIMES)
+    assert Cost.of(plan).leak == TIMES * one.delta
+    assert plan.verify().upper <= float(budget.delta)
+    less = Budget(epsilon=budget.epsilon, delta=budget.delta - one.delta / 2)
+    with pytest.raises(NotCertified, match="spend delta"):
+        PlanCertificate.prove(budget=less, blocks=(("g", groups),), releases=TIMES)
 
 
 def test_draws_of_all_releases_compose_tightly_beside_choices() -> None:

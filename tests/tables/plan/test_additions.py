@@ -21,8 +21,10 @@ from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.tables.plan.estimates import log_of_additions
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.together import find_layouts, list_blocks
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.read import spec_file
 from tests.tables.resealed import verify_resealed
 
 TWO_CELLS = {"statistics": ["count"], "group_by": {"g": [0, 1]}}
@@ -77,8 +79,9 @@ def test_a_unit_that_is_replaced_may_raise_one_and_lower_another(tmp_path: Path)
     assert all(not block.layout.additions for block in plan.blocks)
 
 
-def test_sums_may_be_lowered_by_who_is_added(tmp_path: Path) -> None:
-    query = [{**TWO_CELLS, "name": "b", "statistics": ["count", "sum(x)"]}]
+@pytest.mark.parametrize("statistics", [["count", "sum(x)"], ["sum(x)"]])
+def test_sums_may_be_lowered_by_who_is_added(tmp_path: Path, statistics: list[str]) -> None:
+    query = [{**TWO_CELLS, "name": "b", "statistics": statistics}]
     given = {"columns": {"x": {"bounds": [-1, 1], "missing": "none"}}}
     (block,) = release(tmp_path, query, **given).plan().blocks
     assert block.layout.additions == ()
@@ -117,6 +120,51 @@ def test_many_alike_blocks_are_alike(tmp_path: Path) -> None:
     query = [{**TWO_CELLS, "name": f"b{i}", "group_by": {"x": [*range(8)]}} for i in range(8)]
     plan = release(tmp_path, query, privacy={"unit": "row", "epsilon": 1}).plan()
     assert stds(plan) == pytest.approx([8.689] * 8, abs=5e-4)
+
+
+def test_a_block_that_would_lose_does_not_keep_others_apart(tmp_path: Path) -> None:
+    """All four together the conditions would have 6.1, and they have 5.74 alone."""
+    query = [
+        {"name": "five", "conditions": {f"c{i}": {"x": {"min": i}} for i in range(5)}},
+        *(
+            {"name": f"b{i}", "statistics": ["count"], "group_by": {"x": [*range(cells)]}}
+            for i, cells in enumerate((10, 2, 2))
+        ),
+    ]
+    plan = release(tmp_path, query, privacy={"unit": "row", "epsilon": 1}).plan()
+    assert [name for name, _ in plan.certificate.blocks] == ["five+b1+b2", "b0"]
+
+
+TWO = Counts(queries=2, most=1)
+
+
+@pytest.mark.parametrize(
+    ("parts", "known"),
+    [
+        ([TWO, Counts(queries=3, most=1)], True),
+        ([Counts(queries=2), TWO], False),  # in another order
+        ([TWO.times("0.5"), Counts(queries=3, most=1)], False),
+        ([TWO, Counts(queries=3)], True),  # a cube holds the simplex
+        ([TWO, Counts(queries=3, most=2)], False),  # nobody says so
+        ([TWO], False),
+    ],
+)
+def test_layouts_are_found_for_what_is_true_of_them(parts: list[Counts], known: bool) -> None:
+    """Without the plan beside it: a certificate and a plan might be edited together."""
+    query = [
+        {"name": name, "statistics": ["count"], "group_by": {"x": [*range(cells)]}}
+        for name, cells in (("a", 2), ("b", 3))
+    ]
+    laid = spec_file.lay_out(
+        {
+            "version": 1,
+            "data": {"source": "x.csv", "types": {"x": "int"}},
+            "privacy": {"unit": "row", "epsilon": 1},
+            "query": query,
+        }
+    )
+    asked = Added(Jointly(parts=parts, radii=[1] * len(parts), exponent=None))
+    assert (find_layouts(list_blocks(laid), asked) is not None) == known
 
 
 def _bound(parts: list[Any]) -> None:

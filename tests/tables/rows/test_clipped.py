@@ -89,3 +89,14 @@ def test_values_outside_are_those_that_bounds_clamp(tmp_path: Path) -> None:
     columns = {"x": {"bounds": [-2, 10], "missing": 4}}
     layout, found = exact(tmp_path, spec_of(query=[query], columns=columns), 0)
     assert found.tolist() == [3 * 2**layout.bits]
+
+
+def test_whoever_is_within_the_limits_is_counted_whole(tmp_path: Path) -> None:
+    """Four rows of four: without this a bound that is too low would only be less accurate."""
+    frame = pd.DataFrame({"person": [1] * 4 + [2], "x": [99.0] * 4 + [3.0], "y": [-7.0] * 5})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    query = {"name": "q", "statistics": ["count_outside(x)", "count_outside(y)"]}
+    columns = {name: {"bounds": [0, 10]} for name in "xy"}
+    raw = spec_of(query=[query], contribution={"max_rows": 4}, columns=columns)
+    layout, found = exact(tmp_path, raw, 0)
+    assert found.tolist() == [4 * 2**layout.bits, 5 * 2**layout.bits]
