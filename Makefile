@@ -64,7 +64,7 @@ test-slow: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m 'slow and not engines' --write-slow-seconds
 
 # Of the slow tests those of what changed and a tenth of the others, and a few attacks of each kind:
-# the commit chooses, so that each commit tries others. It takes up to half an hour on two cores.
+# the commit chooses, so that each commit tries others. It takes some ten minutes on two cores.
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 test-gate: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m 'slow and not engines' --gate
