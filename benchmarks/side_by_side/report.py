@@ -9,6 +9,7 @@ import json
 import math
 import os
 import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 
@@ -61,3 +62,15 @@ def report(*, package: str, delta: str, one_row: str, seconds: float, stds: Stds
         "stds": asdict(stds),
     }
     print(json.dumps(found), flush=True)
+
+
+def report_answers(
+    package: str,
+    questions: Iterable[str],
+    answer: Callable[[str], Mapping[str, float]],
+    *,
+    runs: int,
+) -> None:
+    """Print what `runs` releases of each question answered, one by one."""
+    answers = {one: [dict(answer(one)) for _ in range(runs)] for one in questions}
+    print(json.dumps({"version": metadata.version(package), "answers": answers}), flush=True)

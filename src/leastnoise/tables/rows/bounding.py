@@ -62,7 +62,8 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
     if layout.within:
         rows = rows.with_columns(nw.lit(0, nw.Int64).alias(CELL))
     if layout.by_row:
-        return _scatter(totals_of_rows(engine, layout, rows, [CELL]), layout)
+        sums = sums_of_rows(layout, rows, [CELL])
+        return _scatter(read_totals(engine, layout, sums, keys=1), layout)
     if isinstance(layout.bounding, FirstCells):
         totals = _first_cells(rows, layout, layout.bounding.most)
     else:
@@ -165,13 +166,10 @@ def _in_first(per_unit: nw.LazyFrame[Any], at_most: int) -> nw.LazyFrame[Any]:
     return placed.filter(nw.col("place") <= at_most)
 
 
-def totals_of_rows(
-    engine: Engine, layout: Layout, rows: nw.LazyFrame[Any], keys: list[str]
-) -> list[tuple[Any, ...]]:
-    """Return the `keys` of each cell and its totals where a row is a unit: however many rows.
+def sums_of_rows(layout: Layout, rows: nw.LazyFrame[Any], keys: list[str]) -> nw.LazyFrame[Any]:
+    """Return the `keys` of each cell and its sums where a row is a unit: however many rows.
 
-    Each integer is summed in two parts, none of which wraps around, and put together here. Totals
-    end where int64 does, so that beyond it one row moves them by no more than before.
+    Each integer is summed in two parts, none of which wraps around.
     """
     sums: dict[str, nw.Expr] = {}
     for index, component in enumerate(layout.components):
@@ -182,9 +180,20 @@ def totals_of_rows(
             sums[f"h{index}"] = ((x - low) / _PART).cast(nw.Int64).sum()
         else:
             sums[f"n{index}"] = nw.len()
+    return rows.group_by(*keys).agg(**sums).select(*keys, *sums)
+
+
+def read_totals(
+    engine: Engine, layout: Layout, sums: nw.LazyFrame[Any], keys: int
+) -> list[tuple[Any, ...]]:
+    """Return the keys of each cell and its totals, of `sums_of_rows` with so many keys.
+
+    Totals end where int64 does, so that beyond it one row moves them by no more than before.
+    """
+    names = sums.collect_schema().names()
     found: list[tuple[Any, ...]] = []
-    for row in engine.rows(rows.group_by(*keys).agg(**sums).select(*keys, *sums)):
-        told = dict(zip(sums, map(int, row[len(keys) :]), strict=True))
+    for row in engine.rows(sums):
+        told = dict(zip(names[keys:], map(int, row[keys:]), strict=True))
         totals = (
             told[f"n{index}"] * 2**layout.bits
             if f"n{index}" in told
@@ -192,7 +201,7 @@ def totals_of_rows(
             for index in range(len(layout.components))
         )
         cut = (min(max(total, 1 - INT64_END), INT64_END - 1) for total in totals)
-        found.append((*row[: len(keys)], *cut))
+        found.append((*row[:keys], *cut))
     return found
 
 

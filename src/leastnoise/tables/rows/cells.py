@@ -42,9 +42,9 @@ def rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
 def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     """Return one row per row that falls in a public cell: its unit, cell and scaled values.
 
-    Keys that nobody listed are beside them; a row without one that may be published is left out. A
-    row without a unit is dropped: all such rows clipped together would be one person's rows to
-    the clip, and many persons' in truth. NULL keys and keys that aren't public match no cell.
+    Keys that nobody listed are beside them, also those that may not be published. A row without a
+    unit is dropped: all such rows clipped together would be one person's rows to the clip, and many
+    persons' in truth. NULL keys and keys that aren't public match no cell.
     """
     frame = rows_that_count(engine, layout)
     columns = {
@@ -73,7 +73,6 @@ def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     for index, axis in enumerate(layout.grouped):
         by, at = f"by{index}", f"at{index}"
         if isinstance(axis, Unlisted):
-            frame = engine.named(frame, key=by, column=axis.column, longest=axis.longest)
             continue
         if isinstance(axis, Bins):
             frame = _in_bins(engine, frame, axis, value=by, index=at)

@@ -1,0 +1,169 @@
+"""Twelve everyday questions, each asked of each library alone: how far off its answers are.
+
+python -m benchmarks.side_by_side.everyday
+
+The tables are those of a made-up agency: 200,000 persons in 20 regions, and their visits of three
+years. ε = 1 for a person who is added or removed, and δ = 1e-6 where groups aren't listed. An error
+is the root mean square, over all answers and releases, of what was published less what is true:
+of incomes within the bounds, and of all visits, so that it holds what a limit on visits takes away.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.side_by_side.environments import CannotRunError, Library, install, release
+from benchmarks.timing import print_rows
+
+RUNS = 10
+PERSONS = 200_000
+TOP_INCOME = 150_000
+LIBRARIES = (
+    Library(name="leastnoise", script="with_leastnoise_everyday", arguments=(str(RUNS),)),
+    Library(
+        name="OpenDP",
+        script="with_opendp_everyday",
+        requirements=("opendp[polars]==0.16.0",),
+        arguments=(str(RUNS),),
+    ),
+    Library(
+        name="diffprivlib",
+        script="with_diffprivlib_everyday",
+        requirements=("diffprivlib==0.6.6", "scikit-learn<1.7", "pandas", "pyarrow"),
+        arguments=(str(RUNS),),
+    ),
+)
+QUESTIONS = {
+    "cells": "Count by region and sex",
+    "means": "Mean income by region",
+    "medians": "Median income by region",
+    "deciles": "Nine deciles of income",
+    "spread": "Standard deviation of income",
+    "rates": "Smokers per 1,000 by region",
+    "postcodes": "Counts of postcodes that nobody listed",
+    "adults": "Adults by region",
+    "ages": "Histogram of ages",
+    "conditions": "Three conditions that overlap",
+    "months": "Visits by month, at most 20 a person",
+    "patients": "Persons with an emergency",
+}
+Answers = Mapping[str, float]
+
+
+def write(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Write persons.parquet and visits.parquet, and return both tables."""
+    draw = np.random.default_rng(20261123)
+    region = draw.choice(20, PERSONS, p=draw.dirichlet(np.full(20, 4.0)))
+    age = np.clip(draw.gamma(4.5, 9.5, PERSONS), 0, 104).astype(int)
+    income = np.round(np.exp(draw.normal(10.2 + 0.015 * region, 0.7, PERSONS)))
+    income[draw.random(PERSONS) < 0.04] = np.nan
+    persons = pd.DataFrame(
+        {
+            "person": np.arange(PERSONS),
+            "region": [f"R{one + 1:02d}" for one in region.tolist()],
+            "sex": draw.choice(["f", "m"], PERSONS),
+            "age": age,
+            "income": income,
+            "postcode": [f"P{one:05d}" for one in (draw.zipf(1.25, PERSONS) % 9_000).tolist()],
+            "smoker": (draw.random(PERSONS) < 0.22).astype(int),
+        }
+    )
+    rate = (0.4 + age / 40) * 3 * draw.gamma(1, 1, PERSONS)
+    who = np.repeat(np.arange(PERSONS), np.minimum(draw.poisson(rate), 60))
+    visits = pd.DataFrame(
+        {
+            "person": who,
+            "month": draw.integers(1, 13, len(who)),
+            "emergency": (draw.random(len(who)) < 0.12).astype(int),
+        }
+    )
+    persons.to_parquet(folder / "persons.parquet", index=False)
+    visits.to_parquet(folder / "visits.parquet", index=False)
+    return persons, visits
+
+
+def true_answers(persons: pd.DataFrame, visits: pd.DataFrame) -> dict[str, Answers]:
+    """Return what is true, by question and by answer."""
+    persons = persons.assign(income=persons["income"].clip(upper=TOP_INCOME))
+    income, by_region = persons["income"], persons.groupby("region")
+    cells = persons.groupby(["region", "sex"]).size()
+    bands = pd.cut(persons["age"], [0, 18, 30, 45, 60, 75, 105], right=False, labels=range(6))
+    conditions = {
+        "retired": persons["age"] >= 65,
+        "low": income < 20_000,
+        "smoker": persons["smoker"] == 1,
+    }
+    tables: dict[str, pd.Series[float]] = {
+        "cells": cells.set_axis([f"{region} {sex}" for region, sex in cells.index]),
+        "means": by_region["income"].mean(),
+        "medians": by_region["income"].median(),
+        "deciles": income.quantile([k / 10 for k in range(1, 10)]).set_axis(range(1, 10)),
+        "spread": pd.Series({"std": income.std()}),
+        "rates": 1_000 * by_region["smoker"].mean(),
+        "postcodes": persons["postcode"].value_counts(),
+        "adults": persons[persons["age"] >= 18].groupby("region").size(),
+        "ages": bands.value_counts(),
+        "conditions": pd.Series({name: rows.sum() for name, rows in conditions.items()}),
+        "months": visits.groupby("month").size(),
+        "patients": pd.Series({"n": visits[visits["emergency"] == 1]["person"].nunique()}),
+    }
+    return {
+        name: {str(key): float(value) for key, value in table.items()}
+        for name, table in tables.items()
+    }
+
+
+def error(releases: list[Answers], true: Answers) -> float:
+    """Return the root mean square of published less true."""
+    off = [value - true[key] for one in releases for key, value in one.items()]
+    return float(np.sqrt(np.mean(np.square(off))))
+
+
+def shown(question: str, releases: list[Answers] | None, true: Answers) -> str:
+    """Return an error in words; "–" where the library doesn't answer."""
+    if releases is None:
+        return "–"
+    found = f"{error(releases, true):,.4g}"
+    if question == "postcodes":
+        found += f" ({np.mean([len(one) for one in releases]):.0f} published)"
+    return found
+
+
+def main() -> None:
+    """Print one line a question."""
+    print(f"Python {platform.python_version()}; {RUNS} releases each.")
+    answers: dict[str, dict[str, list[Answers]]] = {}
+    names: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        true = true_answers(*write(Path(folder)))
+        for library in LIBRARIES:
+            print(library.name, file=sys.stderr, flush=True)
+            try:
+                found = release(library, install(library), Path(folder) / "persons.parquet")
+            except CannotRunError as reason:
+                print(f"{library.name} isn't in the table: {reason}.")
+                continue
+            answers[library.name] = found["answers"]
+            names.append(f"{library.name} {found['version']}")
+    print_rows(
+        f"Root mean square errors of everyday questions about {PERSONS:,} persons",
+        ("question", *names),
+        [
+            (
+                words,
+                *(shown(name, given.get(name), true[name]) for given in answers.values()),
+            )
+            for name, words in QUESTIONS.items()
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

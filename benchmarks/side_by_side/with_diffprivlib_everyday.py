@@ -1,0 +1,87 @@
+"""diffprivlib: nine everyday questions. It has no private groups, and bounds no person's rows.
+
+Its mean and standard deviation take the number of rows as public, so they protect a person's value
+and not whether the person is there: less than is asked. So means and rates are made of its
+mechanisms, half of ε for the sum and for the count; the standard deviation is its own. Nine deciles
+have a ninth of ε each. Histograms and quantiles protect whether a person is there.
+"""
+
+import sys
+
+import numpy as np
+import pandas as pd
+from diffprivlib import mechanisms, tools
+
+persons = pd.read_parquet(sys.argv[1])
+top, middle = 150_000, 75_000
+regions = dict(list(persons.groupby("region")))
+halves, edges = [-0.5, 0.5, 1.5], [0, 18, 30, 45, 60, 75, 105]
+of_sum = mechanisms.Laplace(epsilon=0.5, sensitivity=middle)
+of_rate = mechanisms.Geometric(epsilon=0.5, sensitivity=1)
+of_count = mechanisms.Geometric(epsilon=1, sensitivity=1)
+
+
+def cells():
+    names = list(regions)
+    codes = persons["region"].map({name: k for k, name in enumerate(names)})
+    bins = [np.arange(-0.5, 20), halves]
+    table, _, _ = tools.histogram2d(codes, persons["sex"] == "m", epsilon=1, bins=bins)
+    return {f"{names[r]} {'fm'[s]}": table[r, s] for r in range(20) for s in (0, 1)}
+
+
+def mean(rows):
+    held = rows["income"].dropna().clip(0, top)
+    total = of_sum.randomise(float((held - middle).sum()))
+    return middle + total / max(1, of_rate.randomise(len(held)))
+
+
+def rate(rows):
+    total = of_rate.randomise(int(rows["smoker"].sum()))
+    return 1_000 * total / max(1, of_rate.randomise(len(rows)))
+
+
+def quantile(rows, level, epsilon):
+    held = rows["income"].dropna().to_numpy()
+    return tools.quantile(held, level, epsilon=epsilon, bounds=(0, top))
+
+
+def spread():
+    return tools.std(persons["income"].dropna().to_numpy(), epsilon=1, bounds=(0, top))
+
+
+def conditions():
+    held = [persons["age"] >= 65, persons["income"] < 20_000, persons["smoker"] == 1]
+    table, _ = tools.histogramdd(np.column_stack(held), epsilon=1, bins=[halves] * 3)
+    counts = table[1].sum(), table[:, 1].sum(), table[:, :, 1].sum()
+    return dict(zip(("retired", "low", "smoker"), counts, strict=True))
+
+
+def ages():
+    counts, _ = tools.histogram(persons["age"], epsilon=1, bins=edges, range=(0, 105))
+    return {str(k): one for k, one in enumerate(counts)}
+
+
+questions = {
+    "cells": cells,
+    "means": lambda: {name: mean(rows) for name, rows in regions.items()},
+    "medians": lambda: {name: quantile(rows, 0.5, 1) for name, rows in regions.items()},
+    "deciles": lambda: {str(k): quantile(persons, k / 10, 1 / 9) for k in range(1, 10)},
+    "spread": lambda: {"std": spread()},
+    "rates": lambda: {name: rate(rows) for name, rows in regions.items()},
+    "adults": lambda: {
+        name: of_count.randomise(int((rows["age"] >= 18).sum())) for name, rows in regions.items()
+    },
+    "ages": ages,
+    "conditions": conditions,
+}
+
+# What follows is the benchmark's own.
+
+from benchmarks.side_by_side.report import report_answers
+
+
+def answers(question: str) -> dict[str, float]:
+    return {key: float(value) for key, value in questions[question]().items()}
+
+
+report_answers("diffprivlib", questions, answers, runs=int(sys.argv[2]))

@@ -1,0 +1,175 @@
+"""OpenDP: eleven everyday questions by its Context over Polars frames, with Laplace noise.
+
+The quotients are made of sums and counts that it releases. Their shares are its documentation's:
+a mean's sum has two thirds, a standard deviation's three numbers a third each. Unlisted postcodes
+have one more than the threshold that it states: opendp/opendp, issue 2922.
+"""
+
+import math
+import sys
+from pathlib import Path
+
+import opendp.prelude as dp
+import polars as pl
+
+dp.enable_features("contrib")
+file = Path(sys.argv[1])
+persons = pl.read_parquet(file).lazy()
+visits = pl.read_parquet(file.with_name("visits.parquet")).lazy()
+regions = pl.DataFrame({"region": [f"R{one:02d}" for one in range(1, 21)]})
+sexes = pl.DataFrame({"sex": ["f", "m"]})
+months = pl.DataFrame({"month": list(range(1, 13))})
+labels = [str(band) for band in range(6)]
+conditions = ["retired", "low", "smokes"]
+cells = pl.DataFrame({conditions[0]: [False, True]})
+for name in conditions[1:]:
+    cells = cells.join(pl.DataFrame({name: [False, True]}), how="cross")
+middle, grid = 75_000.0, [100.0 * k for k in range(1_501)]
+income = pl.col("income")
+
+
+def ask(data, unit=None):
+    context = dp.Context.compositor(
+        data=data,
+        privacy_unit=unit or dp.unit_of(contributions=1),
+        privacy_loss=dp.loss_of(epsilon=1.0),
+        split_evenly_over=1,
+        margins=[dp.polars.Margin(max_length=1_000_000)],
+    )
+    return context.query()
+
+
+def release(query):
+    return query.release().collect()
+
+
+def by_key(table, keys, value):
+    names = [" ".join(map(str, row)) for row in table.select(keys).rows()]
+    return dict(zip(names, table[value].to_list(), strict=True))
+
+
+def count(query, keys, expected):
+    table = release(query.group_by(keys).agg(dp.len(signed=True)).with_keys(expected))
+    return by_key(table, keys, "len")
+
+
+def means():
+    held = ask(persons).filter(income.is_not_null()).with_columns(above=income - middle)
+    table = release(
+        held.group_by("region")
+        .agg(
+            pl.col("above").fill_null(0.0).fill_nan(0.0).dp.sum((-middle, middle), scale=middle),
+            dp.len(signed=True, scale=2.0),  # the scales are relative to each other
+        )
+        .with_keys(regions)
+    )
+    return by_key(
+        table.with_columns(mean=middle + pl.col("above") / pl.col("len")), ["region"], "mean"
+    )
+
+
+def rates():
+    table = release(
+        ask(persons)
+        .group_by("region")
+        .agg(pl.col("smoker").dp.sum((0, 1)), dp.len(signed=True))
+        .with_keys(regions)
+    )
+    return by_key(
+        table.with_columns(rate=1_000 * pl.col("smoker") / pl.col("len")), ["region"], "rate"
+    )
+
+
+def medians():
+    chosen = income.fill_nan(0.0).fill_null(0.0).dp.median(candidates=grid)
+    held = ask(persons).filter(income.is_not_null())
+    table = release(held.group_by("region").agg(chosen).with_keys(regions))
+    return by_key(table, ["region"], "income")
+
+
+def deciles():
+    held = ask(persons).filter(income.is_not_null())
+    values = income.fill_nan(0.0).fill_null(0.0)
+    tenths = [values.dp.quantile(k / 10, candidates=grid).alias(str(k)) for k in range(1, 10)]
+    return release(held.select(tenths)).row(0, named=True)
+
+
+def spread():
+    above = (income - middle).clip(-middle, middle)
+    held = ask(persons).filter(income.is_not_null())
+    held = held.with_columns(above=above, squared=above * above - middle**2 / 2)
+    sums = [
+        pl.col("above").fill_null(0.0).fill_nan(0.0).dp.sum((-middle, middle)),
+        pl.col("squared").fill_null(0.0).fill_nan(0.0).dp.sum((-(middle**2) / 2, middle**2 / 2)),
+    ]
+    above, squared, n = release(held.select([*sums, dp.len(signed=True)])).row(0)
+    return {"std": math.sqrt((squared + n * middle**2 / 2 - above**2 / n) / (n - 1))}
+
+
+def postcodes():
+    space = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
+    counts = dp.t.make_count_by(*space)
+
+    def at(threshold):
+        return counts >> dp.m.then_laplace_threshold(scale=1.0, threshold=threshold)
+
+    least = next(one for one in range(1, 100) if at(one).map(1)[1] <= 1e-6)
+    return at(least + 1)(persons.collect()["postcode"].to_list())
+
+
+def adults():
+    return count(ask(persons).filter(pl.col("age") >= 18), ["region"], regions)
+
+
+def ages():
+    band = pl.col("age").cut([18, 30, 45, 60, 75], left_closed=True, labels=labels)
+    query = ask(persons).with_columns(band=band.cast(pl.String))
+    return count(query, ["band"], pl.DataFrame({"band": labels}))
+
+
+def overlapping():
+    query = ask(persons).with_columns(
+        retired=pl.col("age") >= 65, low=income < 20_000, smokes=pl.col("smoker") == 1
+    )
+    table = release(
+        query.with_columns(low=pl.col("low").fill_null(value=False))
+        .group_by(conditions)
+        .agg(dp.len(signed=True))
+        .with_keys(cells)
+    )
+    held = {name: table.filter(pl.col(name))["len"].sum() for name in conditions}
+    return {"retired": held["retired"], "low": held["low"], "smoker": held["smokes"]}
+
+
+one_person = dp.unit_of(contributions=1, identifier=pl.col("person"))
+
+
+def visits_by_month():
+    return count(ask(visits, one_person).truncate_per_group(20), ["month"], months)
+
+
+def patients():
+    query = ask(visits, one_person).filter(pl.col("emergency") == 1).truncate_per_group(1)
+    return {"n": release(query.select(dp.len(signed=True)))["len"][0]}
+
+
+questions = {
+    "cells": lambda: count(ask(persons), ["region", "sex"], regions.join(sexes, how="cross")),
+    "means": means,
+    "medians": medians,
+    "deciles": deciles,
+    "spread": spread,
+    "rates": rates,
+    "postcodes": postcodes,
+    "adults": adults,
+    "ages": ages,
+    "conditions": overlapping,
+    "months": visits_by_month,
+    "patients": patients,
+}
+
+# What follows is the benchmark's own.
+
+from benchmarks.side_by_side.report import report_answers
+
+report_answers("opendp", questions, lambda one: questions[one](), runs=int(sys.argv[2]))
