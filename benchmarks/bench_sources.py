@@ -107,7 +107,7 @@ def child(kind: str, folder: Path) -> None:
     layout = lay_out_query(spec, spec.query[0])[0][0]
     found = find_source(spec, folder, given)
     with reading.open_engine(found.rows, columns=found.columns) as engine:
-        integers = bounding.query_vector(engine, spec, layout).tolist()
+        integers = bounding.query_vector(engine, spec, layout, salt="").tolist()
     seconds = time.perf_counter() - start
     print(seconds, most_memory() - before, *integers)
 

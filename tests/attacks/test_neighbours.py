@@ -25,6 +25,7 @@ from leastnoise.tables.rows import bounding, source
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard
 from tests.tables.declared import check_added, check_declared
+from tests.tables.reference import SALT
 
 Case = dict[str, Any]
 
@@ -249,7 +250,7 @@ class Exact:
     def vector(self, rows: list[dict[str, Any]], layout: Layout) -> list[int]:
         self._write(rows)
         with source.open_engine(self.found, threads=1) as engine:
-            return bounding.query_vector(engine, self.spec, layout).tolist()
+            return bounding.query_vector(engine, self.spec, layout, salt=SALT).tolist()
 
     def _write(self, rows: list[dict[str, Any]]) -> None:
         with (self.folder / "rows.csv").open("w", newline="") as file:

@@ -12,6 +12,7 @@ from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source_names import IN_MEMORY
+from tests.tables.reference import SALT
 
 
 def integers(
@@ -31,6 +32,6 @@ def integers(
             with source.open_engine(found) as opened:
                 way = str(layout.bounding.to_record())
                 vectors[f"{layout.label} {way}"] = bounding.query_vector(
-                    opened, spec, layout
+                    opened, spec, layout, salt=SALT
                 ).tolist()
     return vectors

@@ -5,12 +5,22 @@ Shares no code with the package beyond the spec's plain dictionary.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from fractions import Fraction
 from typing import Any
 
 import pandas as pd
+
+SALT = "5a" * 32
+
+
+def rank(person: Any, *keys: Any) -> str:
+    """What a person's cells or groups are ordered by: the least ones count."""
+    person = person if isinstance(person, str) else int(person)
+    texts = [f"{len(str(one).encode())}:{one}" for one in (person, *keys)]
+    return hashlib.sha256("".join([SALT, *texts]).encode()).hexdigest()
 
 
 def fixed(
@@ -154,11 +164,11 @@ def vector(
     parts = scalars(query.get("statistics", ["count"]), columns, by_row=by_row)
     cells = [()] if parts[0][0] == "outside" else list(itertools.product(*axes_of(query)))
     totals = {(cell, i): 0 for cell in cells for i in range(len(parts))}
-    for added in contributions(rows, spec, query, parts, bits=bits).values():
+    for person, added in contributions(rows, spec, query, parts, bits=bits).items():
         mine = (
             added
             if by_row or way is None
-            else bounded(added, cells, way, bits=bits, alone=len(totals) == 1)
+            else bounded(added, cells, way, person=person, bits=bits, alone=len(totals) == 1)
         )
         for key, value in mine.items():
             totals[key] += value
@@ -166,7 +176,13 @@ def vector(
 
 
 def bounded(
-    mine: dict[Any, int], cells: list[Any], way: dict[str, Any], *, bits: int, alone: bool
+    mine: dict[Any, int],
+    cells: list[Any],
+    way: dict[str, Any],
+    *,
+    person: Any,
+    bits: int,
+    alone: bool,
 ) -> dict[Any, int]:
     """What a person adds after bounding: docs/tables-reference.md, rounded as the code says.
 
@@ -176,7 +192,8 @@ def bounded(
         mine = {key: value for key, value in mine.items() if value}
     first = way.get("most") or way.get("first")
     if first is not None:
-        kept = sorted({cell for cell, _ in mine}, key=cells.index)[:first]
+        own = {cell for cell, _ in mine}
+        kept = sorted(own, key=lambda cell: rank(person, cells.index(cell)))[:first]
         mine = {key: value for key, value in mine.items() if key[0] in kept}
     if way["kind"] == "first-cells":
         return dict.fromkeys(mine, 1)
@@ -280,7 +297,7 @@ def has_value(value: Any) -> bool:
 def conditions(
     rows: list[dict[str, Any]], query: dict[str, Any], columns: dict[str, Any], *, unit: str | None
 ) -> list[int]:
-    """How many units are in each condition, each in the first few of its own."""
+    """How many units are in each condition, each in few of its own; a row in the first ones."""
     mine: dict[Any, list[bool]] = {}
     for index, row in enumerate(rows):
         who = index if unit is None else row[unit]
@@ -293,8 +310,10 @@ def conditions(
                 for column, predicate in predicates.items()
             )
     totals = [0] * len(query["conditions"])
-    for held in mine.values():
+    for who, held in mine.items():
         places = [i for i, one in enumerate(held) if one]
+        if unit is not None and query.get("max_conditions", len(held)) < len(places):
+            places.sort(key=lambda place: rank(who, place))
         for i in places[: query.get("max_conditions", len(held))]:
             totals[i] += 1
     return totals

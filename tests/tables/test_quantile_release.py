@@ -19,6 +19,7 @@ from leastnoise.tables.plan.planning import plan
 from leastnoise.tables.query.ranks import Ranks
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
+from tests.tables.reference import SALT
 from tests.tables.resealed import verify_resealed
 
 CANDIDATES = {"from": 0, "to": 100, "step": 10}
@@ -61,7 +62,7 @@ def counts(raw: dict[str, Any], folder: Path, engine: str, place: int = 0) -> np
     layout = laid.ranks[place][0].counted
     found = source.find_source(laid.spec, folder, None)
     with source.open_engine(found) as opened:
-        vector = bounding.query_vector(opened, laid.spec, layout)
+        vector = bounding.query_vector(opened, laid.spec, layout, salt=SALT)
     return vector.reshape(-1, layout.axes[-1].cells)
 
 

@@ -16,7 +16,6 @@ CODES += ["\u00e9" * 4, "\u202ea"]
 """Texts that are keys, apart by their bytes alone, and some that are none: too long, or unseen."""
 NONE = {"x" * 9, "a\x07", "\u202ea"}
 TYPES = {"person": "int", "code": "text", "x": "float", "sex": "int"}
-SALT = "5a" * 32
 
 
 def rows(count: int, *, seed: int) -> pd.DataFrame:

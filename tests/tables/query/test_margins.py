@@ -21,6 +21,7 @@ from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source_names import IN_MEMORY
 from tests.tables.margins import plan_of, spec_of, whole_of
+from tests.tables.reference import SALT
 
 # of persons 1 and 2; a region and an age that are no key are in no cell
 ROWS = [
@@ -39,7 +40,7 @@ def cells_of(raw: dict[str, Any], rows: list[tuple[Any, ...]]) -> Any:
     ((layout,),) = laid.queries[0]
     found = source.find_source(laid.spec, Path(), frame_of(frame))
     with source.open_engine(found) as engine:
-        return layout, bounding.query_vector(engine, laid.spec, layout)
+        return layout, bounding.query_vector(engine, laid.spec, layout, salt=SALT)
 
 
 def moves(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> dict[int, set[Any]]:

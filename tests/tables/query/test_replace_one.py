@@ -26,6 +26,7 @@ from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from tests.tables.declared import check_declared, gauge
+from tests.tables.reference import SALT
 
 TOWNS = ["a", "b", "c"]
 COLUMNS = {
@@ -130,7 +131,7 @@ class Bounded:
     def _summed(self, layout: Layout) -> list[Fraction]:
         found = source.find_source(self.spec, self.folder)
         with source.open_engine(found, threads=1) as engine:
-            moved = bounding.query_vector(engine, self.spec, layout)
+            moved = bounding.query_vector(engine, self.spec, layout, salt=SALT)
         return [Fraction(int(value), 2**layout.bits) for value in moved]
 
 

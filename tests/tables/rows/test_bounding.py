@@ -19,7 +19,7 @@ from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from tests.tables.declared import check_declared
-from tests.tables.reference import vector
+from tests.tables.reference import SALT, vector
 
 COLUMNS = {
     "x": {"bounds": [-2, 10], "missing": 1},
@@ -159,7 +159,7 @@ def exact(
     layout = layouts_of(raw, index)[way]
     found = source.find_source(spec, folder)
     with source.open_engine(found, threads=threads) as engine:
-        return layout, bounding.query_vector(engine, spec, layout)
+        return layout, bounding.query_vector(engine, spec, layout, salt=SALT)
 
 
 def check_moved(moved: list[int], layout: Layout) -> None:

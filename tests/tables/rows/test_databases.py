@@ -16,6 +16,7 @@ from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import databases
 from leastnoise.tables.rows.duckdb import engine as reading
+from tests.tables.reference import SALT
 from tests.tables.several import ROWS, TYPES, answers, raw_spec
 
 
@@ -37,7 +38,7 @@ def of_table(
     layout = lay_out_query(spec, spec.query[0])[0][0]
     found = source.find_source(spec, folder)
     with source.open_engine(found) as opened:
-        return bounding.query_vector(opened, spec, layout).tolist()
+        return bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
 
 
 @pytest.fixture

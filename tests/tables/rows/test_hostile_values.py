@@ -20,6 +20,7 @@ from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source_names import IN_MEMORY
 from tests.tables import hostile
+from tests.tables.reference import SALT
 
 COLUMNS = hostile.columns()
 MOST = max(len(column) for column in COLUMNS.values())
@@ -105,7 +106,7 @@ def answers(
         for query in spec.query:
             vectors.append([])
             for layout, *_ in lay_out_query(spec, query):
-                vector = bounding.query_vector(engine, spec, layout)
+                vector = bounding.query_vector(engine, spec, layout, salt=SALT)
                 vectors[-1] += [int(value) >> layout.bits for value in vector]
     return vectors
 

@@ -18,6 +18,7 @@ from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import CsvFile
+from tests.tables.reference import SALT
 
 TYPES = {"who": "int", "plan": "text", "x": "float", "n": "int", "ok": "bool"}
 
@@ -45,7 +46,7 @@ def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
     layout = lay_out_query(spec, spec.query[0])[0][0]
     found = source.find_source(spec, folder)
     with source.open_engine(found) as engine:
-        return (bounding.query_vector(engine, spec, layout) / 2**layout.bits).tolist()
+        return (bounding.query_vector(engine, spec, layout, salt=SALT) / 2**layout.bits).tolist()
 
 
 SHRUNK = 10 - 2**-25  # by a factor that leaves room for roundings, and cut off to the grid

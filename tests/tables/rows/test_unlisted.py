@@ -14,7 +14,8 @@ import pytest
 
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import source, unlisted
-from tests.tables.unlisted import NONE, SALT, rows, spec_of
+from tests.tables.reference import SALT
+from tests.tables.unlisted import NONE, rows, spec_of
 
 
 def totals(raw: dict[str, Any], folder: Path, engine: str) -> dict[tuple[Any, ...], list[int]]:

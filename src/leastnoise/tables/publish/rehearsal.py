@@ -83,12 +83,12 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
         for block in plan.blocks:
             with open_engine(found, rehearsed=True) as engine:
                 if block.groups is None:
-                    bounding.query_vector(engine, spec, block.layout)
+                    bounding.query_vector(engine, spec, block.layout, salt="")
                 else:
                     unlisted.group_totals(engine, spec, block.layout, salt="")
         for part in plan.quantiles:
             with open_engine(found, rehearsed=True) as engine:
-                bounding.query_vector(engine, spec, part.layout.counted)
+                bounding.query_vector(engine, spec, part.layout.counted, salt="")
     except SourceError as error:
         raise InvalidInput(
             f"The queries can't be asked: {error} Nothing was spent. Where nothing is wrong with "

@@ -19,13 +19,11 @@ from leastnoise.tables.spec.source_names import IN_MEMORY
 from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from leastnoise.tables.plan.plan import BlockPlan, Plan
     from leastnoise.tables.plan.quantiles import QuantilePlan
-    from leastnoise.tables.query.layout import LaidOut, Layout
+    from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.query.results import Table
+    from leastnoise.tables.rows.exact import ExactTotals
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.sources import SparkRows
     from leastnoise.tables.spec.model import Spec
@@ -304,13 +302,15 @@ class Release:
         )
         from leastnoise.tables.query.results import joined
         from leastnoise.tables.query.selection import select
+        from leastnoise.tables.rows.exact import ExactTotals
 
+        rows = ExactTotals.of(found, spec, tell=tell)
         drawn = {
             block.layout.label: table
             for draw in plan.draws
-            for block, table in zip(draw, self._tables(draw, found, tell), strict=True)
+            for block, table in zip(draw, _tables(draw, rows), strict=True)
         }
-        drawn |= {part.layout.label: self._quantiles(part, found, tell) for part in plan.quantiles}
+        drawn |= {part.layout.label: _quantiles(part, rows) for part in plan.quantiles}
         tables: dict[str, Table] = {}
         for query in plan.by_query:
             every = joined(query.layouts, [drawn[one.label] for one in query.layouts])
@@ -324,64 +324,46 @@ class Release:
             place=None if standing is None else standing.place,
         )
 
-    def _tables(
-        self, draw: tuple[BlockPlan, ...], found: source.Source, tell: Progress
-    ) -> list[Table]:
-        """Return the tables of blocks that share one draw of noise."""
-        if draw[0].groups is not None:
-            return [self._groups(draw[0], found, tell)]
-        if draw[0].margin is not None:
-            from leastnoise.tables.publish.margins import margins_of, publish_margins
 
-            cells = self._vector(margins_of(draw).cells, found, tell)
-            tell(f"Drawing the noise of {draw[0].name}")
-            return publish_margins(draw, cells)
-        import numpy as np
-
-        from leastnoise.mechanism.values import ScaledIntegers
-        from leastnoise.tables.query.results import table_of
-
-        first, bits = draw[0], max(block.layout.bits for block in draw)
-        # persons are counted in whole numbers, which any scale of the rows' integers holds
-        layouts = [block.layout for block in draw]
-        exact = [self._vector(one, found, tell) << (bits - one.bits) for one in layouts]
-        tell(f"Drawing the noise of {', '.join(first.group)}")
-        integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
-        noisy = first.mechanism.release(integers).values
-        ends = np.cumsum([block.layout.dimension for block in draw])[:-1]
-        return [
-            table_of(block.layout, part, block.noise_errors)
-            for block, part in zip(draw, np.split(noisy, ends), strict=True)
-        ]
-
-    def _groups(self, block: BlockPlan, found: source.Source, tell: Progress) -> Table:
-        """Return the table of a block whose groups nobody listed; no stage tells their number."""
-        from leastnoise.entropy.source import SystemEntropy
+def _tables(draw: tuple[BlockPlan, ...], rows: ExactTotals) -> list[Table]:
+    """Return the tables of blocks that share one draw of noise."""
+    if draw[0].groups is not None:
         from leastnoise.tables.publish.groups import publish_groups
-        from leastnoise.tables.rows import unlisted
 
-        tell(f"Reading and bounding for {block.name}")
-        salt = unlisted.new_salt(SystemEntropy())
-        with source.open_engine(found) as engine:
-            totals = unlisted.group_totals(engine, self._spec, block.layout, salt=salt)
-        tell(f"Drawing the noise of {block.name}")
-        return publish_groups(block, totals)
+        totals = rows.groups(draw[0].layout)
+        rows.tell(f"Drawing the noise of {draw[0].name}")
+        return [publish_groups(draw[0], totals)]
+    if draw[0].margin is not None:
+        from leastnoise.tables.publish.margins import margins_of, publish_margins
 
-    def _quantiles(self, part: QuantilePlan, found: source.Source, tell: Progress) -> Table:
-        """Return the table of the quantiles of one column in a query."""
-        from leastnoise.tables.publish.quantiles import publish_quantiles
+        cells = rows.vector(margins_of(draw).cells)
+        rows.tell(f"Drawing the noise of {draw[0].name}")
+        return publish_margins(draw, cells)
+    import numpy as np
 
-        counts = self._vector(part.layout.counted, found, tell)
-        tell(f"Choosing the quantiles of {part.name}")
-        return publish_quantiles(part, counts)
+    from leastnoise.mechanism.values import ScaledIntegers
+    from leastnoise.tables.query.results import table_of
 
-    def _vector(self, layout: Layout, found: source.Source, tell: Progress) -> NDArray[np.int64]:
-        """Return a block's exact integers, before noise."""
-        from leastnoise.tables.rows import bounding
+    first, bits = draw[0], max(block.layout.bits for block in draw)
+    # persons are counted in whole numbers, which any scale of the rows' integers holds
+    exact = [rows.vector(block.layout) << (bits - block.layout.bits) for block in draw]
+    rows.tell(f"Drawing the noise of {', '.join(first.group)}")
+    integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
+    noisy = first.mechanism.release(integers).values
+    ends = np.cumsum([block.layout.dimension for block in draw])[:-1]
+    return [
+        table_of(block.layout, part, block.noise_errors)
+        for block, part in zip(draw, np.split(noisy, ends), strict=True)
+    ]
 
-        tell(f"Reading and bounding for {layout.name}")
-        with source.open_engine(found) as engine:
-            return bounding.query_vector(engine, self._spec, layout)
+
+def _quantiles(part: QuantilePlan, rows: ExactTotals) -> Table:
+    """Return the table of the quantiles of one column in a query."""
+    from leastnoise.tables.publish.quantiles import publish_quantiles
+
+    counts = rows.vector(part.layout.counted)
+    rows.tell(f"Choosing the quantiles of {part.name}")
+    return publish_quantiles(part, counts)
 
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:

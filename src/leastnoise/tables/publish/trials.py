@@ -28,7 +28,8 @@ from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import values_of
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import source
+from leastnoise.tables.rows.exact import ExactTotals
 from leastnoise.tables.spec.values import MAX_ROWS_BOUND
 from leastnoise.tables.statistics.base import CLOSE, NoiseError
 
@@ -202,8 +203,8 @@ def _comparable(layout: Layout) -> bool:
 
 def _numbers(spec: Spec, layout: Layout, folder: Path) -> NDArray[np.float64]:
     """Return what the rows of the file add up to in each cell, shape (cells, components)."""
-    with source.open_engine(source.find_source(spec, folder)) as engine:
-        vector = bounding.query_vector(engine, spec, layout)
+    found = source.find_source(spec, folder)
+    vector = ExactTotals.of(found, spec, tell=lambda _: None).vector(layout)
     return vector.reshape(-1, len(layout.components)) / 2.0**layout.bits
 
 

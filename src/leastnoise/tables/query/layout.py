@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, final
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.query import replaced
 from leastnoise.tables.query.axes import Axis, Condition, Unlisted
-from leastnoise.tables.query.limits import Bounding, FewGroups, FirstCells, InCells, Numbers
+from leastnoise.tables.query.limits import (
+    CHOSEN,
+    Bounding,
+    FewGroups,
+    FirstCells,
+    InCells,
+    Numbers,
+)
 from leastnoise.tables.statistics.base import (
     A_PERSON,
     OVER_LIMITS,
@@ -127,7 +134,8 @@ class Layout:
     @property
     def limits(self) -> str:
         """What one unit can do, to end a sentence that begins with the unit."""
-        return self.bounding.in_words(self.numbers)
+        said = self.bounding.in_words(self.numbers)
+        return said.removesuffix(CHOSEN) if self.by_row else said
 
     @property
     def unlisted(self) -> tuple[Unlisted, ...]:

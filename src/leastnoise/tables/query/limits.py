@@ -55,10 +55,16 @@ class Numbers:
         return self.cells * self.each
 
 
+CHOSEN = ", which chance chooses"
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class FirstCells:
-    """A person adds 1 to the first `most` of the cells that they are in, and 0 to the others."""
+    """A person adds 1 to `most` of the cells that they are in, and 0 to the others.
+
+    Which cells those are, a fresh salt decides. Where a row is a unit, they are the first.
+    """
 
     most: int
 
@@ -71,7 +77,8 @@ class FirstCells:
         most = min(self.most, numbers.cells)
         if most == 1:
             return "is counted once" if numbers.cells == 1 else "is counted in at most one cell"
-        return f"is counted in at most {most:,} cells"
+        said = f"is counted in at most {most:,} cells"
+        return said if most == numbers.cells else said + CHOSEN
 
     def l1(self, numbers: Numbers) -> Fraction:
         """Return the largest l1 norm of what one unit adds."""
@@ -107,8 +114,8 @@ class FirstCells:
 class InCells:
     """M_j <= per_cell and Σ M_j <= total, by shrinking all of a person by one factor.
 
-    With `first` = k, only the first k cells that a person is in are looked at. `apart` says that
-    each number is a cell of its own.
+    With `first` = k, only k of the cells that a person is in are looked at: the first in an order
+    that a fresh salt decides. `apart` says that each number is a cell of its own.
     """
 
     per_cell: Fraction
@@ -133,7 +140,8 @@ class InCells:
         said = f"has at most {_short(total)} {'row' if total == 1 else 'rows'}"
         if moved > 1 and most < total:
             said += f", at most {_short(most)} in a cell"
-        return said + (f", in at most {moved:,} cells" if 1 < moved < numbers.cells else "")
+        few = f", in at most {moved:,} cells{CHOSEN}"
+        return said + (few if 1 < moved < numbers.cells else "")
 
     def l1(self, numbers: Numbers) -> Fraction:
         """Return a bound on the l1 norm of what one unit adds."""

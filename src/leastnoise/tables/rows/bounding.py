@@ -5,8 +5,8 @@ of at most 2^bits. Per unit and cell: integer sums, and, where one is over what 
 of them shrunk toward 0 by one factor, so that none is. Per unit: the exact size of its vector, in
 the gauge or the norm that the noise hides, and, where it is over the limit, every integer shrunk
 likewise. Then integer totals by cell. So a mean of one who is over a limit stays what it is, as far
-as one factor goes. Where a unit is in more cells than are looked at, the first ones count. No step
-depends on the order of rows or on threads.
+as one factor goes. Where a unit is in more cells than are looked at, a salt chooses which count. No
+step depends on the order of rows or on threads.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from leastnoise.tables.rows.cells import (
     names_of,
     rows_that_count,
 )
+from leastnoise.tables.rows.salted import keep_few
 from leastnoise.tables.spec.model import Column
 from leastnoise.tables.statistics.base import OVER_LIMITS
 
@@ -46,16 +47,17 @@ _PART = 2**14  # an integer of a row is summed as so many of these, and what is 
 _BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
 
 
-def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
+def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
     """Return the exact integer vector of a block before noise, shape (dimension,).
 
+    `salt` decides which cells count of a person in too many: `salted.new_salt`, one for a release.
     Entry I stands for I·2^(−bits). It is the secret that the noise hides: internal, and reachable
     from no public function.
     """
     if isinstance(layout.bounding, FewGroups):
         raise TypeError("groups that nobody listed have no vector: see `unlisted`")
     if layout.conditions:
-        return _condition_totals(engine, spec, layout)
+        return _condition_totals(engine, spec, layout, salt=salt)
     rows = in_cells(engine, spec, layout)
     if layout.components == (OVER_LIMITS,):
         return _scatter(engine.rows(_over_limits(rows, spec, layout)), layout)
@@ -65,14 +67,17 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
         sums = sums_of_rows(layout, rows, [CELL])
         return _scatter(read_totals(engine, layout, sums, keys=1), layout)
     if isinstance(layout.bounding, FirstCells):
-        totals = _first_cells(rows, layout, layout.bounding.most)
+        totals = _units_in_cells(engine, rows, layout, layout.bounding.most, salt=salt)
     else:
         # Where there is one cell, a second key would cost as much as the first.
         keys = [UNIT, CELL] if layout.axes else [UNIT]
         per_unit = rows.group_by(*keys).agg(*row_sums(layout))
         if not layout.axes:
             per_unit = per_unit.with_columns(nw.lit(0, nw.Int64).alias(CELL))
-        totals = _bounded_totals(engine, layout, layout.bounding, per_unit)
+        way = layout.bounding
+        if isinstance(way, InCells) and way.first is not None and way.first < layout.cells:
+            per_unit = keep_few(engine, per_unit, [CELL], way.first, salt=salt)
+        totals = _bounded_totals(engine, layout, way, per_unit)
     return _scatter(engine.rows(totals.select(CELL, *names_of(layout))), layout)
 
 
@@ -84,13 +89,16 @@ def _scatter(rows: list[tuple[Any, ...]], layout: Layout) -> NDArray[np.int64]:
     return vector.reshape(-1)
 
 
-def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
-    """Return how many units are in each condition, each unit in the first ones of its own.
+def _condition_totals(
+    engine: Engine, spec: Spec, layout: Layout, *, salt: str
+) -> NDArray[np.int64]:
+    """Return how many units are in each condition, each unit in few of its own.
 
-    A person is in a condition if any of their rows is.
+    A person is in a condition if any of their rows is. A row has no name to hash: where it is the
+    unit, the first conditions count that it is in.
     """
     if not isinstance(layout.bounding, FirstCells):
-        raise TypeError("persons in conditions are counted in the first of them")
+        raise TypeError("persons in conditions are counted in few of them")
     most = layout.bounding.most
     names = [f"c{index}" for index in range(layout.cells)]
     held = [
@@ -99,18 +107,39 @@ def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.
     ]
     frame = rows_that_count(engine, layout)
     if layout.by_row:
-        frame = frame.select(*held)
+        frame = _in_first(frame.select(*held), names, most)
     else:
         unit = nw.col(engine.column(spec.privacy.unit, "u"))
         frame = frame.filter(~unit.is_null()).select(unit.alias(UNIT), *held)
         frame = frame.group_by(UNIT).agg(*(nw.col(name).max() for name in names))
+        if most < layout.cells:
+            totals = _few_conditions(engine, frame, names, most, salt=salt)
+            return _scatter(engine.rows(totals), layout)
+    ((*totals,),) = engine.rows(frame.select(*(nw.col(name).sum() for name in names)))
+    return np.array([int(total or 0) for total in totals], dtype=np.int64)  # NULL: no row at all
+
+
+def _in_first(frame: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
+    """Return the rows with 1 in `most` of the columns `names` at most: in the first that have 1."""
     frame = frame.with_columns(_before=nw.lit(0))
-    for name in names:
+    for name in names[:0] if most >= len(names) else names:
         kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)
         frame = frame.with_columns(kept.alias(name))
         frame = frame.with_columns(_before=nw.col("_before") + nw.col(name))
-    ((*totals,),) = engine.rows(frame.select(*(nw.col(name).sum() for name in names)))
-    return np.array([int(total or 0) for total in totals], dtype=np.int64)  # NULL: no row at all
+    return frame
+
+
+def _few_conditions(
+    engine: Engine, held: nw.LazyFrame[Any], names: list[str], most: int, *, salt: str
+) -> nw.LazyFrame[Any]:
+    """Return how many persons are in each condition, each in few of those that `held` says."""
+    held = engine.materialise(held)
+    cells = [
+        held.filter(nw.col(name) == 1).select(UNIT, nw.lit(place, nw.Int64).alias(CELL))
+        for place, name in enumerate(names)
+    ]
+    entries = keep_few(engine, nw.concat(cells), [CELL], most, salt=salt)
+    return entries.group_by(CELL).agg(i0=nw.len())
 
 
 def _holds(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
@@ -149,21 +178,19 @@ def _over_limits(rows: nw.LazyFrame[Any], spec: Spec, layout: Layout) -> nw.Lazy
     return alike.group_by(CELL).agg(i0=nw.len())
 
 
-def _first_cells(rows: nw.LazyFrame[Any], layout: Layout, at_most: int) -> nw.LazyFrame[Any]:
-    """Return how many persons are in each cell, each in the first `at_most` of their own.
+def _units_in_cells(
+    engine: Engine, rows: nw.LazyFrame[Any], layout: Layout, most: int, *, salt: str
+) -> nw.LazyFrame[Any]:
+    """Return how many persons are in each cell, each in `most` of their own at most.
 
     Where values are counted, a row without one puts nobody into its cell.
     """
     if layout.components[0].column:
         rows = rows.filter(nw.col("x0") > 0)
     once = rows.group_by(UNIT, CELL).agg(i0=(nw.len() > 0).cast(nw.Int64))
-    return _in_first(once, at_most).group_by(CELL).agg(nw.col("i0").sum())
-
-
-def _in_first(per_unit: nw.LazyFrame[Any], at_most: int) -> nw.LazyFrame[Any]:
-    """Return the entries of each unit's first `at_most` cells."""
-    placed = per_unit.with_columns(place=nw.col(CELL).rank("ordinal").over(UNIT))
-    return placed.filter(nw.col("place") <= at_most)
+    if most < layout.cells:
+        once = keep_few(engine, once, [CELL], most, salt=salt)
+    return once.group_by(CELL).agg(nw.col("i0").sum())
 
 
 def sums_of_rows(layout: Layout, rows: nw.LazyFrame[Any], keys: list[str]) -> nw.LazyFrame[Any]:
@@ -237,8 +264,6 @@ def _bounded_totals(
     """
     names = names_of(layout)
     _, limit = integer_limits(way, bits=layout.bits)
-    if isinstance(way, InCells) and way.first is not None and way.first < layout.cells:
-        per_unit = _in_first(per_unit, way.first)
     entries = _each_at_most(engine, layout, way, per_unit.select(UNIT, CELL, *names))
     if isinstance(way, InBall) or way.shrinks(layout.numbers):
         entries = engine.materialise(entries)

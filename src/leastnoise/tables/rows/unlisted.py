@@ -1,9 +1,4 @@
-"""Exact integers of every group that somebody is in, where nobody listed the groups.
-
-A person counts in few groups: in those of the smallest hash of a salt, the person and the key. The
-salt is fresh for each release, so that nobody can choose a key to come first; the hash is of that
-person's own data alone, so that none of the others change in which groups a person counts.
-"""
+"""Exact integers of every group that somebody is in, where nobody listed the groups."""
 
 from __future__ import annotations
 
@@ -15,20 +10,12 @@ from leastnoise.tables.query.axes import Unlisted
 from leastnoise.tables.query.limits import FewGroups, integer_limits
 from leastnoise.tables.rows.bounding import read_totals, row_sums, shrunk_rows, sums_of_rows
 from leastnoise.tables.rows.cells import CELL, UNIT, in_cells, keys_of, names_of
+from leastnoise.tables.rows.salted import keep_few
 
 if TYPE_CHECKING:
-    from leastnoise.entropy.source import Entropy
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
-
-_SALT_BITS = 256
-_HASH, _PLACE, _GROUPS = "hashed", "place", "groups"
-
-
-def new_salt(entropy: Entropy) -> str:
-    """Return a fresh salt, as hexadecimal digits."""
-    return f"{entropy.bits(_SALT_BITS):0{_SALT_BITS // 4}x}"
 
 
 def group_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> list[tuple[Any, ...]]:
@@ -44,7 +31,7 @@ def group_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> li
     if not isinstance(layout.bounding, FewGroups):
         raise TypeError("a person is in few of the groups that nobody listed")
     per_unit = _publishable(engine, layout, rows.group_by(UNIT, *keys).agg(*row_sums(layout)))
-    entries = _in_few(engine, per_unit, keys, layout.bounding.groups, salt=salt)
+    entries = keep_few(engine, per_unit, keys, layout.bounding.groups, salt=salt)
     entries = _within(layout, layout.bounding, entries)
     names = names_of(layout)
     totals = entries.group_by(*keys).agg(*(nw.col(name).sum() for name in names))
@@ -64,24 +51,6 @@ def _publishable(engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]) -> 
             named = engine.named(once, key=key, column=axis.column, longest=longest)
             entries = entries.join(named, on=key, how="semi")
     return entries
-
-
-def _in_few(
-    engine: Engine, per_unit: nw.LazyFrame[Any], keys: list[str], most: int, *, salt: str
-) -> nw.LazyFrame[Any]:
-    """Return the entries of each person in `most` groups at most, those of the least hashes.
-
-    Only those of persons in more groups are hashed.
-    """
-    columns = per_unit.collect_schema().names()
-    sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_GROUPS))
-    over = sizes.filter(nw.col(_GROUPS) > most).select(UNIT)
-    many = engine.hashed(
-        per_unit.join(over, on=UNIT, how="semi"), columns=[UNIT, *keys], salt=salt, name=_HASH
-    )
-    placed = many.with_columns(nw.col(_HASH).rank("ordinal").over(UNIT).alias(_PLACE))
-    kept = placed.filter(nw.col(_PLACE) <= most).select(*columns)
-    return nw.concat([per_unit.join(over, on=UNIT, how="anti").select(*columns), kept])
 
 
 def _within(layout: Layout, way: FewGroups, entries: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
