@@ -76,7 +76,7 @@ def list_sentences(plan: Plan) -> list[str]:
         if len(names := list(dict.fromkeys(block.query for block in draw))) > 1
     ]
     if not plan.spec.privacy.by_row:
-        said += _limits(layouts, plan.person)
+        said += limits_of_persons(layouts, plan.person)
     said += limits_of_values(plan.spec)
     said += dict.fromkeys(one for layout in layouts for one in layout.joined)
     said += _filters(layouts)
@@ -163,7 +163,7 @@ def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:
     return list(dict.fromkeys(said))
 
 
-def _limits(layouts: Sequence[Layout | Ranks], person: str) -> list[str]:
+def limits_of_persons(layouts: Sequence[Layout | Ranks], person: str) -> list[str]:
     """Return what one person can do, once for all queries of which it is the same."""
     found: dict[str, dict[str, None]] = {}
     for layout in layouts:
