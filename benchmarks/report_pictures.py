@@ -26,7 +26,8 @@ QUIET = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--virtual-time-budget=2000", "--allow-file-access-from-files",
 ]  # fmt: skip
-DESKTOP, PHONE, HEIGHT = 1280, 390, 1400
+DESKTOP, PHONE, HEIGHT = 1280, 390, 1000
+COLUMN = 790  # of a page on a desktop, with some paper beside it
 FRAME = """<!DOCTYPE html><title>{width}</title>
 <style>body{{margin:0}}iframe{{border:0;display:block}}</style>
 <iframe id="page" src="{page}" width="{width}" height="{height}"></iframe><script>
@@ -100,7 +101,9 @@ def main() -> None:
             target = FIGURES / f"report-{what}.png"
             size = f"--window-size={max(width, 500)},{HEIGHT}"
             chromium(folder, frame, size, f"--screenshot={target}")
-            Image.open(target).crop((0, 0, width, HEIGHT)).save(target, optimize=True)
+            left = max(0, (width - COLUMN) // 2)
+            shown = (left, 0, width - left, HEIGHT)
+            Image.open(target).crop(shown).save(target, optimize=True)
         sheets = print_page(folder, page, folder / "visits.pdf")
         target = FIGURES / "report-print.png"
         beside(sheets[:3], 3).save(target, optimize=True)
