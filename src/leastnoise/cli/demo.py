@@ -128,8 +128,8 @@ def command(*, directory: Path, table: Path | None) -> None:
     terminal.print_sentences([_RELEASED])
     terminal.say()
     truths = _true_values(source)
-    for table in released.tables.values():
-        records.print_released(table, truth=truths[table.name])
+    for made in released.tables.values():
+        records.print_released(made, truth=truths[made.name])
     terminal.print_sentences([_BIAS.format(**_means_of_plan_11(source))])
     terminal.say()
     with terminal.stages("Proving the release again"):
