@@ -317,6 +317,30 @@ def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> No
     assert "Protected: the presence or absence of any one patient." in verified
 
 
+@pytest.mark.parametrize(("most", "first"), [(2, True), (3, False)])
+def test_no_order_is_found_that_a_limit_may_have_made(
+    tmp_path: Path, most: int, first: bool
+) -> None:
+    """Persons in more cells than the limit count in the first ones: the last look small."""
+    folder = make_rows(tmp_path)
+    query = [{"name": "q", "statistics": ["count_units"], "group_by": {"plan": [1, 2, 3]}}]
+    made = release(folder, query=query, contribution={"max_rows": most})
+    warning = "counts in the first of them"
+    assert (warning in str(made.plan())) == first
+    made.run()
+    text = page.report(folder / "out")
+    assert ("highest for" not in text) == first
+    assert text.count(warning) == 2 * first
+
+
+def test_only_bounds_that_are_used_are_told(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1, 2, 3]}}]
+    made = release(folder, query=query)
+    assert "x" in made.spec.columns
+    assert "Values of x" not in str(made.plan())
+
+
 def test_a_group_that_is_left_out_moves_no_number(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     crossed = {"plan": [1, 2, 3], "x": {"edges": [0, 5, 10]}}

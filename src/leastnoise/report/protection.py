@@ -153,7 +153,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
         return spec.labels.get(column, column)
 
     lines = [] if spec.privacy.by_row else limits_of_persons(layouts, person)
-    lines += limits_of_values(spec)
+    lines += limits_of_values(spec, layouts)
     lines += spec.data.joined
     lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
     for layout in layouts:

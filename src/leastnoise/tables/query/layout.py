@@ -130,6 +130,14 @@ class Layout:
         return self.bounding.in_words(self.numbers)
 
     @property
+    def counts_first(self) -> bool:
+        """Whether who is in too many cells counts in the first of them, in the table's order."""
+        way = self.bounding
+        most = way.most if isinstance(way, FirstCells) else None
+        most = way.first if isinstance(way, InCells) else most
+        return most is not None and 1 < most < self.numbers.cells
+
+    @property
     def unlisted(self) -> tuple[Unlisted, ...]:
         """The columns whose keys nobody listed."""
         return tuple(axis for axis in self.axes if isinstance(axis, Unlisted))
