@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from leastnoise import _validate
@@ -47,8 +47,9 @@ def chosen_parameters(family: str, given: Any) -> Parameters:
     return tuple(sorted(fix_parameters(family_named(family), values).items()))
 
 
+@lru_cache(maxsize=64)  # the same public numbers give the same noise
 def best_of(
-    families: Sequence[str],
+    families: tuple[str, ...],
     *,
     budget: Budget,
     sensitivity: tuple[Sensitivity, ...],

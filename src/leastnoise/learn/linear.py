@@ -140,6 +140,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):
         charge doesn't fit. Then nothing was spent.
         """
         X, y = read_numbers(self, X, y, y_numeric=True)
+        if not np.isfinite(y).all():  # scikit-learn lets infinities in arrays of objects pass
+            raise ValueError("Input y contains infinity. Mend or drop such rows.")
         ridge = float(exact(self.alpha, name="alpha"))
         if ridge < 0:
             raise InvalidArgument(name="alpha", value=self.alpha, expected="alpha >= 0")
