@@ -103,7 +103,7 @@ def test_no_pair_of_rows_of_a_grid_is_further_apart(
     assert np.abs(apart).max() == 2 * 20_000
 
 
-def test_it_is_reached_by_six_variables() -> None:
+def test_it_is_reached_by_seven_variables() -> None:
     """‖zzᵀ − z'z'ᵀ‖ where z·z' = 0, which a vector of eight signs has."""
     moments = Moments(variables=7, constant=True, counted=False)
     ones, half = (Fraction(1),) * 7, (Fraction(1),) * 3 + (Fraction(-1),) * 4
