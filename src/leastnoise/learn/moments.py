@@ -40,7 +40,7 @@ from leastnoise.learn.training import BITS
 
 Floats = NDArray[np.float64]
 
-_BLOCK = 1 << 16  # rows whose products of whole numbers are summed at once: far below 2^63
+_ROWS_AT_ONCE = 1 << 16  # rows whose products of whole numbers are summed at once: far below 2^63
 
 
 @final
@@ -81,8 +81,8 @@ class Moments:
         """
         rows = len(whole)
         total: Any = np.zeros((self.size, self.size), dtype=object)  # of ints without a limit
-        for start in range(0, rows, _BLOCK):
-            total += self._products(whole[start : start + _BLOCK])
+        for start in range(0, rows, _ROWS_AT_ONCE):
+            total += self._products(whole[start : start + _ROWS_AT_ONCE])
         unit = 1 << 2 * BITS
         squares = np.diag(total)[int(self.constant) :]
         found = [
