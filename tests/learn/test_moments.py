@@ -54,6 +54,16 @@ def test_sums_are_exact(constant: bool, counted: bool) -> None:
     assert sums[-1] == Fraction(2 * last, UNIT**2) - len(whole)
 
 
+def test_sums_have_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of 2^32 rows, here of blocks that are as large as an int64 can say."""
+    largest = np.full((3, 3), 2**63 - 1)
+    monkeypatch.setattr(Moments, "_products", lambda *_: largest)
+    moments = Moments(variables=2, constant=True, counted=False)
+    rows = 5 << 16
+    assert moments.sums(np.zeros((rows, 2)))[0] == Fraction(5 * (2**63 - 1), UNIT**2)
+    assert moments.sums(np.zeros((rows, 2)))[-1] == Fraction(10 * (2**63 - 1), UNIT**2) - rows
+
+
 def test_what_is_no_whole_number_in_the_box_is_cut_to_one() -> None:
     moments = Moments(variables=2, constant=True, counted=True)
     wild = np.array([[np.nan, np.inf], [-np.inf, 1e300], [-1e7, 0.7]])

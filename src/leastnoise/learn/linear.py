@@ -140,6 +140,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):
         charge doesn't fit. Then nothing was spent.
         """
         X, y = read_numbers(self, X, y, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)  # a kind of number that no row has a say in
         if not np.isfinite(y).all():  # scikit-learn lets infinities in arrays of objects pass
             raise ValueError("Input y contains infinity. Mend or drop such rows.")
         ridge = float(exact(self.alpha, name="alpha"))
