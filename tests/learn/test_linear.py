@@ -107,7 +107,10 @@ def test_what_lies_outside_is_cut_off_in_training_without_a_word() -> None:
 
 @pytest.mark.parametrize("more", [{}, COUNTED], ids=str)
 def test_standard_errors_are_how_far_coefficients_are_off(more: dict[str, Any]) -> None:
-    """Mean squares of errors over standard errors: 1, found to about ±.06 by 600 of them."""
+    """Mean squares of errors over standard errors: 1, found to ±.09 (a standard deviation).
+
+    And 95 % of errors are within 1.96 standard errors, found to ±1.1 %.
+    """
     draws = np.random.default_rng(4)
     found: list[Floats] = []
     for _ in range(200):
@@ -117,7 +120,7 @@ def test_standard_errors_are_how_far_coefficients_are_off(more: dict[str, Any]) 
         found.append(off / np.append(one.standard_errors_, one.intercept_standard_error_))
     squares = np.array(found) ** 2
     assert 0.65 < squares.mean() < 1.4
-    assert 0.9 < (squares < 1.96**2).mean() < 0.99
+    assert 0.9 < (squares < 1.96**2).mean() < 0.995
 
 
 @pytest.mark.parametrize("more", [{}, COUNTED], ids=str)
