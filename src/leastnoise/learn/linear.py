@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Self, final
 
 import numpy as np
@@ -16,30 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from leastnoise import _validate
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import exact
-from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.learn.choice import (
-    AUTO,
-    about,
-    best_of,
-    chosen,
-    chosen_noise,
-    chosen_parameters,
-)
-from leastnoise.learn.fitting import Spent, charge, read_numbers
+from leastnoise.learn.choice import AUTO
+from leastnoise.learn.draw import publish_moments
+from leastnoise.learn.fitting import Spent, read_numbers
 from leastnoise.learn.least_squares import Solution, solve
-from leastnoise.learn.moments import Moments
-from leastnoise.learn.scaler import checked_bounds, to_unit
-from leastnoise.learn.training import whole_features
-from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.learn.scaler import checked_bounds, stated, to_unit
 
 Floats = NDArray[np.float64]
-
-_FAMILIES = ("gaussian", "l2", "k-norm", "k-staircase")
-"""Of which one is best or within half a per cent of it; what is searched for takes seconds."""
-
-_GRID = Fraction(1, 2**28)  # at least: a release reaches 2^61 steps, and sums 2^32
 
 
 class LinearRegression(RegressorMixin, BaseEstimator):
@@ -90,7 +73,6 @@ class LinearRegression(RegressorMixin, BaseEstimator):
     hidden_directions_ : in how many directions noise hides how far features vary
     privacy_ : what was spent, in a sentence if printed
     certificate_ : the proof
-    mechanism_ : the noise that was drawn
 
     >>> import numpy as np
     >>> X = np.linspace(0, 10, 5000)[:, None]
@@ -146,26 +128,16 @@ class LinearRegression(RegressorMixin, BaseEstimator):
         ridge = float(exact(self.alpha, name="alpha"))
         if ridge < 0:
             raise InvalidArgument(name="alpha", value=self.alpha, expected="alpha >= 0")
-        neighbours = chosen(self.neighbours, "neighbours", NEIGHBOURS)
         constant = _validate.flag(self.fit_intercept, name="fit_intercept")
         scales = self._scales(X.shape[1], constant=constant)
-        moments = Moments(
-            variables=X.shape[1] + 1, constant=constant, counted=neighbours == "add-remove"
+        columns = scales.to_unit(np.column_stack([X, y]))
+        published, spent = publish_moments(
+            self, columns, constant=constant, label="linear regression"
         )
-        rows = None if moments.counted else len(X)
-        mechanism = self._mechanism(moments, rows=rows)
-        charged = charge(self, mechanism.certificate, label="linear regression")
-        whole = whole_features(scales.to_unit(np.column_stack([X, y])), squared_norm=None)
-        released = mechanism.release(moments.sums(whole)).values
-        variances = mechanism.variances + float(mechanism.grid) ** 2 / 12  # it is rounded to that
-        published = moments.read(released, variances, rows=rows)
         found = solve(published, constant=constant, ridge=ridge)
         self._take(found, scales)
-        self.mechanism_: Mechanism = mechanism
-        self.certificate_: Certificate = mechanism.certificate
-        self.privacy_: Spent = Spent(
-            certificate=mechanism.certificate, neighbours=neighbours, charged=charged
-        )
+        self.privacy_: Spent = spent
+        self.certificate_: Certificate = spent.certificate
         if found.hidden:  # last: a caller's filter may raise it, and the model is there
             warnings.warn(
                 f"Noise hides {found.hidden} of {X.shape[1]} directions of the features, which vary"
@@ -190,45 +162,12 @@ class LinearRegression(RegressorMixin, BaseEstimator):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def _mechanism(self, moments: Moments, *, rows: int | None) -> Mechanism:
-        """Return the noise, from public numbers alone: `rows` is None where it isn't one."""
-        delta = self.delta
-        if delta is None:
-            if rows is None:
-                raise InvalidArgument(
-                    name="delta",
-                    value=None,
-                    expected="a number",
-                    hint='With "add-remove" the number of rows is not public.',
-                )
-            delta = Fraction(1, max(rows, 2) ** 2)
-        family = chosen_noise(self.noise)
-        mechanism = best_of(
-            _FAMILIES if family == AUTO else (family,),
-            budget=Budget(epsilon=self.epsilon, delta=delta),
-            sensitivity=moments.sensitivity,
-            dimension=moments.dimension,
-            parameters=chosen_parameters(family, self.noise_parameters),
-        )
-        if mechanism.grid < _GRID:  # noise so small that sums of many rows would be cut off
-            mechanism = mechanism.on_grid(_GRID)
-        return about(mechanism, self.neighbours)
-
     def _scales(self, features: int, *, constant: bool) -> _Scales:
-        for name in ("bounds", "target_bounds"):
-            if getattr(self, name) is None:
-                raise InvalidArgument(
-                    name=name,
-                    value=None,
-                    expected="(low, high), publicly known",
-                    hint="They are not read off the data: a largest value is a person's.",
-                )
-        pairs = zip(
-            checked_bounds(self.bounds, features),
-            checked_bounds(self.target_bounds, 1),
-            strict=True,
+        both = (
+            checked_bounds(stated(self.bounds, name="bounds"), features),
+            checked_bounds(stated(self.target_bounds, name="target_bounds"), 1),
         )
-        low, high = (np.concatenate(pair) for pair in pairs)
+        low, high = (np.concatenate(ends) for ends in zip(*both, strict=True))
         return _Scales(low=low, high=high, shifted=constant)
 
     def _take(self, found: Solution, scales: _Scales) -> None:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from leastnoise.errors import InvalidArgument
+
 _FARTHEST = 1e140  # that a bound is from 0
 
 
@@ -53,6 +55,18 @@ def to_unit(
     """Return finite values (n, d), cut off at the bounds (d,) and mapped onto [−1, 1] as finite."""
     cut = np.clip(values, low, high)
     return np.clip((2 * cut - low - high) / (high - low), -1.0, 1.0)
+
+
+def stated(bounds: Any, *, name: str) -> Any:
+    """Return `bounds`; raises InvalidArgument if there are none."""
+    if bounds is None:
+        raise InvalidArgument(
+            name=name,
+            value=None,
+            expected="(low, high), publicly known",
+            hint="They are not read off the data: a largest value is a person's.",
+        )
+    return bounds
 
 
 def checked_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
