@@ -1,3 +1,4 @@
+from .covariance import EmpiricalCovariance as EmpiricalCovariance
 from .linear import LinearRegression as LinearRegression
 from .logistic import LogisticRegression as LogisticRegression
 from .logistic import PrivacyWarning as PrivacyWarning

@@ -54,14 +54,14 @@ def charge(model: Any, certificate: Certificate, *, label: str) -> int | None:
     return entry.number
 
 
-def read_numbers(model: BaseEstimator, X: Any, y: Any, **more: Any) -> Any:
+def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
     """Return features as floats, and labels; raises scikit-learn's errors without what they quote.
 
     A text that is no number, or the array that isn't one, would be data in a message. `more` is
     for scikit-learn, such as y_numeric.
     """
     try:
-        return validate_data(model, X, y, dtype=np.float64, **more)
+        return validate_data(model, X, *y, dtype=np.float64, **more)
     except ValueError as error:
         lines = (line.partition(": '")[0] for line in str(error).splitlines())
         said = "\n".join(line for line in lines if not line.startswith(("array=", "[", " ")))
