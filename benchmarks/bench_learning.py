@@ -5,8 +5,10 @@
 Errors and log losses are out of sample, means over random 80/20 splits (20; a fifth of that for the
 two large data sets). leastnoise and the tight peer are for δ = 1/n², n the rows trained on,
 diffprivlib for δ = 0, which is all that it has. A difference counts if Student's test of the pairs
-finds it at 95 %. It is no part of `make bench`: some ten minutes of processor time, and what
-diffprivlib takes, whose environment is made on demand.
+finds it at 95 %. Linear regressions are beside diffprivlib's and one without noise
+(`python -m benchmarks.regression_peers` prints these alone, in a minute or two). It is no part of
+`make bench`: some ten minutes of processor time, and what diffprivlib takes, whose environment is
+made on demand.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from benchmarks.learning_peers import (
     split_of,
     tightly,
 )
+from benchmarks.regression_peers import print_regressions
 from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.errors import NotApplicable
 from leastnoise.learn import LogisticRegression
@@ -139,6 +142,7 @@ def main(splits: int = SPLITS) -> None:
         ("data, ε", *METHODS, "against diffprivlib", "against it tightly"),
         _models(splits),
     )
+    print_regressions()
 
 
 if __name__ == "__main__":

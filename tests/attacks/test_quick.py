@@ -17,6 +17,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         texts=12,
         values=5,
         models=2,
+        regressions=10,
     )
 
 

@@ -1,4 +1,4 @@
-"""Learning: a private classifier for scikit-learn, and what private training needs elsewhere.
+"""Learning: private models for scikit-learn, and what private training needs elsewhere.
 
 | API | symbol | meaning |
 |---|---|---|

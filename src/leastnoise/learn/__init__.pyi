@@ -1,3 +1,5 @@
+from .covariance import EmpiricalCovariance as EmpiricalCovariance
+from .linear import LinearRegression as LinearRegression
 from .logistic import LogisticRegression as LogisticRegression
 from .logistic import PrivacyWarning as PrivacyWarning
 from .scaler import BoundedScaler as BoundedScaler

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self, final
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +14,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leastnoise import _validate, _words
+from leastnoise import _validate
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.learn.plan import AUTO, UPDATES, Problem, TrainingPlan, plan_training
+from leastnoise.learn.choice import AUTO, chosen, chosen_noise, chosen_parameters
+from leastnoise.learn.fitting import Spent, charge, read_numbers
+from leastnoise.learn.plan import UPDATES, Problem, TrainingPlan, plan_training
 from leastnoise.learn.training import (
     BITS,
     coordinate_rounds,
@@ -30,40 +31,13 @@ from leastnoise.learn.training import (
     vector_rounds,
     whole_features,
 )
-from leastnoise.ledger.ledger import Ledger
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.noise.registry import family_named
-from leastnoise.selection.ask import fix_parameters
 
 _LEAST_NORM = Fraction(1, 2**BITS)
 
 
 class PrivacyWarning(UserWarning):
     """Something was read off the data that no noise protects."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Spent:
-    """What a fitted model cost: the statement of `certificate`, for one row.
-
-    `charged` is the number of the ledger's entry, None if there is no ledger.
-    """
-
-    certificate: Certificate
-    neighbours: str
-    charged: int | None = None
-
-    def __str__(self) -> str:
-        """Return the guarantee in a sentence."""
-        budget, delta = self.certificate.budget, self.certificate.delta
-        change = "added or removed" if self.neighbours == "add-remove" else "replaced"
-        return (
-            f"({_words.number(budget.epsilon)}, {_words.number(budget.delta)})-differential privacy"
-            f" for a row that is {change}: proved δ ≤ {_words.at_least(delta.upper)} at ε ="
-            f" {_words.number(budget.epsilon)}, for {self.certificate.compositions} releases"
-            f" together."
-        )
 
 
 class LogisticRegression(ClassifierMixin, BaseEstimator):
@@ -174,17 +148,17 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         labels that aren't in `classes`; InvalidArgument for parameters that make no sense; Refused
         if no noise can serve, or the charge doesn't fit. Then nothing was spent.
         """
-        X, y = _numbers(self, X, y)
+        X, y = read_numbers(self, X, y)
         classes, labels = self._signs(y)
         penalty = float(exact(self.alpha, name="alpha"))
         if penalty < 0:
             raise InvalidArgument(name="alpha", value=self.alpha, expected="alpha >= 0")
         problem = self._problem(*X.shape)
-        plan = plan_training(problem, updates=_chosen(self.updates, "updates", (AUTO, *UPDATES)))
+        plan = plan_training(problem, updates=chosen(self.updates, "updates", (AUTO, *UPDATES)))
         if not plan.converged:  # before anything is spent: a caller's filter may raise it
             warnings.warn(plan.advice, ConvergenceWarning, stacklevel=2)
         certificate = plan.mechanism.certificate
-        charged = self._charge(certificate)
+        charged = charge(self, certificate, label="logistic regression")
         limit = self._limit(X.shape[1])
         whole = whole_features(X, squared_norm=limit)
         if self.fit_intercept:  # beside features that are short enough: R² is limit + 1
@@ -268,7 +242,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
 
     def _problem(self, rows: int, features: int) -> Problem:
         """Return the public numbers of this training."""
-        neighbours = _chosen(self.neighbours, "neighbours", NEIGHBOURS)
+        neighbours = chosen(self.neighbours, "neighbours", NEIGHBOURS)
         if neighbours == "add-remove":
             if self.n_rows is None:
                 raise InvalidArgument(
@@ -286,7 +260,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             )
         delta = Fraction(1, max(rows, 2) ** 2) if self.delta is None else self.delta
         constant = 1 if _validate.flag(self.fit_intercept, name="fit_intercept") else 0
-        family, limit = _chosen_noise(self.noise), self._limit(features)
+        family, limit = chosen_noise(self.noise), self._limit(features)
         return Problem(
             budget=Budget(epsilon=self.epsilon, delta=delta),
             neighbours=neighbours,
@@ -295,7 +269,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             rounds=_rounds(self.max_iter),
             squared_norm=None if limit is None else limit + constant,
             noise=family,
-            parameters=_parameters(family, self.noise_parameters),
+            parameters=chosen_parameters(family, self.noise_parameters),
         )
 
     def _limit(self, features: int) -> Fraction | None:
@@ -311,60 +285,11 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             )
         return min(norm**2, Fraction(features))
 
-    def _charge(self, certificate: Certificate) -> int | None:
-        if self.ledger is None:
-            return None
-        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
-        charge = ledger.charge(
-            certificate,
-            unit=self.unit,
-            neighbours=self.neighbours,
-            dataset=self.dataset,
-            label="logistic regression",
-        )
-        return charge.number
-
-
-def _numbers(model: BaseEstimator, X: Any, y: Any) -> Any:
-    """Return features as floats, and labels; raises scikit-learn's errors without what they quote.
-
-    A text that is no number, or the array that isn't one, would be data in a message.
-    """
-    try:
-        return validate_data(model, X, y, dtype=np.float64)
-    except ValueError as error:
-        lines = (line.partition(": '")[0] for line in str(error).splitlines())
-        said = "\n".join(line for line in lines if not line.startswith(("array=", "[", " ")))
-        raise ValueError(said) from None
-
 
 def _rounds(given: Any) -> int | None:
     if given is None:
         return None
     return _validate.whole(given, name="max_iter", most=10**6)
-
-
-def _chosen(value: Any, name: str, among: tuple[str, ...]) -> str:
-    if value not in among:
-        raise InvalidArgument(
-            name=name, value=_validate.shown(value), expected=f"one of {', '.join(among)}"
-        )
-    return value
-
-
-def _chosen_noise(noise: Any) -> str:
-    return noise if noise == AUTO else family_named(noise).name
-
-
-def _parameters(family: str, given: Any) -> tuple[tuple[str, Fraction | int], ...]:
-    if given is None:
-        return ()
-    if family == AUTO:
-        raise InvalidArgument(
-            name="noise_parameters", value=_validate.shown(given), expected="a noise that has them"
-        )
-    values = _validate.table(given, name="noise_parameters")
-    return tuple(sorted(fix_parameters(family_named(family), values).items()))
 
 
 def _trained(

@@ -30,16 +30,14 @@ from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import Linf
+from leastnoise.learn.choice import AUTO, about, best_of
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.selection.ask import MOST_COMPOSITIONS
-from leastnoise.selection.public import calibrate, compare
+from leastnoise.selection.public import compare
 
 Updates = Literal["coordinates", "vectors"]
 
 UPDATES: tuple[Updates, ...] = ("coordinates", "vectors")
-AUTO = "auto"
-"""Stands for the updates, or the noise, that are predicted to be best."""
-
 _OFTEN_BEST = {
     "coordinates": ("gaussian", "laplace"),
     "vectors": ("gaussian", "l2", "k-norm"),
@@ -295,9 +293,7 @@ def _mechanism(
         often_best=_OFTEN_BEST[updates],
         count=count,
     )
-    if problem.neighbours == "replace-one":
-        return Mechanism(mechanism.certificate.about("replace-one"))
-    return mechanism
+    return about(mechanism, problem.neighbours)
 
 
 def _least_noise(
@@ -321,24 +317,11 @@ def _least_noise(
         if not found.mechanisms:
             raise Refused(found.why_none)
         return found.mechanisms[0]
-    families = often_best if problem.noise == AUTO else (problem.noise,)
-    made: list[Mechanism] = []
-    reasons: list[Refused] = []
-    for family in families:
-        try:
-            one = calibrate(
-                family,
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                sensitivity=sensitivity,
-                dimension=dimension,
-                compositions=count,
-                parameters=dict(problem.parameters) or None,
-            )
-        except Refused as error:  # it doesn't apply, or couldn't be proved: another may serve
-            reasons.append(error)
-        else:
-            made.append(one)
-    if not made:
-        raise reasons[0]
-    return min(made, key=lambda mechanism: mechanism.mse)
+    return best_of(
+        often_best if problem.noise == AUTO else (problem.noise,),
+        budget=budget,
+        sensitivity=sensitivity,
+        dimension=dimension,
+        compositions=count,
+        parameters=problem.parameters,
+    )

@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from leastnoise.errors import InvalidArgument
+
+_FARTHEST = 1e140  # that a bound is from 0
+
 
 class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Maps features from public `bounds` onto [−1, 1]; what lies outside is cut off at them.
@@ -35,19 +39,38 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         del y
         X = validate_data(self, X, dtype=np.float64)
-        self.low_, self.high_ = _checked(self.bounds, X.shape[1])
+        self.low_, self.high_ = checked_bounds(self.bounds, X.shape[1])
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return (2x − low − high)/(high − low) for x cut off at the bounds, shape of X."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        cut = np.clip(X, self.low_, self.high_)
-        scaled = (2 * cut - self.low_ - self.high_) / (self.high_ - self.low_)
-        return np.clip(scaled, -1.0, 1.0)
+        return to_unit(X, self.low_, self.high_)
 
 
-def _checked(bounds: Any, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def to_unit(
+    values: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return finite values (n, d), cut off at the bounds (d,) and mapped onto [−1, 1] as finite."""
+    cut = np.clip(values, low, high)
+    return np.clip((2 * cut - low - high) / (high - low), -1.0, 1.0)
+
+
+def stated(bounds: Any, *, name: str) -> Any:
+    """Return `bounds`; raises InvalidArgument if there are none."""
+    if bounds is None:
+        raise InvalidArgument(
+            name=name,
+            value=None,
+            expected="(low, high), publicly known",
+            hint="They are not read off the data: a largest value is a person's.",
+        )
+    return bounds
+
+
+def checked_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the lower and the upper bound of each feature, (d,); raises ValueError."""
     pairs = np.asarray(bounds, dtype=np.float64)
     if pairs.shape not in {(2,), (features, 2)}:
         raise ValueError(
@@ -55,6 +78,10 @@ def _checked(bounds: Any, features: int) -> tuple[NDArray[np.float64], NDArray[n
             f"got an array of shape {pairs.shape}."
         )
     low, high = (np.broadcast_to(pairs[..., side], (features,)) for side in (0, 1))
-    if not (np.isfinite(pairs).all() and (low < high).all()):
-        raise ValueError("Expected finite bounds with low < high for every feature.")
+    # what is computed of them stays finite
+    if not ((np.abs(pairs) <= _FARTHEST).all() and (high - low >= 1 / _FARTHEST).all()):
+        raise ValueError(
+            "Expected finite bounds with low < high for every feature, within ±1e140 and at least"
+            " 1e-140 apart."
+        )
     return low, high
