@@ -157,6 +157,6 @@ def test_the_gaussian_of_a_thousand_samples_is_within_5e_5_of_the_least(
     )
     part = found.certificate.releases
     less = replace(part, noise=part.noise.scaled(1 - Fraction(5, 10**5)))
-    monkeypatch.setattr(common_lattice, "_LARGEST_QUICK", 48_000)
+    monkeypatch.setattr(common_lattice, "_MOST_QUICK_POINTS", 48_000)
     proved = prove_composed((less,), Fraction(1), points_per_std=256)
     assert proved.certainly_above(Fraction(1, 10**5))

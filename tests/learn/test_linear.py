@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument, OverBudget, Refused
-from leastnoise.learn import LinearRegression
+from leastnoise.learn import BoundedScaler, LinearRegression
 from leastnoise.learn.training import MOST_ROWS
 
 FRESH = "noise is fresh, so that no two fits are alike to 1e-7"
@@ -174,10 +174,40 @@ def test_what_is_no_finite_number_is_an_error_that_quotes_none(
     kind = complex if isinstance(secret, complex) else object
     x, y = (one.astype(kind) for one in data(50))
     (y if in_target else x)[3] = secret
-    with pytest.raises(ValueError, match=r"NaN|infinity|float|Complex|complex") as caught:
-        model().fit(x, y)
-    for quoted in ("s3cret", "123.456"):
-        assert quoted not in str(caught.value)
+    held = [(x, y)]
+    if isinstance(secret, str):
+        held += [(x.astype(str), y.astype(str)), (x.tolist(), y.tolist())]
+    for features, target in held:
+        with pytest.raises(ValueError, match=r"NaN|infinity|float|Complex|complex") as caught:
+            model().fit(features, target)
+        for quoted in ("s3cret", "123.456"):
+            assert quoted not in str(caught.value)
+
+
+@SILENT
+@pytest.mark.parametrize(
+    ("secret", "kind"), [("s3cret", str), (10**400, object), ({"s3cret": 1}, object)], ids=str
+)
+def test_no_door_quotes_what_is_no_number(secret: Any, kind: type) -> None:
+    x, y = data(50)
+    odd = x.astype(kind).astype(object)
+    odd[3, 0] = secret
+    fitted = model().fit(x, y)
+    scaler = BoundedScaler(bounds=(0, 1)).fit(x)
+    for door in (fitted.predict, scaler.transform, scaler.fit, lambda one: model().fit(one, y)):
+        for held in (odd, odd.astype(str)) if isinstance(secret, str) else (odd,):
+            with pytest.raises((ValueError, TypeError)) as caught:
+                door(held)
+            assert "s3cret" not in str(caught.value)
+
+
+def test_no_standard_error_is_stated_where_noise_hides_a_direction() -> None:
+    x, y = data(50)
+    with pytest.warns(ConvergenceWarning, match="standard errors are infinite"):
+        found = model(epsilon="0.01").fit(x, y)
+    assert found.hidden_directions_
+    assert np.isinf([*found.standard_errors_, found.intercept_standard_error_]).all()
+    assert np.isfinite(found.coef_).all()
 
 
 def test_noise_that_cannot_serve_is_refused() -> None:

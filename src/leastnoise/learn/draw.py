@@ -40,8 +40,9 @@ def publish_moments(
     rows = None if counted else len(columns)
     moments = Moments(variables=columns.shape[1], constant=constant, counted=counted)
     mechanism = _mechanism(model, moments, rows=rows)
+    features = whole_features(columns, squared_norm=None)  # or too many rows: nothing was spent
     charged = charge(model, mechanism.certificate, label=label)
-    released = mechanism.release(moments.sums(whole_features(columns, squared_norm=None)))
+    released = mechanism.release(moments.sums(features))
     variances = mechanism.variances + float(mechanism.grid) ** 2 / 12  # it is rounded to that
     published = moments.read(released.values, variances, rows=rows)
     return published, Spent(

@@ -61,8 +61,18 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
     for scikit-learn, such as y_numeric.
     """
     try:
-        return validate_data(model, X, *y, dtype=np.float64, **more)
+        found = validate_data(model, X, *y, dtype=np.float64, **more)
+        # a kind of number that no row has a say in
+        return (found[0], found[1].astype(np.float64)) if more.get("y_numeric") else found
+    except OverflowError:
+        raise ValueError("Expected numbers that a float can hold.") from None
+    except TypeError as error:
+        if str(error).startswith(("Sparse data", "A sparse")):
+            raise
+        raise TypeError("Each argument must be no string, but a number.") from None
     except ValueError as error:
+        if "could not convert" in str(error):
+            raise ValueError("Expected numbers: a string could not be read as a float.") from None
         lines = (line.partition(": '")[0] for line in str(error).splitlines())
         said = "\n".join(line for line in lines if not line.startswith(("array=", "[", " ")))
         raise ValueError(said) from None

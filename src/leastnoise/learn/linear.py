@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from leastnoise import _validate
 from leastnoise.certificate.certificate import Certificate
@@ -69,7 +69,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):
     coef_ (d,), intercept_ (float), n_features_in_ : as in scikit-learn
     standard_errors_ (d,), intercept_standard_error_ (float) :
         Of `coef_` and `intercept_`, approximately: from the residual variance, taken to be the same
-        for all rows, and from the noise. What penalties and cut off values do isn't in them.
+        for all rows, and from the noise. What penalties and cut off values do isn't in them. Where
+        noise hides a direction, coefficients are off by what nobody can tell: they are infinite.
     hidden_directions_ : in how many directions noise hides how far features vary
     privacy_ : what was spent, in a sentence if printed
     certificate_ : the proof
@@ -122,7 +123,6 @@ class LinearRegression(RegressorMixin, BaseEstimator):
         charge doesn't fit. Then nothing was spent.
         """
         X, y = read_numbers(self, X, y, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)  # a kind of number that no row has a say in
         if not np.isfinite(y).all():  # scikit-learn lets infinities in arrays of objects pass
             raise ValueError("Input y contains infinity. Mend or drop such rows.")
         ridge = float(exact(self.alpha, name="alpha"))
@@ -142,8 +142,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):
             warnings.warn(
                 f"Noise hides {found.hidden} of {X.shape[1]} directions of the features, which vary"
                 " too little there for this budget and as many rows. Coefficients are drawn to 0"
-                " along them, by more than standard errors say. Narrow the bounds, raise epsilon,"
-                " or leave features out.",
+                " along them, by what nobody can tell: standard errors are infinite. Narrow the"
+                " bounds, raise epsilon, or leave features out.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -152,7 +152,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> Floats:
         """Return coef·x + intercept for each row, shape (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = read_numbers(self, X, reset=False)
         return X @ self.coef_ + self.intercept_
 
     def __sklearn_tags__(self) -> Any:
@@ -175,6 +175,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):
         to_data, middle = scales.to_data()
         weights = to_data @ found.weights
         errors = np.sqrt(np.diag(to_data @ found.covariance @ to_data.T).clip(0))
+        if found.hidden:  # the bias along such a direction is in no formula
+            errors = np.full_like(errors, np.inf)
         self.coef_: Floats = weights[1:]
         self.intercept_: float = float(middle + weights[0])
         self.standard_errors_: Floats = errors[1:]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from leastnoise import _validate
 from leastnoise.certificate.certificate import Certificate
@@ -182,7 +182,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return h·x + intercept for each row, cut to [−1, 1] and `max_norm`, shape (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = read_numbers(self, X, reset=False)
         rows = shorten(X, squared_norm=self._squared_norm)
         return rows @ self.coef_[0] + self.intercept_[0]
 

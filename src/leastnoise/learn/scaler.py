@@ -7,11 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from leastnoise.errors import InvalidArgument
+from leastnoise.learn.fitting import read_numbers
 
-_FARTHEST = 1e140  # that a bound is from 0
+_FARTHEST = 1e70  # that a bound is from 0: products of two of its squares are floats
 
 
 class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -38,14 +39,14 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises ValueError unless there is one pair low < high, or one for each feature.
         """
         del y
-        X = validate_data(self, X, dtype=np.float64)
+        X = read_numbers(self, X)
         self.low_, self.high_ = checked_bounds(self.bounds, X.shape[1])
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return (2x − low − high)/(high − low) for x cut off at the bounds, shape of X."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = read_numbers(self, X, reset=False)
         return to_unit(X, self.low_, self.high_)
 
 
@@ -81,7 +82,7 @@ def checked_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64], NDA
     # what is computed of them stays finite
     if not ((np.abs(pairs) <= _FARTHEST).all() and (high - low >= 1 / _FARTHEST).all()):
         raise ValueError(
-            "Expected finite bounds with low < high for every feature, within ±1e140 and at least"
-            " 1e-140 apart."
+            "Expected finite bounds with low < high for every feature, within ±1e70 and at least"
+            " 1e-70 apart."
         )
     return low, high
