@@ -63,7 +63,9 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
     try:
         found = validate_data(model, X, *y, dtype=np.float64, **more)
         # a kind of number that no row has a say in
-        return (found[0], found[1].astype(np.float64)) if more.get("y_numeric") else found
+        if more.get("y_numeric"):
+            return found[0], np.asarray(found[1], dtype=np.float64)
+        return found
     except OverflowError:
         raise ValueError("Expected numbers that a float can hold.") from None
     except TypeError as error:
