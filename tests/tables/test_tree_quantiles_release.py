@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def test_quantiles_by_a_tree_have_intervals(tmp_path: Path, neighbours: str) -> 
     assert list(columns)[:4] == ["plan", *ends]
     for level, true in (("quantile_x_0.1", 10), ("median_x", 50), ("quantile_x_0.9", 90)):
         assert columns[level] == [true, true]
-        assert columns[f"{level}_low"] == columns[f"{level}_high"] == [true, true]
+        assert columns[f"{level}_low"] == [true - 5, true - 5]
+        assert columns[f"{level}_high"] == [true + 5, true + 5]
     assert ln.verify_directory(tmp_path / "out").rows == {"q": 2}
     (claim,) = (one for name, one in released.certificate.blocks if name == "q.quantiles")
     assert claim.neighbours == neighbours
@@ -63,12 +65,14 @@ def test_quantiles_by_a_tree_have_intervals(tmp_path: Path, neighbours: str) -> 
 _TREE_EDITS = {
     "no candidate": edit_of("q.json", lambda rows: rows[0].update(median_x=45)),
     "below its interval": edit_of(
-        "q.json", lambda rows: rows[0].update(median_x=50, median_x_low=60, median_x_high=100)
+        "q.json", lambda rows: rows[0].update(median_x=50, median_x_low=55.0, median_x_high=95.0)
     ),
     "above its interval": edit_of(
-        "q.json", lambda rows: rows[0].update(median_x=50, median_x_low=0, median_x_high=40)
+        "q.json", lambda rows: rows[0].update(median_x=50, median_x_low=5.0, median_x_high=45.0)
     ),
-    "an end is no candidate": edit_of("q.json", lambda rows: rows[0].update(median_x_low=-1)),
+    "an end is a candidate": edit_of("q.json", lambda rows: rows[0].update(median_x_low=0)),
+    "an open quantile": edit_of("q.json", lambda rows: rows[0].update(median_x=None)),
+    "an end is a list": edit_of("q.json", lambda rows: rows[0].update(median_x_low=[])),
     "no end": edit_of("q.json", lambda rows: [row.pop("median_x_low") for row in rows]),
     "another tree": edit_of(
         "certificate.json", lambda one: claim_in(one)["noise"].update(branches=[2, 12])
@@ -103,19 +107,41 @@ def test_attack_an_edited_tree_is_rejected(
         verify_resealed(tmp_path)
 
 
-def test_many_quantiles_of_few_candidates_are_by_a_tree() -> None:
-    def ways(count: int, candidates: int, **query: Any) -> bool:
-        asked = [f"quantile(x, {(k + 1) / 100})" for k in range(count)]
+def test_quantiles_are_by_a_tree_if_the_query_says_so_alone() -> None:
+    def is_by_tree(**query: Any) -> bool:
+        asked = [f"quantile(x, {(k + 1) / 100})" for k in range(99)]
         raw = spec_of(by_row=True, version=1, query=[{"name": "q", "statistics": asked} | query])
-        raw["columns"]["x"]["candidates"] = {"from": 0, "to": 1, "number": candidates}
         return ranks_of(raw).by_tree
 
-    assert [ways(count, 100) for count in (3, 4)] == [False, True]
-    assert [ways(count, 500) for count in (7, 8)] == [False, True]
-    assert [ways(count, 1_000) for count in (15, 16)] == [False, True]
-    assert not ways(99, 40_000)
-    assert ways(1, 1_000, quantiles_by="tree")
-    assert not ways(99, 100, quantiles_by="permute-and-flip")
+    assert not is_by_tree()
+    assert not is_by_tree(quantiles_by="permute-and-flip")
+    assert is_by_tree(quantiles_by="tree")
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_ends_are_those_of_what_counts_at_a_candidate(tmp_path: Path, kind: str) -> None:
+    values = [0.0] * 900 + [54.9] * 900 + [1e9] * 900
+    pd.DataFrame({"x": values}).to_parquet(tmp_path / "rows.parquet")
+    asked = ["quantile(x, 0.1)", "median(x)", "quantile(x, 0.9)"]
+    query = [{"name": "q", "statistics": asked, "quantiles_by": "tree"}]
+    raw = tree_spec(query=query, output={"path": "out", "format": kind})
+    raw["privacy"] = {"unit": "row", "epsilon": 3}
+    columns = ln.Release(**raw, folder=tmp_path).run().tables["q"].columns
+    assert list(columns.values()) == [
+        [0],
+        [-math.inf],
+        [5],
+        [50],
+        [45],
+        [55],
+        [100],
+        [95],
+        [math.inf],
+    ]
+    assert ln.verify_directory(tmp_path / "out").rows == {"q": 1}
+    page = report(tmp_path / "out")
+    assert "halfway to the next" in page
+    assert "−∞" in page
 
 
 @pytest.mark.parametrize(
@@ -132,6 +158,7 @@ def test_a_tree_that_cant_be_is_refused(changes: dict[str, Any], why: str) -> No
     assert key == "query[0]"
     assert why in told
     assert 'use quantiles_by = "permute-and-flip"' in told
+    assert "unit = " not in told
 
 
 def test_a_way_to_find_quantiles_is_not_used_without_them() -> None:

@@ -104,7 +104,8 @@ def _print_quantiles(part: QuantilePlan, unit: str) -> None:
     ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
     title = (
         f"{part.name}: {what}; in {cells}, for ε = {_words.at_least(part.budget.epsilon)}. Each is "
-        f"one of {layout.candidates.cells:,} candidates {ends}, by {part.chosen_by}."
+        f"one of {layout.candidates.cells:,} candidates {ends}, by "
+        f"{'permute-and-flip' if part.tree is None else 'a tree of counts'}."
     )
     rows = [(one.statistic, f"{one.rows_95:.4g}") for one in part.errors]
     print_table(title, ("in each cell", "rows from the true rank, 95 %"), rows)

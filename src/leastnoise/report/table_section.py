@@ -183,7 +183,11 @@ def _numbers(asked: Asked, columns: Mapping[str, list[Any]]) -> Numbers:
     values = [*map(as_float, columns[asked.label])]
     if "_low" not in asked.suffixes:
         return [(value, math.nan, math.nan) for value in values]
-    low, high = (map(as_float, columns[asked.label + end]) for end in ("_low", "_high"))
+    opens = {"_low": -math.inf, "_high": math.inf}  # null in JSON
+    low, high = (
+        (opens[end] if one is None else as_float(one) for one in columns[asked.label + end])
+        for end in opens
+    )
     return [*zip(values, low, high, strict=True)]
 
 
@@ -272,7 +276,8 @@ def _chosen(record: Mapping[str, Any], names: Mapping[str, str]) -> str:
             f"Quantiles are read off noisy counts of the rows at each of {record['candidates']:,} "
             f"public candidates from {number(record['least_candidate'])} to "
             f"{number(record['largest_candidate'])}. With 95 % one is off by at most so many rows "
-            f"of its group: {', '.join(rows)}."
+            f"of its group: {', '.join(rows)}. An interval ends halfway to the next candidate, and "
+            "is open beyond the first and the last."
         )
     return (
         f"No noise is added to a quantile: it is chosen by chance among {record['candidates']:,} "

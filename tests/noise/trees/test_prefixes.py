@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.errors import NotApplicable
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.prefixes import (
     MOST_WORK,
     ORDERS,
+    moments_work,
     prefix_moments,
     prefix_variances,
 )
@@ -70,12 +74,27 @@ def test_the_last_cells_have_the_law_of_the_first() -> None:
     assert prefix_moments(noise, 0.5) == pytest.approx(prefix_moments(noise, 0.5)[::-1])
 
 
-def test_wide_noise_has_second_moments_alone() -> None:
-    noise = Agreeing(scale=15, branches=(10, 10, 10), shares=("0.1", "0.3", "0.3", "0.3"))
-    found = prefix_moments(noise)
-    variances = prefix_variances(noise.branches, [one.variance for one in level_laws(noise)])
-    assert found.shape == (1001, 1)
-    assert found[:, 0] == pytest.approx(1.001 * variances, rel=1e-9)
-    (total,) = prefix_moments(noise, 0.5)[0]  # it is −T/2
-    assert total == pytest.approx(found[-1, 0] / 4)
-    assert MOST_WORK < 1 << 24  # a quarter of a gigabyte
+@pytest.mark.parametrize("branches", [(1_000,), (1, 10_000), (16, 16, 16, 16)])
+def test_moments_that_take_too_much_are_refused_before_anything_is_allocated(
+    branches: tuple[int, ...],
+) -> None:
+    shares = (0,) * len(branches) + (1,)
+    noise = Agreeing(scale="0.3", branches=branches, shares=shares)
+    assert moments_work(noise) > MOST_WORK
+    tracemalloc.start()
+    with pytest.raises(NotApplicable, match="units of work"):
+        prefix_moments(noise)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1 << 27
+
+
+@pytest.mark.parametrize("branches", [(16,), (4, 4), (1, 16), (2, 2, 2, 2)])
+def test_memory_of_moments_is_within_their_work(branches: tuple[int, ...]) -> None:
+    noise = Agreeing(scale=4, branches=branches, shares=(0,) * len(branches) + (1,))
+    work = moments_work(noise)
+    tracemalloc.start()
+    prefix_moments(noise, 0.125)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20 * work  # at MOST_WORK some gigabyte

@@ -15,7 +15,9 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.row_counts import RowCounts
+from leastnoise.mechanism.counted_quantiles import read_interval
 from leastnoise.noise.trees.law import Agreeing
+from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
@@ -187,5 +189,47 @@ def test_a_tree_of_groups_is_below_a_root_without_a_share() -> None:
 
 
 def test_too_little_epsilon_is_refused() -> None:
-    with pytest.raises(Refused, match="larger epsilon"):
+    with pytest.raises(Refused, match="larger epsilon") as caught:
         planned(NINETY_NINE, candidates=100, epsilon="1e-5")
+    assert "fewer candidates" in str(caught.value)
+    assert 'quantiles_by = "permute-and-flip"' in str(caught.value)
+
+
+def test_a_flat_tree_of_many_cells_is_none_to_plan_with() -> None:
+    made = planned((Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)), candidates=997, epsilon=10)
+    noise = tree_of(made).noise
+    assert len(noise.branches) > 1
+    assert moments_work(noise) <= MOST_WORK
+    assert 0 < made.errors[1].rows_95 < 20
+
+
+def test_attack_a_tree_that_takes_too_much_to_verify_is_rejected() -> None:
+    made = planned((Fraction(1, 2),), candidates=1_000)
+    claim = made.certificate
+    assert isinstance(claim, Certificate)
+    noise = Agreeing(scale=1, branches=(1_000,), shares=(0, 1))
+    with pytest.raises(CertificateRejected, match="units of work"):
+        read_tree(made.layout, replace(claim, noise=noise), made.budget)
+
+
+def test_ends_do_not_fall_as_levels_rise() -> None:
+    """By intervals of each level alone one of the ends would fall in some of these draws."""
+    levels = tuple(Fraction(k, 100) for k in range(1, 100, 2))
+    made = planned(levels, candidates=40)
+    tree, counts = tree_of(made), _TABLES["few rows"]
+    noisy = draw_cells(tree.noise, InsecureSeededEntropy(1), count=_DRAWS).astype(float)
+    noisy[:, : len(counts)] += counts
+    fell = 0
+    whole = noisy.astype(int).tolist()
+    for counted, found in zip(whole, read_places(tree, made.layout, noisy), strict=True):
+        alone = [
+            read_interval(
+                counted[:40], level, tree.half_widths(level), total=sum(counted), place=found[at][0]
+            )
+            for at, level in enumerate(levels)
+        ]
+        lows, highs = zip(*alone, strict=True)
+        fell += list(lows) != sorted(lows) or list(highs) != sorted(highs)
+        assert [low for _, low, _ in found] == [min(lows[at:]) for at in range(len(levels))]
+        assert [high for *_, high in found] == [max(highs[: at + 1]) for at in range(len(levels))]
+    assert fell

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from leastnoise.errors import NotApplicable
 from leastnoise.noise.trees.levels import level_laws, rates_of, solve
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     Spectra = NDArray[np.complex128]
 
 ORDERS = (2, 4, 6, 8)
-MOST_WORK = 1 << 22
-"""The largest window times nodes above the cells: about five seconds."""
+MOST_WORK = 1 << 26
+"""What `moments_work` is at most: some four seconds a level, and a gigabyte."""
 _MOST = ORDERS[-1]
 _OUTSIDE = 1e-12
 _LOST = 1e-14  # of the largest probability: its 8th moment is off by less than 1e-5
@@ -68,14 +69,10 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     """Return what E (S_g − aT)^p is at most, p of `ORDERS`, g = 0, …, n; shape (n + 1, 4).
 
     In floats, but for rounding; a is the `level`. The last g cells have the same law as the first.
-    For more work than `MOST_WORK` it is the second moments alone, shape (n + 1, 1).
+    Raises what `check_moments` raises.
     """
+    check_moments(noise)
     size, branches = _window(noise), noise.branches
-    if size * math.prod(branches[:-1]) > MOST_WORK:
-        variances = [one.variance for one in level_laws(noise)]
-        found = prefix_variances(branches, variances)
-        twice = 2 * np.arange(len(found)) / (len(found) - 1)  # Cov(S_g, T) = g/n·Var T
-        return (1 + _ROUNDED_UP) * (found + level * (level - twice) * variances[0])[:, None]
     rates, solved = rates_of(noise), solve(branches, rates_of(noise))
     places = np.arange(size, dtype=np.float64)
     places[size // 2 :] -= size
@@ -97,6 +94,31 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     whole = alone[0] @ np.power.outer((1 - level) * places, ORDERS)
     every = np.concatenate(found, axis=1).reshape(-1, len(ORDERS))
     return (1 + _ROUNDED_UP) * np.concatenate([every, whole[None, :]])
+
+
+def check_moments(noise: Agreeing) -> None:
+    """Raise NotApplicable for more than `MOST_WORK`, before anything of that size is allocated.
+
+    Also what `level_laws` raises.
+    """
+    if (work := moments_work(noise)) > MOST_WORK:
+        why = (
+            f"how far its sums of cells are off takes {work:.2g} units of work, more than "
+            f"{MOST_WORK:,}: give fewer cells or a larger epsilon"
+        )
+        raise NotApplicable(family=noise.name, why=why)
+
+
+def moments_work(noise: Agreeing) -> int:
+    """Return the window times, summed over nodes with children, b·n of their b with n cells each.
+
+    Of a level one node counts. Beside b·n, the convolutions, 20b and 8n count what is held at once.
+    """
+    below, nodes = 1, 0
+    for b in reversed(noise.branches):
+        nodes += b * below + 20 * b + 8 * below
+        below *= b
+    return _window(noise) * nodes
 
 
 def _window(noise: Agreeing) -> int:

@@ -35,7 +35,8 @@ _CHOSEN = (
 )
 _COUNTED = (
     "Quantiles by a tree are read off noisy counts of the rows at each candidate. Each is between "
-    "its _low and its _high with 95 %, one at a time; without noise it is a candidate as well."
+    "its _low and its _high with 95 %, one at a time. These are the ends of what counts at a "
+    "candidate: halfway to the next one, and open (-inf, inf) at the first and the last."
 )
 _MISSED = 0.05
 _MOST_PARTS = 4096

@@ -19,16 +19,22 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.errors import CertificateRejected, NotApplicable, Refused
+from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.row_counts import RowCounts
 from leastnoise.guarantees.rows import Rows
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
-from leastnoise.noise.trees.prefixes import ORDERS, prefix_moments, prefix_variances
+from leastnoise.noise.trees.prefixes import (
+    ORDERS,
+    check_moments,
+    prefix_moments,
+    prefix_variances,
+)
 from leastnoise.noise.trees.shares import search_shares
 from leastnoise.selection.public import find_candidate
+from leastnoise.tables.spec.query import FLIP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
 _MOST_LEVELS = 4
 _COUNTS = Fraction(1)  # the grid: counts and noise are whole
 _MISSED, _HALF = 0.05, 0.5
+_ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
 
 
 @final
@@ -54,7 +61,7 @@ class RankTree:
     def half_widths(self, level: Fraction) -> Floats:
         """Return h with P(|W| > h) <= 5 %, for the first g candidates, g = 0, …, B."""
         norms = self._norms(level)[: self.candidates + 1]
-        return (norms / _MISSED ** (1 / self._orders)).min(axis=1)
+        return (norms / _MISSED ** (1 / _ORDERS)).min(axis=1)
 
     def rows_95(self, level: Fraction) -> float:
         """Return what no |W| of any candidate passes, nor |T|, with 95 %.
@@ -63,8 +70,8 @@ class RankTree:
         what rises than the furthest is.
         """
         last = self._norms(Fraction(0))[-1]
-        sums = (self._norms(level)[1 : self.candidates + 1] ** self._orders).sum(axis=0)
-        return float((((sums + last**self._orders) / _MISSED) ** (1 / self._orders)).min())
+        sums = (self._norms(level)[1 : self.candidates + 1] ** _ORDERS).sum(axis=0)
+        return float((((sums + last**_ORDERS) / _MISSED) ** (1 / _ORDERS)).min())
 
     def in_words(self, column: str) -> str:
         """Return what is drawn, in a sentence."""
@@ -75,14 +82,10 @@ class RankTree:
             f"{math.sqrt(self.noise.variance):.4g} in a count)."
         )
 
-    @property
-    def _orders(self) -> Floats:
-        return np.array(ORDERS[: prefix_moments(self.noise, 0.0).shape[1]], dtype=np.float64)
-
     def _norms(self, level: Fraction) -> Floats:
         """Return what ‖W‖_p is at most, for g = 0, …, n, shape (n + 1, orders)."""
-        orders, a = self._orders, float(level)
-        end, middle = (prefix_moments(self.noise, one) ** (1 / orders) for one in (0.0, 0.5))
+        a = float(level)
+        end, middle = (prefix_moments(self.noise, one) ** (1 / _ORDERS) for one in (0.0, 0.5))
         if a > _HALF:
             a, end = 1 - a, end[::-1]
         return (1 - 2 * a) * end + 2 * a * middle
@@ -100,11 +103,11 @@ def find_noise(layout: Ranks, budget: Budget, releases: int) -> Certificate:
 
     All groups are children of a root that has no share. Raises Refused if there is none.
     """
-    moves = RowCounts(int(layout.reach), neighbours=layout.neighbours)
+    moves = _moves(layout)
     apart = layout.cells > 1
     levels = tuple(one.level for one in layout.statistics)
     scale = releases * layout.reach / budget.epsilon
-    rows = Rows(most=int(layout.reach), replaced=moves.neighbours == "replace-one" and not apart)
+    rows = Rows(most=int(moves.bound), replaced=moves.neighbours == "replace-one" and not apart)
     best = _best_tree(layout.candidates.cells, levels, scale, rows)
     branches = (layout.cells, *best.branches) if apart else best.branches
     question = Question(
@@ -143,11 +146,17 @@ def _best_tree(
         try:
             shares = search_shares(branches, scale, loss, rows=rows)
             noise = Agreeing(scale=scale, branches=branches, shares=shares)
+            check_moments(noise)
             offers.append((loss([one.variance for one in level_laws(noise)]), noise))
         except NotApplicable as error:
             why = error
     if not offers:
-        raise why or Refused("no tree has so many cells")
+        raise NotApplicable(
+            family=Agreeing.name,
+            why=f"of {candidates:,} candidates no tree of counts can be used "
+            f"({why.why if why else 'too few'}). Give fewer candidates or a larger epsilon, or use "
+            f'quantiles_by = "{FLIP}"',
+        )
     return min(offers, key=lambda one: one[0])[1]
 
 
@@ -166,7 +175,6 @@ def read_tree(layout: Ranks, claim: Certificate, budget: Budget) -> RankTree:
     Raises CertificateRejected unless that is noise for this layout, within `budget`.
     """
     noise, groups = claim.noise, layout.cells
-    moves = RowCounts(int(layout.reach), neighbours=layout.neighbours)
     if not isinstance(noise, Agreeing):
         raise CertificateRejected(f"Block {layout.label!r}: its quantiles are by no such noise.")
     apart = groups > 1
@@ -175,7 +183,7 @@ def read_tree(layout: Ranks, claim: Certificate, budget: Budget) -> RankTree:
     fits = (
         (first == (groups, 0) if apart else first is not None, "it is of other groups"),
         (noise.dimension >= cells, "its trees have fewer cells than candidates"),
-        (claim.sensitivity == moves, "a unit moves its counts otherwise"),
+        (claim.sensitivity == _moves(layout), "a unit moves its counts otherwise"),
         (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
         (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
         (claim.grid == _COUNTS, "its counts aren't whole"),
@@ -186,4 +194,15 @@ def read_tree(layout: Ranks, claim: Certificate, budget: Budget) -> RankTree:
         if not fit:
             raise CertificateRejected(f"Block {layout.label!r}: {why}.")
     one = replace(noise, branches=noise.branches[apart:], shares=noise.shares[apart:])
+    try:
+        check_moments(one)
+    except NotApplicable as error:
+        raise CertificateRejected(f"Block {layout.label!r}: {error.why}.") from None
     return RankTree(noise=one, candidates=layout.candidates.cells)
+
+
+def _moves(layout: Ranks) -> RowCounts:
+    """Return how a unit moves the counts: by whole rows, for which alone there are trees."""
+    if layout.reach.denominator != 1:
+        raise ValueError("a tree counts whole rows")
+    return RowCounts(layout.reach.numerator, neighbours=layout.neighbours)

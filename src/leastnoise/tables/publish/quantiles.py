@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +57,8 @@ def read_places(
 ) -> list[list[tuple[int, int, int]]]:
     """Return the place of each group's quantiles, and of their ends, from its noisy counts.
 
-    `noisy` has a row a group, of all cells of its tree; the first are the candidates.
+    `noisy` has a row a group, of all cells of its tree; the first are the candidates. Intervals are
+    widened where an end falls as levels rise, which no true quantile does.
     """
     levels = [one.level for one in layout.statistics]
     widths = [tree.half_widths(level) for level in levels]
@@ -63,11 +66,13 @@ def read_places(
     for own in np.rint(noisy).astype(np.int64).tolist():
         counts, total = own[: tree.candidates], sum(own)
         places = read_quantiles(counts, levels, total=total)
-        each = zip(places, levels, widths, strict=True)
-        found.append([
-            (place, *read_interval(counts, level, width, total=total, place=place))
-            for place, level, width in each
-        ])  # fmt: skip
+        ends = [
+            read_interval(counts, level, width, total=total, place=place)
+            for place, level, width in zip(places, levels, widths, strict=True)
+        ]
+        lows = [*accumulate((low for low, _ in reversed(ends)), min)][::-1]
+        highs = accumulate((high for _, high in ends), max)
+        found.append(list(zip(places, lows, highs, strict=True)))
     return found
 
 
@@ -76,9 +81,12 @@ def table_at(layout: Ranks, chosen: Sequence[Sequence[Sequence[int]]]) -> Table:
 
     For each level they are that of the quantile, and of its two ends where it has an interval.
     """
-    values = layout.published
+    told = _told(layout)
     columns: list[list[list[Any]]] = [
-        [[values[at] for at in column] for column in zip(*level, strict=True)]
+        [
+            [values[at] for at in column]
+            for values, column in zip(told, zip(*level, strict=True), strict=False)
+        ]
         for level in zip(*chosen, strict=True)
     ]
     ordered = sorted(zip(layout.places, columns, strict=True))
@@ -90,14 +98,18 @@ def table_at(layout: Ranks, chosen: Sequence[Sequence[Sequence[int]]]) -> Table:
 def wrong_quantile(layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: str) -> str | None:
     """Return the label of a quantile that is no candidate, or is below one of a lower level.
 
-    Or whose interval it isn't in, or which doesn't end at candidates. `columns` are as `read_table`
-    gives them. None if all may have been found.
+    Or whose interval it isn't in, or which doesn't end where values count at another candidate.
+    `columns` are as `read_table` gives them. None if all may have been found.
     """
-    places = {(type(value), value): at for at, value in enumerate(as_read(layout.published, kind))}
+    told = [
+        {(type(value), value): at for at, value in enumerate(as_read(values, kind))}
+        for values in _told(layout)
+    ]
     least = [0] * len(next(iter(columns.values())))
     for asked in layout.statistics:
         value, *ends = (
-            _places(columns[f"{asked.label}{suffix}"], places) for suffix in asked.suffixes
+            _places(columns[f"{asked.label}{suffix}"], places)
+            for suffix, places in zip(asked.suffixes, told, strict=False)
         )
         if len(value) != len(least) or any(map(int.__lt__, value, least)):
             return asked.label
@@ -107,11 +119,19 @@ def wrong_quantile(layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: st
     return None
 
 
+def _told(layout: Ranks) -> tuple[list[Any], list[float], list[float]]:
+    """Return what a table has for each candidate: itself, and the ends of what counts there."""
+    edges = layout.candidates.edges
+    return layout.published, [-math.inf, *edges], [*edges, math.inf]
+
+
 def _is_between(low: int, place: int, high: int) -> bool:
     return 0 <= low <= place <= high
 
 
 def _places(told: Sequence[Any], places: Mapping[tuple[type, Any], int]) -> list[int]:
-    """Return the places of candidates, −1 of what is none."""
-    known = [value if isinstance(value, int | float | str) else None for value in told]
-    return [places.get((type(value), value), -1) for value in known]
+    """Return the places of candidates, −1 of what is none; a list or the like is none."""
+    return [
+        places.get((type(value), value), -1) if isinstance(value, int | float | str | None) else -1
+        for value in told
+    ]

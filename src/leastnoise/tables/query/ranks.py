@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 PART = "quantiles"
 MOST_COUNTED = 1 << 15
 """Groups times candidates of a tree, which has less than twice as many cells (`noise.trees`)."""
-_BY_TREE = ((4, 100), (8, 500), (16, MOST_COUNTED))
-"""So many quantiles, of so many candidates at most, are less far off by a tree."""
 
 
 @final
@@ -154,7 +152,7 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
     shape = shape_of(spec, query, (), (), (), (count,), part=part)
     values = list_candidates(column.candidates)
     groups = math.prod(axis.cells for axis in shape.axes)
-    by_tree = _is_by_tree(spec, query, quantiles=len(levels), candidates=len(values), groups=groups)
+    by_tree = _is_by_tree(spec, query, candidates=len(values), groups=groups)
     statistics = tuple(replace(one, with_ends=by_tree) for _, one in levels)
     axis = Nearest(column=statistics[0].column, values=values, missing=column.counts_as)
     counted = replace(shape, axes=(*shape.axes, axis))
@@ -188,25 +186,21 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
     )
 
 
-def _is_by_tree(spec: Spec, query: Query, *, quantiles: int, candidates: int, groups: int) -> bool:
-    """Whether they are read off noisy counts: as the query says, or where that is less far off.
-
-    `python -m benchmarks.bench_quantiles` measures where that is. Raises LayoutError if the query
-    asks for a tree that can't be.
-    """
+def _is_by_tree(spec: Spec, query: Query, *, candidates: int, groups: int) -> bool:
+    """Whether the query asks for noisy counts; raises LayoutError for a tree that can't be."""
+    if query.quantiles_by != TREE:
+        return False
     why = ""
     if not spec.privacy.by_row:
         why = (
             "A tree counts whole rows, and of a person with more rows than the limits each counts "
-            'for less. Where nobody has two rows, say unit = "row"; else'
+            "for less:"
         )
     elif groups * candidates > MOST_COUNTED:
         why = (
             f"A tree counts at most {MOST_COUNTED:,} groups times candidates, got "
             f"{groups * candidates:,}. Give fewer, or"
         )
-    if query.quantiles_by == TREE and why:
+    if why:
         raise LayoutError(f'{why} use quantiles_by = "{FLIP}".')
-    if why or query.quantiles_by is not None:
-        return not why and query.quantiles_by == TREE
-    return any(quantiles >= least and candidates <= most for least, most in _BY_TREE)
+    return True

@@ -132,7 +132,7 @@ class Query(Section):
     on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
     predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
     `margins` tables of sums are published beside the cells, and add up. `quantiles_by` says how
-    quantiles are found, which else their number decides. With `round` the counts are
+    quantiles are found, by permute-and-flip if it doesn't. With `round` the counts are
     published whole, with `round_to` as multiples of it, with `clamp` counts and sums are published
     as 0 where the noise makes them negative. Groups whose first published count is below
     `min_count` are left out, and of the others the `top` largest are kept. `clipping` is the part
@@ -169,8 +169,8 @@ class Query(Section):
         default_factory=dict,
     )
     quantiles_by: QuantilesBy | None = key(
-        "how quantiles are found: each by chance, or all off noisy counts of the candidates, which "
-        "is best for many and has intervals",
+        "how quantiles are found: each by chance (without this), or all off noisy counts of the "
+        "candidates, which is best for many and has intervals",
         'quantiles_by = "tree"',
         default=None,
     )
