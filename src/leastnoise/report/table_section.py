@@ -185,8 +185,8 @@ def _numbers(asked: Asked, columns: Mapping[str, list[Any]]) -> Numbers:
         return [(value, math.nan, math.nan) for value in values]
     opens = {"_low": -math.inf, "_high": math.inf}  # null in JSON
     low, high = (
-        (opens[end] if one is None else as_float(one) for one in columns[asked.label + end])
-        for end in opens
+        [end if one is None else as_float(one) for one in columns[asked.label + suffix]]
+        for suffix, end in opens.items()
     )
     return [*zip(values, low, high, strict=True)]
 
