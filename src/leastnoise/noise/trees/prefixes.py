@@ -104,7 +104,7 @@ def check_moments(noise: Agreeing) -> None:
     if (work := moments_work(noise)) > MOST_WORK:
         why = (
             f"how far its sums of cells are off takes {work:.2g} units of work, more than "
-            f"{MOST_WORK:,}: give fewer cells or a larger epsilon"
+            f"{MOST_WORK:,}"
         )
         raise NotApplicable(family=noise.name, why=why)
 
