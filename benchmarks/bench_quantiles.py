@@ -12,15 +12,31 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.timing import print_rows, show
+from leastnoise.certificate.quantiles import QuantileCertificate
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles
+from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.plan.planning import plan
+from leastnoise.tables.plan.quantiles import QuantilePlan
+from leastnoise.tables.publish.quantiles import read_places
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.spec.candidates import list_candidates
+from leastnoise.tables.spec.query import FLIP, TREE
 
 ENDS = ((100, 10_000_000), (1_000, 1_000_000))  # the second grid is finer: fewer rows a candidate
 MEDIAN = (Fraction(1, 2),)
+_HEADS = (
+    *("candidates", "quantiles", "rows", "by", "mean", "mean of the worst"),
+    *("missed by intervals", "time", "runs"),
+)
 NINE = tuple(Fraction(k, 10) for k in range(1, 10))
-_CASES = ((MEDIAN, 1_000, 400), (MEDIAN, 10_000, 400), (NINE, 1_000, 60), (NINE, 10_000, 60))
+NINETY_NINE = tuple(Fraction(k, 100) for k in range(1, 100))
+_CASES = (
+    (MEDIAN, 1_000, FLIP, 400),
+    (MEDIAN, 10_000, FLIP, 400),
+    *((NINE, rows, way, 60) for rows in (1_000, 10_000) for way in (FLIP, TREE)),
+    *((NINETY_NINE, rows, way, 20) for rows in (1_000, 10_000) for way in (FLIP, TREE)),
+)
 
 
 def _off(counts: list[int], level: Fraction, place: int) -> float:
@@ -29,7 +45,21 @@ def _off(counts: list[int], level: Fraction, place: int) -> float:
     return float(max(0, below - wanted, wanted - below - counts[place]))
 
 
-def _row(ends: tuple[int, int], levels: tuple[Fraction, ...], n: int, runs: int) -> tuple[str, ...]:
+def _find(part: QuantilePlan, counts: list[int]) -> list[tuple[int, int, int]]:
+    """The place of each quantile, and those of its ends, as a release finds them."""
+    claim = part.certificate
+    if isinstance(claim, QuantileCertificate):
+        return [(place, place, place) for place in choose_quantiles(claim, counts)]
+    assert part.tree is not None
+    padded = np.zeros(part.tree.noise.dimension, dtype=np.int64)
+    padded[: len(counts)] = counts
+    noisy = Mechanism(claim).release(ScaledIntegers(numerators=padded, bits=0)).values
+    return read_places(part.tree, part.layout, noisy[None, :])[0]
+
+
+def _row(
+    ends: tuple[int, int], levels: tuple[Fraction, ...], n: int, *, way: str, runs: int
+) -> tuple[str, ...]:
     grid = {"from": ends[0], "to": ends[1], "number": 1_000, "scale": "log"}
     raw = {
         "version": 1,
@@ -37,29 +67,41 @@ def _row(ends: tuple[int, int], levels: tuple[Fraction, ...], n: int, runs: int)
         "privacy": {"unit": "row", "epsilon": 1},
         "columns": {"income": {"candidates": grid}},
         "query": [
-            {"name": "q", "statistics": [f"quantile(income, {float(one)})" for one in levels]}
+            {
+                "name": "q",
+                "statistics": [f"quantile(income, {float(one)})" for one in levels],
+                "quantiles_by": way,
+            }
         ],
     }
     laid = spec_file.lay_out(raw)
-    claim = plan(laid).quantiles[0].certificate
+    part = plan(laid).quantiles[0]
     values = [float(one) for one in list_candidates(laid.spec.columns["income"].candidates)]
     edges = [-np.inf, *((a + b) / 2 for a, b in pairwise(values)), np.inf]
     generator = np.random.default_rng(1)
     off: list[list[float]] = []
+    missed: list[bool] = []
     seconds = 0.0
     for _ in range(runs):
         incomes = generator.lognormal(10.3, 0.8, n)
         counts = np.histogram(incomes, edges)[0].tolist()
         start = time.perf_counter()
-        chosen = choose_quantiles(claim, counts)
+        chosen = _find(part, counts)
         seconds += time.perf_counter() - start
-        off.append([_off(counts, *one) for one in zip(levels, chosen, strict=True)])
+        places = [place for place, _, _ in chosen]
+        off.append([_off(counts, *one) for one in zip(levels, places, strict=True)])
+        missed += [
+            all(_off(counts, level, place) for place in range(low, high + 1))
+            for level, (_, low, high) in zip(levels, chosen, strict=True)
+        ]
     return (
         f"{ends[0]:,} to {ends[1]:,}",
         str(len(levels)),
         f"{n:,}",
+        way,
         f"{np.mean(off):.2f}",
         f"{np.mean(np.max(off, axis=1)):.1f}",
+        "" if part.tree is None else f"{100 * np.mean(missed):.1f} %",
         show(seconds / runs),
         str(runs),
     )
@@ -68,8 +110,12 @@ def _row(ends: tuple[int, int], levels: tuple[Fraction, ...], n: int, runs: int)
 def main() -> None:
     print_rows(
         "Quantiles: rows from the true rank, lognormal incomes, 1,000 candidates, ε = 1",
-        ("candidates", "quantiles", "rows", "mean", "mean of the worst", "time", "runs"),
-        [_row(ends, *case) for ends in ENDS for case in _CASES],
+        _HEADS,
+        [
+            _row(ends, levels, n, way=way, runs=runs)
+            for ends in ENDS
+            for levels, n, way, runs in _CASES
+        ],
     )
 
 

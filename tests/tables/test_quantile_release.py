@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,44 +14,11 @@ import leastnoise as ln
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
 from leastnoise.tables.plan.planning import plan
-from leastnoise.tables.query.ranks import Ranks
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
+from tests.tables.quantiles import ROWS, claim_in, edit_of, ranks_of, restored, spec_of
 from tests.tables.reference import SALT
 from tests.tables.resealed import verify_resealed
-
-CANDIDATES = {"from": 0, "to": 100, "step": 10}
-_ROWS = pd.DataFrame(
-    {
-        "person": pd.array([1, 1, 1, 1, 2, 3, 3, 4, 5, 6, 6, 6, None, 7], dtype="Int64"),
-        "plan": [1, 1, 2, 2, 1, 2, 2, 1, 2, 1, 1, 3, 1, 2],
-        "x": [0, 44.9, 45, 55, 1000, -7, np.nan, 50, 95, 95, 95, 1, 3, np.inf],
-    }
-)
-
-
-def spec_of(**changes: Any) -> dict[str, Any]:
-    by_row = changes.pop("by_row", False)
-    person = {"contribution": {"max_rows": 2}}
-    made: dict[str, Any] = {
-        "data": {"source": "rows.parquet"},
-        "privacy": {"unit": "row" if by_row else "person", "epsilon": 1},
-        "columns": {"x": {"candidates": CANDIDATES}},
-        "query": [
-            {
-                "name": "q",
-                "statistics": ["quantile(x, 0.9)", "count", "median(x)"],
-                "group_by": {"plan": [1, 2]},
-            },
-            {"name": "alone", "statistics": ["quantile(x, 0.25)"]},
-        ],
-    }
-    made |= {} if by_row else person
-    return made | changes
-
-
-def ranks_of(raw: dict[str, Any], place: int = 0) -> Ranks:
-    return spec_file.lay_out({"version": 1} | raw).ranks[place][0]
 
 
 def counts(raw: dict[str, Any], folder: Path, engine: str, place: int = 0) -> np.ndarray:
@@ -91,10 +56,10 @@ def expected(frame: pd.DataFrame, *, plans: list[int] | None, most: float | None
 def test_rows_count_at_the_nearest_candidate(
     tmp_path: Path, engine: str, place: int, by_row: bool
 ) -> None:
-    _ROWS.to_parquet(tmp_path / "rows.parquet")
+    ROWS.to_parquet(tmp_path / "rows.parquet")
     raw = spec_of(by_row=by_row)
     layout = ranks_of(raw, place).counted
-    wanted = expected(_ROWS, plans=None if place else [1, 2], most=None if by_row else 2)
+    wanted = expected(ROWS, plans=None if place else [1, 2], most=None if by_row else 2)
     found = counts(raw, tmp_path, engine, place)
     assert found.min() >= 0
     # each of six persons who are over a limit is cut off by a few parts in 2^28
@@ -170,61 +135,45 @@ def test_a_release_is_near_the_truth_and_verifies(tmp_path: Path, kind: str) -> 
     assert sum(map(float, frame.unique("query")["epsilon"])) <= 50 * (1 + 1e-9)
 
 
-def _edit(name: str, change: Callable[[Any], object]) -> Callable[[Path], object]:
-    def edit(folder: Path) -> None:
-        record = json.loads((folder / name).read_text())
-        change(record)
-        (folder / name).write_text(json.dumps(record))
-
-    return edit
-
-
-def _claim(record: Any) -> Any:
-    (found,) = (one["certificate"] for one in record["blocks"] if one["name"] == "q.quantiles")
-    return found
-
-
 _EDITS = {
-    "no candidate": _edit("q.json", lambda rows: rows[0].update(median_x=45)),
-    "another type": _edit("q.json", lambda rows: rows[0].update(median_x=50.0)),
-    "none": _edit("q.json", lambda rows: rows[0].update(median_x=None)),
-    "a list": _edit("q.json", lambda rows: rows[0].update(median_x=[50])),
-    "falling": _edit("q.json", lambda rows: rows[0].update({"median_x": 100, "quantile_x_0.9": 0})),
-    "an interval": _edit("q.json", lambda rows: [row.update(median_x_low=0) for row in rows]),
-    "rates": _edit("certificate.json", lambda one: _claim(one).update(rates=["1/8", "1"])),
-    "smaller rates": _edit("certificate.json", lambda one: _claim(one).update(rates=["1", "1"])),
-    "candidates": _edit("certificate.json", lambda one: _claim(one).update(candidates=12)),
-    "reach": _edit("certificate.json", lambda one: _claim(one).update(reach="1")),
-    "groups": _edit("certificate.json", lambda one: _claim(one).update(groups=1)),
-    "levels": _edit("certificate.json", lambda one: _claim(one).update(levels=["1/2", "4/5"])),
-    "gone": _edit("certificate.json", lambda one: one["blocks"].pop()),
-    "twice": _edit("certificate.json", lambda one: one["blocks"].append(one["blocks"][-1])),
-    "its name": _edit("certificate.json", lambda one: one["blocks"][-1].update(name="alone")),
-    "plan": _edit("plan.json", lambda one: one["quantiles"][0].update(candidates=12)),
-    "errors": _edit("plan.json", lambda one: one["quantiles"][0]["errors"][0].update(rows_95=1)),
-    "no plan": _edit("plan.json", lambda one: one.pop("quantiles")),
+    "no candidate": edit_of("q.json", lambda rows: rows[0].update(median_x=45)),
+    "another type": edit_of("q.json", lambda rows: rows[0].update(median_x=50.0)),
+    "none": edit_of("q.json", lambda rows: rows[0].update(median_x=None)),
+    "a list": edit_of("q.json", lambda rows: rows[0].update(median_x=[50])),
+    "falling": edit_of(
+        "q.json", lambda rows: rows[0].update({"median_x": 100, "quantile_x_0.9": 0})
+    ),
+    "an interval": edit_of("q.json", lambda rows: [row.update(median_x_low=0) for row in rows]),
+    "rates": edit_of("certificate.json", lambda one: claim_in(one).update(rates=["1/8", "1"])),
+    "smaller rates": edit_of(
+        "certificate.json", lambda one: claim_in(one).update(rates=["1", "1"])
+    ),
+    "candidates": edit_of("certificate.json", lambda one: claim_in(one).update(candidates=12)),
+    "reach": edit_of("certificate.json", lambda one: claim_in(one).update(reach="1")),
+    "groups": edit_of("certificate.json", lambda one: claim_in(one).update(groups=1)),
+    "levels": edit_of("certificate.json", lambda one: claim_in(one).update(levels=["1/2", "4/5"])),
+    "gone": edit_of("certificate.json", lambda one: one["blocks"].pop()),
+    "twice": edit_of("certificate.json", lambda one: one["blocks"].append(one["blocks"][-1])),
+    "its name": edit_of("certificate.json", lambda one: one["blocks"][-1].update(name="alone")),
+    "plan": edit_of("plan.json", lambda one: one["quantiles"][0].update(candidates=12)),
+    "errors": edit_of("plan.json", lambda one: one["quantiles"][0]["errors"][0].update(rows_95=1)),
+    "no plan": edit_of("plan.json", lambda one: one.pop("quantiles")),
 }
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("quantiles")
-    _ROWS.to_parquet(folder / "rows.parquet")
+    ROWS.to_parquet(folder / "rows.parquet")
     ln.Release(**spec_of(output={"path": "out", "format": "json"}), folder=folder).run()
     return {file.name: file.read_bytes() for file in (folder / "out").iterdir()}
-
-
-def _restored(published: dict[str, bytes], folder: Path) -> Path:
-    for name, content in published.items():
-        (folder / name).write_bytes(content)
-    return folder
 
 
 @pytest.mark.parametrize("edit", _EDITS)
 def test_attack_an_edited_release_is_rejected(
     published: dict[str, bytes], tmp_path: Path, edit: str
 ) -> None:
-    verify_resealed(_restored(published, tmp_path))
+    verify_resealed(restored(published, tmp_path))
     _EDITS[edit](tmp_path)
     with pytest.raises(CertificateRejected):
         verify_resealed(tmp_path)

@@ -98,13 +98,14 @@ def _print_block(block: BlockPlan, unit: str) -> None:
 
 def _print_quantiles(part: QuantilePlan, unit: str) -> None:
     """Print the plan of the quantiles of one column in a query."""
-    layout, claim = part.layout, part.certificate
+    layout = part.layout
     what = ", ".join(one.label for one in layout.statistics)
     cells = _words.counted(layout.cells, "cell")
     ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
     title = (
         f"{part.name}: {what}; in {cells}, for ε = {_words.at_least(part.budget.epsilon)}. Each is "
-        f"chosen among {claim.candidates:,} candidates {ends}, by permute-and-flip."
+        f"one of {layout.candidates.cells:,} candidates {ends}, by "
+        f"{'permute-and-flip' if part.tree is None else 'a tree of counts'}."
     )
     rows = [(one.statistic, f"{one.rows_95:.4g}") for one in part.errors]
     print_table(title, ("in each cell", "rows from the true rank, 95 %"), rows)

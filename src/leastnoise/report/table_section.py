@@ -16,7 +16,6 @@ from leastnoise.tables.query import selection
 from leastnoise.tables.query.axes import Bins, Unlisted
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.statistics.base import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -182,9 +181,13 @@ def names_of(parts: Sequence[Layout | Ranks], spec: Spec) -> dict[str, str]:
 
 def _numbers(asked: Asked, columns: Mapping[str, list[Any]]) -> Numbers:
     values = [*map(as_float, columns[asked.label])]
-    if asked.suffixes != SUFFIXES:
+    if "_low" not in asked.suffixes:
         return [(value, math.nan, math.nan) for value in values]
-    low, high = (map(as_float, columns[asked.label + end]) for end in ("_low", "_high"))
+    opens = {"_low": -math.inf, "_high": math.inf}  # null in JSON
+    low, high = (
+        [end if one is None else as_float(one) for one in columns[asked.label + suffix]]
+        for suffix, end in opens.items()
+    )
     return [*zip(values, low, high, strict=True)]
 
 
@@ -268,6 +271,14 @@ def _decided(
 def _chosen(record: Mapping[str, Any], names: Mapping[str, str]) -> str:
     """Return how quantiles were chosen, and how far off they are."""
     rows = [f"{names[one['statistic']]} {one['rows_95']:,.3g}" for one in record["errors"]]
+    if "tree" in record:
+        return (
+            f"Quantiles are read off noisy counts of the rows at each of {record['candidates']:,} "
+            f"public candidates from {number(record['least_candidate'])} to "
+            f"{number(record['largest_candidate'])}. With 95 % one is off by at most so many rows "
+            f"of its group: {', '.join(rows)}. An interval ends halfway to the next candidate, and "
+            "is open beyond the first and the last."
+        )
     return (
         f"No noise is added to a quantile: it is chosen by chance among {record['candidates']:,} "
         f"public candidates from {number(record['least_candidate'])} to "

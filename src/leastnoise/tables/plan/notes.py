@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _words
 from leastnoise.certificate.plan import COMPOSED
-from leastnoise.tables.plan.quantiles import QUANTILES_NOTE
+from leastnoise.tables.plan.quantiles import quantiles_notes
 from leastnoise.tables.plan.summary import counted_in
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     layouts = [block.layout for block in plan.blocks]
     sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
     notes = (CLIP_NOTE, *counted_in(layouts), *_of_sizes(sized)) if layouts else ()
-    if plan.quantiles:
-        notes += (QUANTILES_NOTE,)
+    notes += tuple(quantiles_notes(plan.quantiles)) if plan.quantiles else ()
     by_row = (*plan.blocks, *plan.quantiles)[0].layout.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)
     found = (block.exact_rows for block in plan.blocks)

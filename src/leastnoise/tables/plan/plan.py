@@ -16,7 +16,7 @@ from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import notes, series, summary
 from leastnoise.tables.plan.margins import Margin
-from leastnoise.tables.plan.quantiles import NAME, QuantilePlan
+from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.plan.unlisted import Groups
 from leastnoise.tables.query import clipped, margins, selection
 from leastnoise.tables.query.accuracy import Wish, wishes
@@ -255,7 +255,8 @@ class Plan(Framed, Shown):
             "statistic": [error.statistic for _, error in both],
             "rows": [*(error.rows for _, error in rows), *([None] * len(ranks))],
             "cells": [part.layout.cells for part, _ in both],
-            "noise": [block.certificate.noise.name for block, _ in rows] + [NAME] * len(ranks),
+            "noise": [block.certificate.noise.name for block, _ in rows]
+            + [part.chosen_by for part, _ in ranks],
             "epsilon": [printed_at_least(budget.epsilon) for budget in budgets],
             "delta": [printed_at_least(budget.delta) for budget in budgets],
             **{

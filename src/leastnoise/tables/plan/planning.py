@@ -188,8 +188,13 @@ def _of_margins(drawn: Margins) -> list[BlockPlan]:
 
 def _chosen(laid: LaidOut, certificate: PlanCertificate) -> tuple[QuantilePlan, ...]:
     """Return the plans of quantiles; raises CertificateRejected unless it is about them."""
-    wanted = plan_quantiles(laid)
-    found = [one for one in certificate.blocks if isinstance(one[1], QuantileCertificate)]
+    wanted = plan_quantiles(laid, certificate.blocks)
+    labels = {one.layout.label for one in wanted}
+    found = [
+        (name, one)
+        for name, one in certificate.blocks
+        if isinstance(one, QuantileCertificate) or name in labels
+    ]
     if found != [(one.layout.label, one.certificate) for one in wanted]:
         raise CertificateRejected("The quantiles are not chosen as the spec implies.")
     return wanted

@@ -13,22 +13,30 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _words
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
-from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.plan.rank_tree import RankTree, find_noise, read_tree
 from leastnoise.tables.query.ranks import share_parts
+from leastnoise.tables.spec.query import FLIP, TREE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from leastnoise.certificate.plan import Block, Blocks
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.query.ranks import Ranks
 
-NAME = "permute-and-flip"
-QUANTILES_NOTE = (
-    "No noise is added to a quantile, and no interval of values exists for it: it is off by at "
-    "most so many rows, and how far apart their values lie is data."
+_CHOSEN = (
+    "No noise is added to a quantile{which}, and no interval of values exists for it: it is off by "
+    "at most so many rows, and how far apart their values lie is data."
+)
+_COUNTED = (
+    "Quantiles by a tree are read off noisy counts of the rows at each candidate. Each is between "
+    "its _low and its _high with 95 %, one at a time. These are the ends of what counts at a "
+    "candidate: halfway to the next one, and open (-inf, inf) at the first and the last."
 )
 _MISSED = 0.05
 _MOST_PARTS = 4096
@@ -67,13 +75,14 @@ class RankError:
 class QuantilePlan:
     """The quantiles of one column in a query: how they are chosen, and their share of the budget.
 
-    Nothing is added to them, so that all of the budget that they spend is ε. Of a series
-    `certificate` is about one release, and `budget` that of all.
+    All of the budget that they spend is ε. Of a series `budget` is that of all releases, and a
+    QuantileCertificate about one. By a `tree` the certificate is that of its noise.
     """
 
     layout: Ranks
     budget: Budget
-    certificate: QuantileCertificate
+    certificate: QuantileCertificate | Certificate
+    tree: RankTree | None = None
 
     @property
     def name(self) -> str:
@@ -83,22 +92,30 @@ class QuantilePlan:
     @property
     def errors(self) -> tuple[RankError, ...]:
         """How far off each quantile is, in ranks."""
-        claim = self.certificate
-        found: list[RankError] = []
-        for place, asked in enumerate(self.layout.statistics):
-            path = list(_path(claim, place))
-            missed = _MISSED / len(path)
-            parts = claim.candidates * claim.parts
-            rows = [math.log(parts / missed) / float(claim.rates[one]) for one in path]
-            found.append(
-                RankError(statistic=asked.label, rows_95=sum(rows), sizes=self.layout.sizes)
-            )
-        return tuple(found)
+        claim, asked = self.certificate, self.layout.statistics
+        if self.tree is not None:
+            rows = [self.tree.rows_95(one.level) for one in asked]
+        elif isinstance(claim, QuantileCertificate):
+            rows = [_rows_off(claim, place) for place in range(len(asked))]
+        else:
+            raise TypeError("noise of quantiles is that of a tree")
+        return tuple(
+            RankError(statistic=one.label, rows_95=off, sizes=self.layout.sizes)
+            for one, off in zip(asked, rows, strict=True)
+        )
+
+    @property
+    def chosen_by(self) -> str:
+        """How they are found, as the spec calls it."""
+        return FLIP if self.tree is None else TREE
 
     def to_record(self) -> dict[str, Any]:
         """Return it as JSON values, all of which a certificate can confirm."""
         layout, claim = self.layout, self.certificate
         axis = layout.candidates
+        how: dict[str, Any] = {} if self.tree is None else {"tree": self.tree.to_record()}
+        if isinstance(claim, QuantileCertificate):
+            how = {"parts": claim.parts, "nested": claim.nested}
         return {
             "name": layout.name,
             "part": layout.part,
@@ -108,12 +125,11 @@ class QuantilePlan:
             "candidates": axis.cells,
             "least_candidate": layout.published[0],
             "largest_candidate": layout.published[-1],
-            "parts": claim.parts,
-            "nested": claim.nested,
-            "reach": decimal_text(claim.reach),
+            **how,
+            "reach": decimal_text(layout.reach),
             "bounding": None if layout.by_row else layout.counted.bounding.to_record(),
             "bits": layout.counted.bits,
-            "chosen_by": NAME,
+            "chosen_by": self.chosen_by,
             "missing": list(layout.missing),
             "errors": [{"statistic": one.statistic, "rows_95": one.rows_95} for one in self.errors],
             **({"filters": list(layout.filters)} if layout.filters else {}),
@@ -123,7 +139,9 @@ class QuantilePlan:
         """Return how they are chosen and how far off they are, in sentences."""
         claim, count = self.certificate, len(self.layout.statistics)
         said = ["A value counts at the nearest candidate, one outside at the first or the last."]
-        if claim.nested:
+        if self.tree is not None:
+            said.append(self.tree.in_words(self.layout.candidates.column))
+        elif isinstance(claim, QuantileCertificate) and claim.nested:
             depths = 1 + max(one.depth for one in claim.choices)
             said.append(
                 f"The {count} quantiles of {self.layout.candidates.column} are chosen in {depths} "
@@ -132,12 +150,14 @@ class QuantilePlan:
         return [*said, *(one.in_words() for one in self.errors)]
 
 
-def plan_quantiles(laid: LaidOut) -> tuple[QuantilePlan, ...]:
+def plan_quantiles(laid: LaidOut, claims: Blocks | None = None) -> tuple[QuantilePlan, ...]:
     """Return the plans of all quantiles of a release, in the order of the spec.
 
-    The spec decides them alone. Raises Refused for more levels than can be chosen together, or if
-    there is no ε for them.
+    The noise of trees is that of the block of that name in `claims`, or else it is found. The spec
+    decides all else. Raises Refused for more levels than can be chosen together, or if there is no
+    ε for them; CertificateRejected if noise isn't for them.
     """
+    given = dict(claims or ())
     found: list[QuantilePlan] = []
     times = laid.spec.releases
     for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True):
@@ -145,12 +165,38 @@ def plan_quantiles(laid: LaidOut) -> tuple[QuantilePlan, ...]:
         for layout, own in zip(ranks, shares, strict=True):
             share = laid.spec.budget.share(laid.spec.share(query) * own)
             try:
+                if layout.by_tree:
+                    known = None if claims is None else given.get(layout.label)
+                    found.append(_by_tree(layout, share, known, times))
+                    continue
                 claim = _claim(layout, share.epsilon / times)
-            except InvalidArgument as error:
+            except (InvalidArgument, NotApplicable) as error:
                 raise Refused(f"The query {layout.label!r}: {error}") from None
             whole = replace(claim.budget, epsilon=times * claim.budget.epsilon)
             found.append(QuantilePlan(layout=layout, budget=whole, certificate=claim))
     return tuple(found)
+
+
+def _by_tree(layout: Ranks, share: Budget, known: Block | None, times: int) -> QuantilePlan:
+    claim = find_noise(layout, share, times) if known is None else known
+    if not isinstance(claim, Certificate):
+        raise CertificateRejected(f"Block {layout.label!r}: its quantiles are by a tree's noise.")
+    tree = read_tree(layout, claim, share)
+    return QuantilePlan(layout=layout, budget=claim.budget, certificate=claim, tree=tree)
+
+
+def quantiles_notes(parts: Sequence[QuantilePlan]) -> list[str]:
+    """Return what is said of quantiles, of those by chance and of those by a tree."""
+    trees = [one.tree is not None for one in parts]
+    chosen = _CHOSEN.format(which=" that is chosen by chance" if any(trees) else "")
+    return [*([] if all(trees) else [chosen]), *([_COUNTED] if any(trees) else [])]
+
+
+def _rows_off(claim: QuantileCertificate, place: int) -> float:
+    path = list(_path(claim, place))
+    missed = _MISSED / len(path)
+    parts = claim.candidates * claim.parts
+    return sum(math.log(parts / missed) / float(claim.rates[one]) for one in path)
 
 
 def _claim(layout: Ranks, epsilon: Fraction) -> QuantileCertificate:

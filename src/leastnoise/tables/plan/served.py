@@ -19,6 +19,7 @@ from leastnoise.tables.query.limits import FewGroups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
     from fractions import Fraction
 
     from leastnoise.certificate.plan import PlanCertificate
@@ -43,7 +44,8 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
     """
     blocks = together.list_blocks(laid)
     labels = [block.label for block in blocks]
-    drawn_blocks = _by_draw(blocks, certificate)
+    quantiles = {one.label for ranks in laid.ranks for one in ranks}
+    drawn_blocks = _by_draw(blocks, certificate, quantiles)
     groups = [name.split(JOIN) for name, _ in drawn_blocks]
     if sorted(label for group in groups for label in group) != sorted(labels):
         raise CertificateRejected("The certificate's queries are not the spec's queries.")
@@ -80,13 +82,16 @@ Claims = list[tuple[str, Certificate | ThresholdCertificate]]
 
 
 def _by_draw(
-    blocks: Sequence[together.Block], certificate: PlanCertificate
+    blocks: Sequence[together.Block], certificate: PlanCertificate, quantiles: AbstractSet[str]
 ) -> list[tuple[str, Claims]]:
-    """Return the draws of a certificate by what they are for, those of a block's margins as one."""
+    """Return the draws of a certificate by what they are for, those of a block's margins as one.
+
+    But those of `quantiles`, which are matters of their own.
+    """
     with_margins = {block.label for block in blocks if block.ways[0].margins}
     found: list[tuple[str, Claims]] = []
     for name, claim in certificate.blocks:
-        if isinstance(claim, QuantileCertificate):
+        if isinstance(claim, QuantileCertificate) or name in quantiles:
             continue
         label = name.rpartition(".")[0]
         if label in with_margins and found and found[-1][0] == label:

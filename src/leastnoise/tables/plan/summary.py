@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _words
 from leastnoise.tables.plan import series
-from leastnoise.tables.plan.quantiles import QUANTILES_NOTE, QuantilePlan
+from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
 from leastnoise.tables.query import selection
 from leastnoise.tables.query.layout import ASSUMED, Layout
 
@@ -88,7 +88,7 @@ def list_sentences(plan: Plan) -> list[str]:
     said += [text for margin in firsts if margin for text in margin.whole.in_words()]
     said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
     said += [PLAIN, OWN_NOISE, *counted_in(layouts)] if plan.blocks else []
-    return [*said, QUANTILES_NOTE] if plan.quantiles else said
+    return [*said, *quantiles_notes(plan.quantiles)] if plan.quantiles else said
 
 
 def width(error: ExpectedError) -> str:

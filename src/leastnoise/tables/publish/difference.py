@@ -102,7 +102,7 @@ def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifferenc
     tables: dict[str, Table] = {}
     for name, query in plans[0].items():
         if query.quantiles or plans[1][name].quantiles:
-            why = "the error of a quantile is one in ranks, and has no interval."
+            why = "of quantiles no error is known by which two can be subtracted."
             raise Refused(f"The query {name!r}: {why}")
         both = (query.blocks, plans[1][name].blocks)
         if why := next(_unlike(found[0], found[1], both), None):

@@ -1,10 +1,18 @@
-"""The table of a block's quantiles: one candidate a group and a level, chosen as certified."""
+"""The table of a block's quantiles: one candidate a group and a level, found as certified."""
 
 from __future__ import annotations
 
+import math
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from leastnoise.certificate.quantiles import QuantileCertificate
+from leastnoise.mechanism.counted_quantiles import read_interval, read_quantiles
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles
+from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.table_files import as_read
 from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.results import Table, key_columns
@@ -12,11 +20,11 @@ from leastnoise.tables.query.results import Table, key_columns
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from leastnoise.entropy.source import Entropy
     from leastnoise.tables.plan.quantiles import QuantilePlan
+    from leastnoise.tables.plan.rank_tree import RankTree
     from leastnoise.tables.query.ranks import Ranks
 
 
@@ -25,39 +33,105 @@ def publish_quantiles(
 ) -> Table:
     """Return the quantiles of each group from exact `counts`, shape (groups · candidates,).
 
-    They are what `bounding.query_vector` gives for the part's `counted`. `entropy` is for tests.
+    They are what `bounding.query_vector` gives for the part's `counted`. `entropy` is for tests,
+    of what is chosen by chance.
     """
-    layout, unit = part.layout, 2**part.layout.counted.bits
-    chosen = [
-        choose_quantiles(part.certificate, own, unit=unit, entropy=entropy)
-        for own in counts.reshape(layout.cells, -1).tolist()
+    layout, unit, claim = part.layout, 2**part.layout.counted.bits, part.certificate
+    groups = counts.reshape(layout.cells, -1)
+    if isinstance(claim, QuantileCertificate):
+        chosen = [
+            choose_quantiles(claim, own, unit=unit, entropy=entropy) for own in groups.tolist()
+        ]
+        return table_at(layout, [[(place,) for place in own] for own in chosen])
+    if part.tree is None:
+        raise TypeError("noise of quantiles is that of a tree")
+    padded = np.zeros((layout.cells, part.tree.noise.dimension), dtype=np.int64)
+    padded[:, : groups.shape[1]] = groups
+    integers = ScaledIntegers(numerators=padded.reshape(-1), bits=layout.counted.bits)
+    noisy = Mechanism(claim).release(integers).values
+    return table_at(layout, read_places(part.tree, layout, noisy.reshape(padded.shape)))
+
+
+def read_places(
+    tree: RankTree, layout: Ranks, noisy: NDArray[np.float64]
+) -> list[list[tuple[int, int, int]]]:
+    """Return the place of each group's quantiles, and of their ends, from its noisy counts.
+
+    `noisy` has a row a group, of all cells of its tree; the first are the candidates. Intervals are
+    widened where an end falls as levels rise, which no true quantile does.
+    """
+    levels = [one.level for one in layout.statistics]
+    widths = [tree.half_widths(level) for level in levels]
+    found: list[list[tuple[int, int, int]]] = []
+    for own in np.rint(noisy).astype(np.int64).tolist():
+        counts, total = own[: tree.candidates], sum(own)
+        places = read_quantiles(counts, levels, total=total)
+        ends = [
+            read_interval(counts, level, width, total=total, place=place)
+            for place, level, width in zip(places, levels, widths, strict=True)
+        ]
+        lows = [*accumulate((low for low, _ in reversed(ends)), min)][::-1]
+        highs = accumulate((high for _, high in ends), max)
+        found.append(list(zip(places, lows, highs, strict=True)))
+    return found
+
+
+def table_at(layout: Ranks, chosen: Sequence[Sequence[Sequence[int]]]) -> Table:
+    """Return the table in which each group has the candidates at these places.
+
+    For each level they are that of the quantile, and of its two ends where it has an interval.
+    """
+    told = _told(layout)
+    columns: list[list[list[Any]]] = [
+        [
+            [values[at] for at in column]
+            for values, column in zip(told, zip(*level, strict=True), strict=False)
+        ]
+        for level in zip(*chosen, strict=True)
     ]
-    return table_at(layout, chosen)
-
-
-def table_at(layout: Ranks, chosen: Sequence[Sequence[int]]) -> Table:
-    """Return the table in which each group has the candidates at these places, one a level."""
-    values = layout.published
-    columns: list[list[Any]] = [[values[at] for at in places] for places in zip(*chosen)]  # noqa: B905
+    ordered = sorted(zip(layout.places, columns, strict=True))
+    every = key_columns(layout) + [column for _, own in ordered for column in own]
     names = result_columns([layout])
-    ordered = [column for _, column in sorted(zip(layout.places, columns, strict=True))]
-    return Table(
-        name=layout.name, columns=dict(zip(names, key_columns(layout) + ordered, strict=True))
-    )
+    return Table(name=layout.name, columns=dict(zip(names, every, strict=True)))
 
 
 def wrong_quantile(layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: str) -> str | None:
     """Return the label of a quantile that is no candidate, or is below one of a lower level.
 
-    `columns` are as `read_table` gives them. None if all may have been chosen.
+    Or whose interval it isn't in, or which doesn't end where values count at another candidate.
+    `columns` are as `read_table` gives them. None if all may have been found.
     """
-    places = {(type(value), value): at for at, value in enumerate(as_read(layout.published, kind))}
+    told = [
+        {(type(value), value): at for at, value in enumerate(as_read(values, kind))}
+        for values in _told(layout)
+    ]
     least = [0] * len(next(iter(columns.values())))
     for asked in layout.statistics:
-        told = columns[asked.label]
-        known = [value if isinstance(value, int | float | str) else None for value in told]
-        found = [places.get((type(value), value), -1) for value in known]
-        if len(found) != len(least) or any(map(int.__lt__, found, least)):
+        value, *ends = (
+            _places(columns[f"{asked.label}{suffix}"], places)
+            for suffix, places in zip(asked.suffixes, told, strict=False)
+        )
+        if len(value) != len(least) or any(map(int.__lt__, value, least)):
             return asked.label
-        least = found
+        least = value
+        if ends and not all(map(_is_between, ends[0], value, ends[1])):
+            return asked.label
     return None
+
+
+def _told(layout: Ranks) -> tuple[list[Any], list[float], list[float]]:
+    """Return what a table has for each candidate: itself, and the ends of what counts there."""
+    edges = layout.candidates.edges
+    return layout.published, [-math.inf, *edges], [*edges, math.inf]
+
+
+def _is_between(low: int, place: int, high: int) -> bool:
+    return 0 <= low <= place <= high
+
+
+def _places(told: Sequence[Any], places: Mapping[tuple[type, Any], int]) -> list[int]:
+    """Return the places of candidates, −1 of what is none; a list or the like is none."""
+    return [
+        places.get((type(value), value), -1) if isinstance(value, int | float | str | None) else -1
+        for value in told
+    ]

@@ -118,7 +118,10 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
                 check_table(written, told, claim=query.claim)
                 continue
             ranks = [part.layout for part in query.quantiles]
-            least = [[[0] * len(one.statistics)] * one.cells for one in ranks]
+            least = [
+                [[[0] * len(asked.suffixes) for asked in one.statistics]] * one.cells
+                for one in ranks
+            ]
             tables = [table_of(layout, np.zeros(layout.dimension), noise) for layout, noise in told]
             tables += map(table_at, ranks, least)
             zeros = joined(query.layouts, tables)

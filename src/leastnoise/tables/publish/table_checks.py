@@ -119,8 +119,8 @@ def _check_quantiles(
     for own in ranks:
         if (label := wrong_quantile(own, columns, path.suffix.removeprefix("."))) is not None:
             raise CertificateRejected(
-                f"The table {path.name} has a {label} that is none of the candidates, or is below "
-                "that of a lower level."
+                f"The table {path.name} has a {label} that is none of the candidates, is below "
+                "that of a lower level, or isn't between its ends."
             )
 
 

@@ -1,8 +1,9 @@
 """From a query block to the public layout of its quantiles: cells, candidates and limits.
 
-Rows are counted in a cell a group and a candidate, as a histogram's are; no noise is added to them.
-A quantile is chosen by ranks (theory/release.md §10), and all of a person's rows count for it: of
-one with too many, each counts for less. So which of them count isn't decided by their values.
+Rows are counted in a cell a group and a candidate, as a histogram's are. A quantile is chosen by
+ranks (theory/release.md §10): by permute-and-flip, or off the same counts with the noise of a tree.
+All of a person's rows count for it: of one with too many, each counts for less. So which of them
+count isn't decided by their values.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from leastnoise.tables.query.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.query.limits import OF_A_ROW, InCells
 from leastnoise.tables.spec.candidates import list_candidates
 from leastnoise.tables.spec.model import Column
+from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.base import Component
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import known_statistics
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 PART = "quantiles"
+MOST_COUNTED = 1 << 15
+"""Groups times candidates of a tree, which has less than twice as many cells (`noise.trees`)."""
 
 
 @final
@@ -42,7 +46,7 @@ class Ranks:
 
     `counted` is how rows are counted: as a histogram by the block's `axes` and the candidates.
     What one unit adds to all its cells is at most `reach` in all. `sizes` are numbers of rows that
-    a plan compares an error in ranks with.
+    a plan compares an error in ranks with. With `by_tree` they are read off noisy counts.
     """
 
     part: str
@@ -53,6 +57,7 @@ class Ranks:
     counted: Layout
     reach: Fraction
     sizes: tuple[int, ...]
+    by_tree: bool = False
 
     conditions: ClassVar[tuple[Condition, ...]] = ()
     unlisted: ClassVar[tuple[Unlisted, ...]] = ()
@@ -143,10 +148,12 @@ def share_parts(parts: Sequence[tuple[Layout, ...]], ranks: Sequence[Ranks]) -> 
 def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str) -> Ranks:
     levels = sorted(own.items(), key=lambda item: item[1].level)
     column = spec.columns.get(levels[0][1].column, Column())
-    statistics = tuple(one for _, one in levels)
     count = Component(kind="count")
     shape = shape_of(spec, query, (), (), (), (count,), part=part)
     values = list_candidates(column.candidates)
+    groups = math.prod(axis.cells for axis in shape.axes)
+    by_tree = _is_by_tree(spec, query, candidates=len(values), groups=groups)
+    statistics = tuple(replace(one, with_ends=by_tree) for _, one in levels)
     axis = Nearest(column=statistics[0].column, values=values, missing=column.counts_as)
     counted = replace(shape, axes=(*shape.axes, axis))
     if counted.dimension > MAX_DIMENSION:
@@ -158,7 +165,7 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
     if not spec.privacy.by_row:
         if spec.contribution is None:
             raise KeyError("contribution")  # the checks of the spec come first
-        reach = most_rows(spec.contribution, math.prod(axis.cells for axis in shape.axes))
+        reach = most_rows(spec.contribution, groups)
         if reach is None:
             raise LayoutError(
                 "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
@@ -175,4 +182,25 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
         counted=replace(counted, bounding=way, bits=bits),
         reach=way.total,
         sizes=shape.assumed,
+        by_tree=by_tree,
     )
+
+
+def _is_by_tree(spec: Spec, query: Query, *, candidates: int, groups: int) -> bool:
+    """Whether the query asks for noisy counts; raises LayoutError for a tree that can't be."""
+    if query.quantiles_by != TREE:
+        return False
+    why = ""
+    if not spec.privacy.by_row:
+        why = (
+            "A tree counts whole rows, and of a person with more rows than the limits each counts "
+            "for less:"
+        )
+    elif groups * candidates > MOST_COUNTED:
+        why = (
+            f"A tree counts at most {MOST_COUNTED:,} groups times candidates, got "
+            f"{groups * candidates:,}. Give fewer, or"
+        )
+    if why:
+        raise LayoutError(f'{why} use quantiles_by = "{FLIP}".')
+    return True

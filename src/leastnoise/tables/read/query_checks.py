@@ -17,6 +17,7 @@ from leastnoise.tables.read.column_checks import (
 from leastnoise.tables.read.column_uses import Problem, uses_of
 from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.statistics.base import Statistic
+from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import known_statistics, read_statistics
 
 if TYPE_CHECKING:
@@ -98,6 +99,17 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
             why += "below 0. Leave clamp out, or ask for the "
             yield f"{path}.clamp", f"{why}{one.kind} in another query."
+
+
+def _quantiles(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    every = len(asked) == len(query.statistics)
+    if query.quantiles_by is not None and every and not any(map(_is_quantile, asked)):
+        yield f"{path}.quantiles_by", "Not used: the query asks for no quantile."
+
+
+def _is_quantile(asked: Asked) -> bool:
+    return isinstance(asked, Quantile)
 
 
 def _without_count(query: Query, path: str) -> Iterator[Problem]:
@@ -189,6 +201,7 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _histogram,
     _group_by,
     _published,
+    _quantiles,
     accuracy.problems,
     margins.problems,
     clipping.problems,

@@ -24,6 +24,10 @@ from leastnoise.tables.spec.values import (
     key,
 )
 
+FLIP, TREE = "permute-and-flip", "tree"
+QuantilesBy = Literal["permute-and-flip", "tree"]
+"""How quantiles are found."""
+
 
 @final
 class Histogram(Section):
@@ -127,7 +131,8 @@ class Query(Section):
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
     on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
     predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
-    `margins` tables of sums are published beside the cells, and add up. With `round` the counts are
+    `margins` tables of sums are published beside the cells, and add up. `quantiles_by` says how
+    quantiles are found, by permute-and-flip if it doesn't. With `round` the counts are
     published whole, with `round_to` as multiples of it, with `clamp` counts and sums are published
     as 0 where the noise makes them negative. Groups whose first published count is below
     `min_count` are left out, and of the others the `top` largest are kept. `clipping` is the part
@@ -162,6 +167,12 @@ class Query(Section):
         "columns whose keys or edges stand under [columns]",
         "group_by = { plan = [1, 2, 3] }",
         default_factory=dict,
+    )
+    quantiles_by: QuantilesBy | None = key(
+        "how quantiles are found: each by chance (without this), or all off noisy counts of the "
+        "candidates, which is best for many and has intervals",
+        'quantiles_by = "tree"',
+        default=None,
     )
     margins: Margins = key(
         "also the tables by fewer of the columns, all of them or these, which add up exactly",

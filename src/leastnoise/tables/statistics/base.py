@@ -125,8 +125,6 @@ class Ingredients:
 class Asked(ABC):
     """What is asked of the rows of each cell, or of the values that columns have in them."""
 
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
-    """Of its columns in a result."""
     kind: ClassVar[str]
     """How it is spelled, without its columns."""
     counts: ClassVar[bool]
@@ -142,6 +140,11 @@ class Asked(ABC):
     @abstractmethod
     def label(self) -> str:
         """The name of its column in a result, such as count, count_units or mean_<column>."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Of its columns in a result."""
+        return SUFFIXES
 
     @property
     @abstractmethod

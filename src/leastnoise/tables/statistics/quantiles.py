@@ -23,12 +23,15 @@ MEDIAN = Fraction(1, 2)
 @final
 @dataclass(frozen=True, kw_only=True)
 class Quantile(OneColumn):
-    """The `level`-quantile of a column; no noise is added to it, and it has no interval."""
+    """The `level`-quantile of a column; no noise is added to it.
+
+    It is one of the column's candidates, `with_ends` between two others: see `tables.query.ranks`.
+    """
 
     level: Fraction = MEDIAN
+    with_ends: bool = False
 
     kind: ClassVar[str] = "quantile"
-    suffixes: ClassVar[tuple[str, ...]] = ("",)
     counts: ClassVar[bool] = False
     clamps: ClassVar[bool] = False
     needs_size: ClassVar[bool] = True
@@ -47,6 +50,10 @@ class Quantile(OneColumn):
             why = "Expected a level above 0 and below 1, such as quantile(income, 0.9), got"
             raise ValueError(f"{why} {_validate.shown(level)}.")
         return cls(column=column, level=found)
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return ("", "_low", "_high") if self.with_ends else ("",)
 
     @property
     def label(self) -> str:

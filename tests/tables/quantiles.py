@@ -1,0 +1,67 @@
+"""Specs with quantiles, and what is done to their releases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leastnoise.tables.query.ranks import Ranks
+from leastnoise.tables.read import spec_file
+
+CANDIDATES = {"from": 0, "to": 100, "step": 10}
+ROWS = pd.DataFrame(
+    {
+        "person": pd.array([1, 1, 1, 1, 2, 3, 3, 4, 5, 6, 6, 6, None, 7], dtype="Int64"),
+        "plan": [1, 1, 2, 2, 1, 2, 2, 1, 2, 1, 1, 3, 1, 2],
+        "x": [0, 44.9, 45, 55, 1000, -7, np.nan, 50, 95, 95, 95, 1, 3, np.inf],
+    }
+)
+
+
+def spec_of(**changes: Any) -> dict[str, Any]:
+    by_row = changes.pop("by_row", False)
+    person = {"contribution": {"max_rows": 2}}
+    made: dict[str, Any] = {
+        "data": {"source": "rows.parquet"},
+        "privacy": {"unit": "row" if by_row else "person", "epsilon": 1},
+        "columns": {"x": {"candidates": CANDIDATES}},
+        "query": [
+            {
+                "name": "q",
+                "statistics": ["quantile(x, 0.9)", "count", "median(x)"],
+                "group_by": {"plan": [1, 2]},
+            },
+            {"name": "alone", "statistics": ["quantile(x, 0.25)"]},
+        ],
+    }
+    made |= {} if by_row else person
+    return made | changes
+
+
+def ranks_of(raw: dict[str, Any], place: int = 0) -> Ranks:
+    return spec_file.lay_out({"version": 1} | raw).ranks[place][0]
+
+
+def edit_of(name: str, change: Callable[[Any], object]) -> Callable[[Path], object]:
+    def edit(folder: Path) -> None:
+        record = json.loads((folder / name).read_text())
+        change(record)
+        (folder / name).write_text(json.dumps(record))
+
+    return edit
+
+
+def claim_in(record: Any) -> Any:
+    (found,) = (one["certificate"] for one in record["blocks"] if one["name"] == "q.quantiles")
+    return found
+
+
+def restored(published: dict[str, bytes], folder: Path) -> Path:
+    for name, content in published.items():
+        (folder / name).write_bytes(content)
+    return folder
