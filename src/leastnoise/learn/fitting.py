@@ -61,11 +61,7 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
     for scikit-learn, such as y_numeric.
     """
     try:
-        found = validate_data(model, X, *y, dtype=np.float64, **more)
-        # a kind of number that no row has a say in
-        if more.get("y_numeric"):
-            return found[0], np.asarray(found[1], dtype=np.float64)
-        return found
+        return _floats(validate_data(model, X, *y, dtype=np.float64, **more), **more)
     except OverflowError:
         raise ValueError("Expected numbers that a float can hold.") from None
     except TypeError as error:
@@ -78,3 +74,11 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
         lines = (line.partition(": '")[0] for line in str(error).splitlines())
         said = "\n".join(line for line in lines if not line.startswith(("array=", "[", " ")))
         raise ValueError(said) from None
+
+
+def _floats(found: Any, **more: Any) -> Any:
+    """Return features, and a numeric target in a kind of number that no row has a say in."""
+    if not more.get("y_numeric"):
+        return found
+    features, target = found
+    return features, np.asarray(target, dtype=np.float64)
