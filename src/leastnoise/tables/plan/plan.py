@@ -18,7 +18,7 @@ from leastnoise.tables.plan import notes, series, summary
 from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import NAME, QuantilePlan
 from leastnoise.tables.plan.unlisted import Groups
-from leastnoise.tables.query import clipped, margins, selection
+from leastnoise.tables.query import clipped, finding, margins, selection
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
@@ -245,6 +245,11 @@ class Plan(Framed, Shown):
         """What one unit does between two tables that nobody can tell apart."""
         return self.spec.privacy.neighbours
 
+    @property
+    def finds_bounds(self) -> bool:
+        """Whether bounds of columns are found, with a part of the budget, before all else."""
+        return bool(finding.columns_by_query(self.spec))
+
     def _columns(self) -> Columns:
         rows = [(block, error) for block in self.blocks for error in block.errors]
         ranks = [(part, error) for part in self.quantiles for error in part.errors]
@@ -315,6 +320,7 @@ class Plan(Framed, Shown):
                 else {}
             ),
             **({"derived": dict(self.spec.derive)} if self.spec.derive else {}),
+            **finding.to_record(self.spec),
             "notes": list(self.notes),
         }
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from leastnoise import _words
 from leastnoise.tables.plan import series
 from leastnoise.tables.plan.quantiles import QUANTILES_NOTE, QuantilePlan
-from leastnoise.tables.query import selection
+from leastnoise.tables.query import finding, selection
 from leastnoise.tables.query.layout import ASSUMED, Layout
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ PLAIN = (
     "share of the budget."
 )
 OWN_NOISE = "The ± is of the noise alone. What limits and bounds take away is not in it."
+WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
 
 
@@ -99,7 +100,8 @@ def width(error: ExpectedError) -> str:
 def _statistic(block: BlockPlan, error: ExpectedError, plan: Plan) -> str:
     labels = plan.spec.labels
     (asked,) = (one for one in block.layout.statistics if one.label == error.statistic)
-    return asked.in_words(labels) + (f" ({error.rows:,} values)" if error.rows else "")
+    said = asked.in_words(labels) + (f" ({error.rows:,} values)" if error.rows else "")
+    return said + (f" {WIDEST}" if finding.rests_on_open(plan.spec, asked) else "")
 
 
 def _plain(error: ExpectedError) -> str:
@@ -136,9 +138,12 @@ def _percentages(shares: Sequence[Fraction]) -> list[str]:
 def limits_of_values(spec: Spec) -> list[str]:
     """Return what the bounds of columns do, a sentence each."""
     return [
-        _words.limited(spec.labels.get(name, name), *column.bounds)
-        for name, column in spec.columns.items()
-        if column.bounds is not None
+        *(
+            _words.limited(spec.labels.get(name, name), *column.limits)
+            for name, column in spec.columns.items()
+            if column.limits is not None and not finding.is_open(column)
+        ),
+        *finding.in_words(spec),
     ]
 
 

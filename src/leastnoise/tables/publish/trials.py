@@ -178,13 +178,13 @@ def _unlimited(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
     found = source.find_source(spec, folder)
     known = {**found.columns, **found.computed.types}
     for name, column in spec.columns.items():
-        if column.bounds is None or name not in known:
+        if column.limits is None or name not in known:
             continue
         with source.open_engine(found) as engine:
             value = nw.col(engine.column(name, "v"))
             rows = engine.frame.filter(engine.has_value(name))
             (held,) = engine.rows(rows.select(low=value.min(), high=value.max()))
-        ends = [*map(float, column.bounds), *(float(end) for end in held if end is not None)]
+        ends = [*map(float, column.limits), *(float(end) for end in held if end is not None)]
         changed["columns"][name]["bounds"] = [repr(min(ends)), repr(max(ends))]
     if not spec.privacy.by_row:
         with source.open_engine(found) as engine:

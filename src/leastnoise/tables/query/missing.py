@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
+from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.dialect import dialect_of
-from leastnoise.tables.spec.model import Column
 from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.spec.source_names import is_csv
 from leastnoise.tables.spec.values import MAX_TEXT, NONE, SKIP
