@@ -185,9 +185,11 @@ class Plan(Framed, Shown):
     `query`, `statistic`, `rows` (assumed of a group, for a mean), `cells`, `noise`, `epsilon` and
     `delta` (the query's share of the budget), and in the statistic's own units `std`,
     `half_width_95`, `plain_laplace_std` and `plain_gaussian_std` (missing where there is none).
-    Quantiles have none of these, and `rows_95` beside: by how many rows they are off. Printed it is
-    one table: the shares of the budget, what holds 95 % of the noise, and how many times as much
-    plain noise would err.
+    Quantiles have none of these, and `rows_95` beside: by how many rows they are off. Where bounds
+    are still to be found, `bounds` is "widest" where an error is shown for the widest.
+
+    Printed it is one table: the shares of the budget, what holds 95 % of the noise, and how many
+    times as much plain noise would err.
     """
 
     spec: Spec
@@ -270,7 +272,15 @@ class Plan(Framed, Shown):
         }
         if ranks:
             found["rows_95"] = [*([None] * len(rows)), *(error.rows_95 for _, error in ranks)]
+        if any(map(finding.is_open, self.spec.columns.values())):
+            of = [(part.layout, error.statistic) for part, error in rows]
+            found["bounds"] = [self._bounds(*one) for one in of] + [None] * len(ranks)
         return found
+
+    def _bounds(self, layout: Layout, label: str) -> str | None:
+        """Return "widest" if an error is that of the widest bounds that may be found."""
+        (asked,) = (one for one in layout.statistics if one.label == label)
+        return "widest" if finding.rests_on_open(self.spec, asked) else None
 
     def _tables(self) -> dict[str, Columns]:
         rows = zip(*summary.list_rows(self), strict=True)

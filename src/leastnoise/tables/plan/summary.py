@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.noise_error import ExpectedError
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.statistics.base import Statistic
 
 HEADS = ("query", "statistic", "share", "± (95 %)", "plain noise")
 PLAIN = (
@@ -98,10 +99,14 @@ def width(error: ExpectedError) -> str:
 
 
 def _statistic(block: BlockPlan, error: ExpectedError, plan: Plan) -> str:
-    labels = plan.spec.labels
     (asked,) = (one for one in block.layout.statistics if one.label == error.statistic)
-    said = asked.in_words(labels) + (f" ({error.rows:,} values)" if error.rows else "")
-    return said + (f" {WIDEST}" if finding.rests_on_open(plan.spec, asked) else "")
+    said = asked.in_words(plan.spec.labels) + (f" ({error.rows:,} values)" if error.rows else "")
+    return said + bounds_of_error(plan.spec, asked)
+
+
+def bounds_of_error(spec: Spec, asked: Statistic) -> str:
+    """Return that an error is shown for the widest bounds, beside a statistic; or nothing."""
+    return f" {WIDEST}" if finding.rests_on_open(spec, asked) else ""
 
 
 def _plain(error: ExpectedError) -> str:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 By = str | Sequence[str]
 Keys = Mapping[str, Any]
+Bounds = Sequence["Exact"] | Mapping[str, Any]
+"""Two numbers, or how they are found: `{"find": True, "share": "0.02", "candidates": …}`."""
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
 _EXAMPLES = {"bounds": "(0, 100)", "candidates": '{"from": 0, "to": 100, "step": 1}'}
@@ -110,8 +112,10 @@ class ReleaseBuilder:
     columns is one table, called "all", "by_region" or "by_region_sex", with one draw of noise. The
     `keys` of columns are given once, and are public: a list, `{"edges": [0, 18, 65]}` for bands of
     a number, `{"file": "codes.csv"}`, or "private" for groups that nobody listed. So are `bounds`,
-    which values are limited to, and `candidates`, among which quantiles are. What can't be released
-    is refused by the call that asks for it, with a SpecError, or an InvalidArgument.
+    which values are limited to, and `candidates`, among which quantiles are. Bounds may be found:
+    `{"find": True, "share": "0.02", "candidates": {"from": 0, "to": 1_000_000, "step": 1_000}}`.
+    What can't be released is refused by the call that asks for it, with a SpecError, or an
+    InvalidArgument.
     """
 
     sections: Mapping[str, Any]
@@ -142,7 +146,7 @@ class ReleaseBuilder:
         *,
         by: By = (),
         keys: Keys | None = None,
-        bounds: Sequence[Exact] | None = None,
+        bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
         """Return this with the sum of a column; a `missing` value is left out, or this number."""
@@ -154,7 +158,7 @@ class ReleaseBuilder:
         *,
         by: By = (),
         keys: Keys | None = None,
-        bounds: Sequence[Exact] | None = None,
+        bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
         """Return this with the mean of a column; see `sum`."""
@@ -166,7 +170,7 @@ class ReleaseBuilder:
         *,
         by: By = (),
         keys: Keys | None = None,
-        bounds: Sequence[Exact] | None = None,
+        bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
         """Return this with the population variance of a column; see `sum`."""
@@ -178,7 +182,7 @@ class ReleaseBuilder:
         *,
         by: By = (),
         keys: Keys | None = None,
-        bounds: Sequence[Exact] | None = None,
+        bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
         """Return this with the population standard deviation of a column; see `sum`."""

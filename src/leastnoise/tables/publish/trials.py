@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
 from leastnoise.tables.plan import least_epsilon
+from leastnoise.tables.query import finding
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import values_of
@@ -119,6 +120,9 @@ def try_limits(
     plans: dict[str, tuple[LaidOut, Plan]] = {}
     for value in values:
         laid = spec_file.lay_out(_changed(raw, name, value), folder=spec.parent)
+        for column in finding.columns_by_query(laid.spec).values():
+            why = "are found by each release, whose errors they decide: give them, to compare."
+            raise Refused(f"columns.{column}.bounds {why}")
         progress(f"Planning with {name} = {value}")
         plans[value] = least_epsilon.find_plan(laid, None)
     first = next(iter(plans.values()))[0].spec

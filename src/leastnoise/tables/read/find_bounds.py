@@ -86,7 +86,8 @@ def _ends(name: str, column: Column, finds: FindBounds, path: str) -> Iterator[P
         yield f"{path}.low", "Expected a number below the first of the candidates."
     if finds.high is not None and not float(values[-1]) < float(finds.high):
         yield f"{path}.high", "Expected a number above the last of the candidates."
-    if min(high - low for low, high in pairwise(values)) < smallest:
+    every = [one for one in (finds.low, *values, finds.high) if one is not None]
+    if any(0 < high - low < smallest for low, high in pairwise(every)):
         why = f"Expected candidates apart by 1e-290 at least. Give {name} in a smaller unit."
         yield f"{path}.candidates", why
     if finds.found is not None:

@@ -147,7 +147,7 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
         spec, keys = with_more(found.spec)
         found = checks.check(spec) if keys else found
         if not isinstance(found, LaidOut):
-            found = [(keys.get(key.partition("].")[0] + "]", key), why) for key, why in found]
+            found = [(keys.get(key.partition("]")[0] + "]", key), why) for key, why in found]
     if isinstance(found, LaidOut):
         return found
     problems += found

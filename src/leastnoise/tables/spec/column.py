@@ -25,6 +25,13 @@ from leastnoise.tables.spec.values import (
 )
 
 
+def _read_find(value: object) -> bool:
+    """Return True; raises ValueError for anything else."""
+    if value is not True:
+        raise ValueError("Expected find = true; bounds that are known are written [low, high].")
+    return True
+
+
 @final
 class FindBounds(Section):
     """Bounds that a release finds: two quantiles of the column, among its public candidates.
@@ -34,7 +41,7 @@ class FindBounds(Section):
     in public, `low` or `high`, isn't looked for. `found` is what a release has found.
     """
 
-    find: Literal[True] = key("that the release finds them", "bounds = { find = true }")
+    find: Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Literal[True])] = key("that the release finds them", "bounds = { find = true }")
     share: Share | None = key(
         "the part of the whole budget that finds them", 'share = "0.02"', default=None
     )
