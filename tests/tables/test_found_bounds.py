@@ -471,7 +471,7 @@ def test_a_builder_finds_them() -> None:
 def test_limits_and_differences_are_not_of_found_bounds(
     published: dict[str, bytes], tmp_path: Path
 ) -> None:
-    release = written(tmp_path, _published())
+    release = written(tmp_path, _published(), rows_of(2990))
     (tmp_path / "spec.toml").write_text(release.to_toml())
 
     def tried(name: str, values: list[str]) -> object:
