@@ -32,6 +32,9 @@ def _read_find(value: object) -> bool:
     return True
 
 
+_True = Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Literal[True])]
+
+
 @final
 class FindBounds(Section):
     """Bounds that a release finds: two quantiles of the column, among its public candidates.
@@ -41,7 +44,7 @@ class FindBounds(Section):
     in public, `low` or `high`, isn't looked for. `found` is what a release has found.
     """
 
-    find: Annotated[bool, PlainValidator(_read_find, json_schema_input_type=Literal[True])] = key("that the release finds them", "bounds = { find = true }")
+    find: _True = key("that the release finds them", "bounds = { find = true }")
     share: Share | None = key(
         "the part of the whole budget that finds them", 'share = "0.02"', default=None
     )
