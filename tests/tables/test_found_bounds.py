@@ -20,6 +20,7 @@ from leastnoise.tables.publish.trials import try_limits
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.read import spec_file
+from tests.cli.program import run
 from tests.tables.resealed import verify_resealed
 
 CANDIDATES = {"from": 0, "to": 1000, "step": 10}
@@ -210,7 +211,11 @@ def test_missing_values_count_as_the_column_says(tmp_path: Path, missing: str | 
         columns={"x": {"bounds": FIND | {"levels": ["0.2", "0.9"]}, "missing": missing}},
         output={"path": "out"},
     )
-    tables = written(tmp_path, raw, rows).run().tables
+    released = written(tmp_path, raw, rows).run()
+    tables = released.tables
+    (said,) = (one.layout.missing[0] for one in released.plan.quantiles)
+    number = {"skip": "left out", "none": "counts as 500, the middle", 40: "counts as 40."}[missing]
+    assert number in said  # before anything was found
     low = tables["x_bounds"].columns["quantile_x_0.2"][0]
     assert low == pytest.approx({"skip": 180, "none": 260, 40: 40}[missing], abs=31)
     ln.verify_directory(tmp_path / "out")
@@ -466,6 +471,22 @@ def test_a_builder_finds_them() -> None:
     built = built.mean("x", bounds=FIND).sum("x", by="plan", keys={"plan": [1, 2]})
     assert [query.name for query in built.spec.query] == ["all", "by_plan", "x_bounds"]
     assert [*built.run().tables] == ["all", "by_plan", "x_bounds"]
+
+
+def test_the_command_plans_releases_and_verifies(tmp_path: Path) -> None:
+    release = written(tmp_path, spec_of(output={"path": "out", "format": "csv"}))
+    (tmp_path / "spec.toml").write_text(release.to_toml())
+    for more, said in (((), 4), (("--verbose",), 14)):  # of three sizes of a group
+        shown = run("release", "spec.toml", "--plan", *more, cwd=tmp_path)
+        assert shown.stdout.count("(widest bounds)") == said, shown.stderr
+    made = run("release", "spec.toml", "--json", cwd=tmp_path)
+    record = json.loads(made.stdout)
+    assert record["tables"] == ["q", "all", "x_bounds"]
+    low, high = record["plan"]["found_bounds"]["x"]["found"]
+    checked = run("verify", "out", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    assert "Bounds that were found follow from the tables" in " ".join(checked.stdout.split())
+    assert f"found = [\n    {low},\n    {high},\n]" in (tmp_path / "out/spec.toml").read_text()
 
 
 def test_limits_and_differences_are_not_of_found_bounds(
