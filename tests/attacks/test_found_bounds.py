@@ -85,7 +85,7 @@ class Both:
         ((layout,),) = lay_out_query(spec, spec.query[0])
         found = source.find_source(spec, self.folder)
         with source.open_engine(found, threads=1) as engine:
-            return bounding.query_vector(engine, spec, layout) / 2**layout.bits
+            return bounding.query_vector(engine, spec, layout, salt="") / 2**layout.bits
 
     def worst(self, sums: Callable[[_Rows, _Bounds], Sums]) -> float:
         """The largest loss of both stages over all pairs of tables and all bounds."""
