@@ -1,13 +1,16 @@
-"""Pictures of the demo's report at the width of a desktop and of a phone, by headless Chromium.
+"""Pictures of the demo's report on a desktop, on a phone and on paper, by headless Chromium.
 
-    python -m benchmarks.report_pictures
+    python -m benchmarks.report_pictures [FOLDER]
 
-writes docs/figures/report-desktop.png and report-phone.png, and says whether anything is wider
-than its window. It needs Debian's chromium, or CHROMIUM names another one.
+writes docs/figures/report-desktop.png, report-phone.png and report-print.png, and says whether
+anything is wider than its window. Of the release in FOLDER, if one is given, it writes the printed
+page alone, beside it: FOLDER-report.pdf, and FOLDER-report.png with all its sheets in grey. It
+needs Debian's chromium, or CHROMIUM names another one, and pypdfium2 for what is printed.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
@@ -15,13 +18,16 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
+
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 QUIET = [
     "--headless", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--virtual-time-budget=2000", "--allow-file-access-from-files",
 ]  # fmt: skip
-DESKTOP, PHONE, HEIGHT = 1280, 390, 1400
+DESKTOP, PHONE, HEIGHT = 1280, 390, 1000
+COLUMN = 790  # of a page on a desktop, with some paper beside it
 FRAME = """<!DOCTYPE html><title>{width}</title>
 <style>body{{margin:0}}iframe{{border:0;display:block}}</style>
 <iframe id="page" src="{page}" width="{width}" height="{height}"></iframe><script>
@@ -41,16 +47,50 @@ def chromium(folder: Path, page: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def print_page(folder: Path, page: Path, target: Path) -> list[Image.Image]:
+    """Print a page as a browser does to `target`, a PDF; return its sheets as pictures."""
+    import pypdfium2
+
+    chromium(folder, page, "--no-pdf-header-footer", f"--print-to-pdf={target}")
+    with pypdfium2.PdfDocument(target) as printed:
+        return [sheet.render(scale=1).to_pil() for sheet in printed]
+
+
+def beside(sheets: list[Image.Image], across: int) -> Image.Image:
+    """Return sheets as one picture, so many `across`, with a line between them."""
+    wide, high = (size + 2 for size in sheets[0].size)
+    rows = math.ceil(len(sheets) / across)
+    whole = Image.new(sheets[0].mode, (wide * min(across, len(sheets)), high * rows), "gray")
+    for place, sheet in enumerate(sheets):
+        whole.paste(sheet, (place % across * wide, place // across * high))
+    return whole
+
+
+def print_release(release: Path) -> None:
+    """Write the printed page of a release beside it, and a picture of it in grey."""
+    target = release.absolute().with_name(f"{release.name}-report")
+    with tempfile.TemporaryDirectory() as name:
+        page = Path(name) / "page.html"
+        leastnoise("report", str(release), "--output", str(page))
+        sheets = print_page(Path(name), page, target.with_suffix(".pdf"))
+    beside([sheet.convert("L") for sheet in sheets], 4).save(target.with_suffix(".png"))
+    print(f"{target}.pdf: {len(sheets)} sheets")
+
+
+def leastnoise(*command: str) -> None:
+    program = [sys.executable, "-m", "leastnoise", *command]
+    subprocess.run(program, check=True, stdout=subprocess.DEVNULL)
+
+
 def main() -> None:
+    if sys.argv[1:]:
+        print_release(Path(sys.argv[1]))
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         release = folder / "visits"
-        for command in (["demo", str(release)], ["report", str(release)]):
-            subprocess.run(
-                [sys.executable, "-m", "leastnoise", *command],
-                check=True,
-                stdout=subprocess.DEVNULL,
-            )
+        leastnoise("demo", str(release))
+        leastnoise("report", str(release))
         page = folder / "visits-report.html"
         print(f"{page.name}: {page.stat().st_size:,} bytes")
         for what, width in (("desktop", DESKTOP), ("phone", PHONE)):
@@ -61,6 +101,13 @@ def main() -> None:
             target = FIGURES / f"report-{what}.png"
             size = f"--window-size={max(width, 500)},{HEIGHT}"
             chromium(folder, frame, size, f"--screenshot={target}")
+            left = max(0, (width - COLUMN) // 2)
+            shown = (left, 0, width - left, HEIGHT)
+            Image.open(target).crop(shown).save(target, optimize=True)
+        sheets = print_page(folder, page, folder / "visits.pdf")
+        target = FIGURES / "report-print.png"
+        beside(sheets[:3], 3).save(target, optimize=True)
+        print(f"paper: {len(sheets)} sheets")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from leastnoise.cli import demo
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TYPED = ROOT / "docs/tutorial.md"  # into one shell: tests/test_tutorial.py
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 ROWS = "person,plan,visits\n" + "".join(f"{i // 2},{i % 3 + 1},{i % 7}\n" for i in range(100_000))
 COOKBOOK = sorted((ROOT / "docs/howto").glob("cookbook*.md"))
@@ -88,7 +89,7 @@ def files_of(page: Path) -> dict[str, str]:
     return {name: text for text, name in blocks}
 
 
-def _commands(page: Path) -> list[tuple[str, str]]:
+def commands_of(page: Path) -> list[tuple[str, str]]:
     """Return each console command and the output that the page shows below it."""
     found: list[tuple[str, str]] = []
     for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL):
@@ -154,14 +155,16 @@ def test_which_numbers_are_those_of_another_run(wanted: str, found: str, good: b
     assert Near().check_output(wanted, found, FLAGS) == good
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if _commands(page)], ids=_name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if commands_of(page) and page != TYPED], ids=_name
+)
 def test_console_examples(page: Path, folder: Path) -> None:
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "120",
     }
     checker = Near() if page.name == "README.md" else _checker(page)
-    for command, shown in _commands(page):
+    for command, shown in commands_of(page):
         if command.startswith("make "):
             continue  # these run this test
         done = subprocess.run(

@@ -10,7 +10,7 @@ persons = Path(sys.argv[1])
 visits = persons.with_name("visits.parquet")
 regions = {"region": [f"R{one:02d}" for one in range(1, 21)]}
 bounds = {"income": {"bounds": [0, 150_000]}, "smoker": {"bounds": [0, 1]}}
-grid = {"income": {"candidates": {"from": 0, "to": 150_000, "step": 100}}}
+grid = {"income": {"candidates": {"from": 0, "to": 150_000, "step": 10}}}
 deciles = [f"quantile(income, 0.{k})" for k in range(1, 10)]
 conditions = {
     "retired": {"age": {"min": 65}},

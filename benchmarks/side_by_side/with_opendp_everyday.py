@@ -24,7 +24,7 @@ conditions = ["retired", "low", "smokes"]
 cells = pl.DataFrame({conditions[0]: [False, True]})
 for name in conditions[1:]:
     cells = cells.join(pl.DataFrame({name: [False, True]}), how="cross")
-middle, grid = 75_000.0, [100.0 * k for k in range(1_501)]
+middle, grid = 75_000.0, [10.0 * k for k in range(15_001)]
 income = pl.col("income")
 
 

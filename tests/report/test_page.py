@@ -5,11 +5,13 @@ from __future__ import annotations
 import html.parser
 import json
 import math
+import os
 import re
 import shutil
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -73,11 +75,11 @@ def test_it_says_what_was_released(made: Path) -> None:
     reader = read(text)
     words = " ".join(reader.words).replace("\u2011", "-")
     assert "(1, 1e-6)-differential privacy" in words
-    assert "In by_plan, each who has at most 4 rows." in words
+    assert "In by_plan and bins, each who has at most 4 rows." in words
     assert "Values of x are limited to 0–10." in words
     assert "Rows without a value of x are left out of its mean." in words
     assert "Rows without a plan, or with another than its keys, are left out." in words
-    assert "with probability 95 %" in words
+    assert "with probability 95\xa0%" in words
     for line in (made / "by_plan.csv").read_text().splitlines()[1:]:
         plan, count = line.split(",")[0], float(line.split(",")[1])
         assert plan in reader.words
@@ -89,12 +91,28 @@ def test_it_loads_nothing_and_runs_nothing(made: Path) -> None:
     reader = read(page.report(made))
     assert not {"script", "link", "img", "iframe", "object"} & set(reader.tags)
     names = {name for name, _ in reader.attributes}
-    assert not {name for name in names if name.startswith("on")} | (names & {"src", "href"})
+    assert not {name for name in names if name.startswith("on") or name == "src"}
     assert ("lang", "en") in reader.attributes
     assert "default-src 'none'; style-src 'unsafe-inline'" in dict(reader.attributes).values()
     for svg in re.findall(r"<svg.*?</svg>", page.report(made), re.DOTALL):
         assert 'role="img"' in svg
         assert "<title>" in svg
+
+
+@pytest.mark.parametrize("where", [None, "out-report.html", "pages/deep/a.html", "out/a.html"])
+def test_its_links_lead_to_the_tables_from_where_it_is(made: Path, where: str | None) -> None:
+    target = made.parent / (where or "out-report.html")
+    text = page.report(made, target=None if where is None else target)
+    links = [way for name, way in read(text).attributes if name == "href"]
+    found = [os.path.normpath(target.parent / unquote(str(way))) for way in links]
+    assert found == [str(made / "by_plan.csv"), str(made / "bins.csv")]
+
+
+def test_names_of_folders_are_no_addresses(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    release(folder, output={"path": 'a "?#%é', "format": "json"}).run()
+    (first, *_) = re.findall(r'href="([^"]*)"', page.report(folder / 'a "?#%é'))
+    assert first == "a%20%22%3F%23%25%C3%A9/by_plan.json"
 
 
 def test_texts_of_a_spec_are_no_html(tmp_path: Path) -> None:
@@ -189,12 +207,15 @@ def test_the_command_writes_it_once(made: Path, tmp_path: Path) -> None:
     done = run("report", str(copy))
     target = tmp_path / "out-report.html"
     assert str(target) in done.stdout
+    assert 'href="out/by_plan.csv"' in target.read_text()
     assert target.read_text() == page.report(copy)
     again = run("report", str(copy))
     assert again.returncode == 2
     assert "exists" in again.stderr
     run("report", str(copy), "--output", str(tmp_path / "b.html"))
     assert (tmp_path / "b.html").read_text() == target.read_text()
+    run("report", str(copy), "--output", str(copy / "c.html"))
+    assert 'href="by_plan.csv"' in (copy / "c.html").read_text()
     none = run("report", str(tmp_path))
     assert none.returncode == 2
     assert "has no spec.toml" in none.stderr
@@ -294,6 +315,25 @@ def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> No
     assert words.count("0 to below 5") == 2 * 1
     verified = " ".join(run("verify", str(folder / "out")).stdout.split())
     assert "Protected: the presence or absence of any one patient." in verified
+
+
+@pytest.mark.parametrize(("most", "some"), [(2, True), (3, False)])
+def test_that_persons_are_left_out_of_cells_is_said(tmp_path: Path, most: int, some: bool) -> None:
+    folder = make_rows(tmp_path)
+    query = [{"name": "q", "statistics": ["count_units"], "group_by": {"plan": [1, 2, 3]}}]
+    made = release(folder, query=query, contribution={"max_rows": most})
+    warning = "left out of the others"
+    assert (warning in str(made.plan())) == some
+    made.run()
+    assert (warning in page.report(folder / "out")) == some
+
+
+def test_only_bounds_that_are_used_are_told(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1, 2, 3]}}]
+    made = release(folder, query=query)
+    assert "x" in made.spec.columns
+    assert "Values of x" not in str(made.plan())
 
 
 def test_a_group_that_is_left_out_moves_no_number(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from leastnoise.cli import records, terminal
-from leastnoise.cli.commands import Command, Kind, argument
+from leastnoise.cli.commands import Command, Kind, argument, option
+from leastnoise.cli.options import FILE, OUTPUT
 
 SPEC = """\
 version = 1
@@ -97,11 +98,15 @@ _BIAS = (
     "Where to put the release, leastnoise-demo if left out.",
     Path("leastnoise-demo"),
 )
-def command(*, directory: Path) -> None:
+@option(OUTPUT, "--table", FILE, "Copy the table there, as CSV, and do no more.")
+def command(*, directory: Path, table: Path | None) -> None:
     """Publish and verify a real table.
 
     Visits to doctors and hospital admissions of the RAND Health Insurance Experiment.
     """
+    if table is not None:
+        _copy(table)
+        return
     from leastnoise.report import words
     from leastnoise.tables.publish.release import Release
     from leastnoise.tables.publish.verify import verify_directory
@@ -123,8 +128,8 @@ def command(*, directory: Path) -> None:
     terminal.print_sentences([_RELEASED])
     terminal.say()
     truths = _true_values(source)
-    for table in released.tables.values():
-        records.print_released(table, truth=truths[table.name])
+    for made in released.tables.values():
+        records.print_released(made, truth=truths[made.name])
     terminal.print_sentences([_BIAS.format(**_means_of_plan_11(source))])
     terminal.say()
     with terminal.stages("Proving the release again"):
@@ -132,6 +137,18 @@ def command(*, directory: Path) -> None:
     terminal.print_sentences(words.verified_release(found, directory))
     terminal.say("Check it again:")
     terminal.say(f"  leastnoise verify {directory}")
+
+
+def _copy(target: Path) -> None:
+    """Copy the table; raises InvalidInput where a file is already, or none can be written."""
+    from leastnoise._files import try_file, write_file
+    from leastnoise.errors import InvalidInput
+
+    if target.exists():
+        raise InvalidInput(f"{target} exists: move it away, or name another.")
+    try_file(target)
+    write_file(target, find_table().read_bytes())
+    terminal.say(f"Written to {target}.")
 
 
 def find_table() -> Path:

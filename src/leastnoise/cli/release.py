@@ -306,7 +306,7 @@ def write_page(
     from leastnoise.report import page
 
     with terminal.stages("Verifying the release", silent=silent):
-        text = page.report(folder, ledger=ledger)
+        text = page.report(folder, ledger=ledger, target=target)
     write_file(target, text)
 
 

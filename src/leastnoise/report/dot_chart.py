@@ -6,6 +6,7 @@ Places are percentages of its width, so that letters are as large on a phone as 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -15,7 +16,7 @@ from leastnoise._words import html
 _ROW, _TOP, _BOTTOM = 24, 6, 40
 _LEFT, _WIDTH = 36, 58  # per cent: where the axis begins, and how long it is
 _CAP = 5
-_LONGEST = 18  # letters of a label
+_LONGEST = 20  # letters of a line of a label
 _SHORT = 5  # letters of a tick, of which there is room for six
 
 
@@ -52,10 +53,9 @@ def dot_chart(title: str, dots: Sequence[Dot], *, unit: str, from_zero: bool) ->
     foot = _TOP + _ROW * len(dots)
     height = foot + _BOTTOM
     middles = [_TOP + _ROW * place + _ROW // 2 for place in range(len(dots))]
-    labels = [
-        f'<text x="0" y="{y + 4}">{html(_shortened(dot.label))}</text>'
-        for dot, y in zip(dots, middles, strict=True)
-    ]
+    told = [_lines(dot.label) for dot in dots]
+    small = any(len(lines) > 1 for lines in told)
+    labels = [_label(lines, y, small=small) for lines, y in zip(told, middles, strict=True)]
     grid = [
         f'<line class="grid" x1="{at(tick)}" x2="{at(tick)}" y1="{_TOP}" y2="{foot}"/>'
         f'<text class="tick" x="{at(tick)}" y="{foot + 15}" text-anchor="middle">{tick:,g}</text>'
@@ -98,5 +98,16 @@ def _rounded_ticks(low: float, high: float, steps: int) -> list[float]:
     return [round(place * step, 12) for place in range(first, last + 1)]
 
 
-def _shortened(label: str) -> str:
-    return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"
+def _lines(label: str) -> list[str]:
+    """Return a label on one line, or on two."""
+    first, *rest = textwrap.wrap(label, _LONGEST) or [""]
+    if len(rest) > 1:
+        rest = [f"{rest[0][: _LONGEST - 1]}…"]
+    return [first, *rest]
+
+
+def _label(lines: Sequence[str], y: int, *, small: bool) -> str:
+    kind = ' class="small"' if small else ""
+    bases = (y + 4,) if len(lines) == 1 else (y - 2, y + 9)
+    told = zip(lines, bases, strict=True)
+    return "".join(f'<text{kind} x="0" y="{base}">{html(line)}</text>' for line, base in told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import itertools
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ _MARKERS = "•×+o*#"  # told apart without colours
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 """Told apart by the colour-blind (Okabe & Ito 2008)."""
 _WIDE = 1e3  # of a logarithmic axis, which has room for powers of ten alone
+_NARROW, _LETTERS = 4.6, 44  # inches of a narrow figure, and letters of a line of its titles
 _STYLES = ("-", "--", "-.", ":")
 _NEWER = {"agreeing"}  # families that look as those before them don't, whose figures are kept
 _METADATA = {".svg": {"Date": None}, ".png": {"Software": None}, ".pdf": {"CreationDate": None}}
@@ -79,13 +81,14 @@ def save_side_by_side(
 ) -> None:
     """Write figures to `path`, an SVG, PNG or PDF file; the same figures give the same bytes.
 
-    `stacked` puts them one below the other, for a narrow page. Raises InvalidArgument for another
-    suffix, InvalidInput if matplotlib isn't installed or the file can't be written.
+    `stacked` puts them one below the other, with one legend, so narrow that their letters can be
+    read on a phone. Raises InvalidArgument for another suffix, InvalidInput if matplotlib isn't
+    installed or the file can't be written.
     """
     path = _file(path)
     matplotlib = _library("matplotlib")
     rows, columns = (len(figures), 1) if stacked else (1, len(figures))
-    size = (7.6 * columns, 4.0 if rows == 1 else 3.1 * rows)
+    size = (_NARROW, 2.9 * rows + 0.3) if stacked else (7.6 * columns, 4.0)
     drawn_as = looks([line.name for figure in figures for line in figure.lines])
     canvas = _library("matplotlib.figure").Figure(figsize=size, layout="constrained")
     panels = canvas.subplots(rows, columns, squeeze=False).flat
@@ -101,7 +104,8 @@ def save_side_by_side(
             axes.plot(
                 line.x, line.y, style, color=colour, marker=alone, label=line.name, linewidth=1.4
             )
-        axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
+        title = textwrap.fill(figure.title, _LETTERS) if stacked else figure.title
+        axes.set(title=title, xlabel=figure.x_label, ylabel=figure.y_label)
         axes.set_xscale("log" if figure.log_x else "linear")
         axes.set_yscale("log" if figure.log_y else "linear")
         for axis, log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
@@ -111,7 +115,15 @@ def save_side_by_side(
                 axis.set_minor_formatter(_between_powers if high / low < _WIDE else "")
         axes.grid(visible=True, linewidth=0.4, alpha=0.5)
         # Beside the axes, where no line can be under it.
-        axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+        if not stacked:
+            corner = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
+            axes.legend(fontsize="small", **corner)
+    if stacked:
+        shown: dict[str, Any] = {}
+        for axes in canvas.axes:
+            handles, names = axes.get_legend_handles_labels()
+            shown = dict(zip(names, handles, strict=True)) | shown
+        canvas.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=2)
     with matplotlib.rc_context({"svg.hashsalt": "leastnoise", "svg.fonttype": "none"}):
         content, kind = io.BytesIO(), path.suffix.lower()
         canvas.savefig(content, format=kind[1:], metadata=_METADATA[kind], dpi=150)

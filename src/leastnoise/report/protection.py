@@ -12,11 +12,11 @@ from leastnoise.balls.core import ball, float_above, precision
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.numbers import as_list, number, wide_table
-from leastnoise.tables.plan.summary import counted_in, limits_of_values
+from leastnoise.tables.plan.summary import counted_in, limits_of_persons, limits_of_values
 from leastnoise.tables.query.axes import Bins
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.guarantees.budget import Budget
@@ -36,8 +36,16 @@ _NO_PROMISES = (
 _HOPELESS = 100  # an ε beyond which no factor means anything
 
 
-def protection(found: VerifiedRelease, records: Sequence[dict[str, Any]], folder: Path) -> str:
-    """Return the folded part of the page, from the release and its plan's records."""
+def protection(
+    found: VerifiedRelease,
+    records: Sequence[dict[str, Any]],
+    folder: Path,
+    names: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Return the folded part of the page, from the release and its plan's records.
+
+    `names` says what a page calls the statistics of a table.
+    """
     budget, privacy = found.certificate.budget, found.spec.privacy
     first = [surest_guess(budget, found.delta, privacy), *_promised(found)]
     return (
@@ -46,7 +54,7 @@ def protection(found: VerifiedRelease, records: Sequence[dict[str, Any]], folder
         f"<p>{html(_promise(budget, privacy.person))} {_STAYS}</p>"
         f"<h3>What it doesn't promise</h3>{as_list(_NO_PROMISES)}"
         f"<h3>What was limited or left out</h3>{as_list(_limited(found))}"
-        f"<h3>Why this noise</h3>{_noise(records)}"
+        f"<h3>Why this noise</h3>{_noise(records, names)}"
         f"<h3>What was checked</h3>{as_list(words.verified_release(found, folder)[1:])}"
         "</details>"
     )
@@ -62,7 +70,7 @@ def surest_guess(budget: Budget, delta: Interval, privacy: Privacy) -> str:
     who = f"that any one {privacy.person} is in the data"
     if privacy.neighbours == "replace-one":
         who = f"which of two things the rows of any one {privacy.person} say"
-    if not budget.delta:
+    if not delta.upper:
         return f"Whoever was 50 % sure {who} is at most {best} sure afterwards."
     return f"Whoever was 50 % sure {who} guesses right in at most {best} of cases afterwards."
 
@@ -140,17 +148,18 @@ def _promise(budget: Budget, person: str) -> str:
 def _limited(found: VerifiedRelease) -> list[str]:
     spec, layouts = found.spec, found.layouts
     person = spec.privacy.person
-    lines = [] if spec.privacy.by_row else [
-        f"In {layout.name}, each {person} {layout.limits}."
-        for layout in layouts
-    ]  # fmt: skip
-    lines += limits_of_values(spec)
+
+    def called(column: str) -> str:
+        return spec.labels.get(column, column)
+
+    lines = [] if spec.privacy.by_row else limits_of_persons(layouts, person)
+    lines += limits_of_values(spec, layouts)
     lines += spec.data.joined
     lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
     for layout in layouts:
         lines += [f"In {layout.name}, only rows where {text} count." for text in layout.filters]
         lines += [
-            f"In {layout.name}, rows are left out where {axis.column} is {axis.dropped}."
+            f"In {layout.name}, rows are left out where {called(axis.column)} is {axis.dropped}."
             for axis in layout.axes
             if isinstance(axis, Bins) and axis.dropped
         ]
@@ -167,7 +176,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
     return list(dict.fromkeys(lines))  # the parts of one query say the same
 
 
-def _noise(records: Sequence[dict[str, Any]]) -> str:
+def _noise(records: Sequence[dict[str, Any]], names: Mapping[str, Mapping[str, str]]) -> str:
     rows: list[str] = []
     for record in records:
         for error in record["errors"]:
@@ -176,10 +185,11 @@ def _noise(records: Sequence[dict[str, Any]]) -> str:
                 error["std"], error["plain_laplace_std"], error["plain_gaussian_std"]
             )  # fmt: skip
             told = [f"<td>{_std(own)}</td>", *(f"<td>{_times(one, own)}</td>" for one in others)]
-            name = html(f"{record['name']}, {error['statistic']}{of}")
+            what = names[record["name"]][error["statistic"]]
+            name = html(f"{record['name']}, {what}{of}")
             noise = html(record["noise"])
             rows.append(f'<tr><th scope="row">{name}</th><td>{noise}</td>{"".join(told)}</tr>')
-    heads = ("statistic", "noise", "std", "Laplace errs", "Gaussian errs")
+    heads = ("statistic", "noise", "standard deviation", "Laplace errs", "Gaussian errs")
     return (
         "<p>Of the kinds of noise that it can prove, leastnoise takes what errs least. The last "
         "columns say how many times as much plain noise would err, for the same budget and "

@@ -30,6 +30,7 @@ MOST_ROWS, MOST_DOTS = 200, 20
 MOST_ACROSS = 6  # columns of a table of two keys, as a phone has little room
 MOST_FOUND = 3  # statistics of a table that are among the findings
 
+
 Numbers = list[tuple[float, float, float]]
 
 
@@ -48,7 +49,9 @@ class TableSection:
     statistics: tuple[tuple[str, bool, Numbers], ...]
     """The name of each, whether it counts, and its numbers a row: no ends without an interval."""
     said: tuple[str, ...]
-    """How it was decided which groups and values are there, in sentences."""
+    """What was asked, and how it was decided which groups and values are there, in sentences."""
+    link: str
+    """HTML that leads to the table's file."""
 
     @classmethod
     def of(
@@ -57,6 +60,8 @@ class TableSection:
         parts: Sequence[Layout | Ranks],
         plan: Mapping[str, Any],
         columns: dict[str, list[Any]],
+        *,
+        link: str,
     ) -> TableSection:
         """Return the section of a table that was read, from the record of the plan."""
         layout = parts[0]
@@ -70,7 +75,8 @@ class TableSection:
             heads=_heads(layout, spec.labels),
             keys=tuple(zip(*keys, strict=True)) if keys else ((),) * length,
             statistics=tuple((name, asked.counts, numbers) for name, asked, numbers in named),
-            said=tuple(_decided(parts, plan)),
+            said=(_asked_in_words(parts, spec), *_decided(parts, plan, names_of(parts, spec))),
+            link=link,
         )
 
     def findings(self) -> list[str]:
@@ -93,14 +99,17 @@ class TableSection:
 
     def to_html(self) -> str:
         """Return the section: its charts, then its numbers."""
-        said = "".join(f"<p>{html(one)}</p>" for one in self.said)
+        asked, *decided = self.said
+        said = f'<p class="asked">{html(asked)}</p>'
+        said += "".join(f"<p>{html(one)}</p>" for one in decided)
         charts = "".join(map(self._chart, self.statistics)) if len(self.keys) > 1 else ""
         across = self._across() if len(self.keys) <= MOST_ROWS else None
         rest = len(self.keys) - MOST_ROWS
         note = f"<p>{rest:,} more rows are in the table's file.</p>" if rest > 0 else ""
         return (
             f"<article><h3>{html(self.name)}</h3>{said}{charts}"
-            f"{self._down() if across is None else across}{note}</article>"
+            f"{self._down() if across is None else across}{note}"
+            f'<p class="file">{self.link}</p></article>'
         )
 
     def _group(self, place: int) -> str:
@@ -162,7 +171,13 @@ def in_words(asked: Asked, spec: Spec) -> str:
         return f"count, each {spec.privacy.person} once"
     if asked.label == "count" and not spec.privacy.by_row:
         return "count of rows"
-    return asked.in_words(spec.labels)
+    columns = {one.column: one.column for one in asked.parts if one.column}
+    return asked.in_words(columns | spec.labels)
+
+
+def names_of(parts: Sequence[Layout | Ranks], spec: Spec) -> dict[str, str]:
+    """Return what a page calls the statistics of a table, by their columns."""
+    return {asked.label: in_words(asked, spec) for asked in statistics_of(parts)}
 
 
 def _numbers(asked: Asked, columns: Mapping[str, list[Any]]) -> Numbers:
@@ -235,7 +250,9 @@ def _cell(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FB
     return f"<td>{value}<small>{low} to {high}</small></td>"
 
 
-def _decided(parts: Sequence[Layout | Ranks], plan: Mapping[str, Any]) -> list[str]:
+def _decided(
+    parts: Sequence[Layout | Ranks], plan: Mapping[str, Any], names: Mapping[str, str]
+) -> list[str]:
     """Return how it was decided which groups of a table are there, and which quantiles."""
     name, noisy = parts[0].name, [part for part in parts if isinstance(part, Layout)]
     said = [
@@ -243,14 +260,14 @@ def _decided(parts: Sequence[Layout | Ranks], plan: Mapping[str, Any]) -> list[s
         for one in plan["blocks"]
         if one["name"] == name and "unlisted" in one
     ]
-    said += [_chosen(one) for one in plan.get("quantiles", []) if one["name"] == name]
+    said += [_chosen(one, names) for one in plan.get("quantiles", []) if one["name"] == name]
     said += dict.fromkeys(one for part in noisy for one in selection.in_words(part))
     return [*said, SELECTED_NOTE] if any(part.decides for part in noisy) else said
 
 
-def _chosen(record: Mapping[str, Any]) -> str:
+def _chosen(record: Mapping[str, Any], names: Mapping[str, str]) -> str:
     """Return how quantiles were chosen, and how far off they are."""
-    rows = [f"{one['statistic']} {one['rows_95']:,.3g}" for one in record["errors"]]
+    rows = [f"{names[one['statistic']]} {one['rows_95']:,.3g}" for one in record["errors"]]
     return (
         f"No noise is added to a quantile: it is chosen by chance among {record['candidates']:,} "
         f"public candidates from {number(record['least_candidate'])} to "
@@ -271,15 +288,16 @@ def _published(groups: Mapping[str, Any]) -> str:
     )
 
 
-def asked_in_words(parts: Sequence[Layout | Ranks], spec: Spec) -> str:
+def _asked_in_words(parts: Sequence[Layout | Ranks], spec: Spec) -> str:
     """Return a table's statistics and its keys, in a sentence."""
     layout = parts[0]
     what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts))
+    what = what[0].upper() + what[1:]
     if layout.conditions:
-        return f"{layout.name}: {what}, for each of {layout.cells:,} conditions."
+        return f"{what}, for each of {layout.cells:,} conditions."
     by = _words.in_turn([
         spec.labels.get(axis.column, axis.column)
         + (" (keys that nobody listed)" if isinstance(axis, Unlisted) else "")
         for axis in layout.axes
     ]) if layout.axes else ""  # fmt: skip
-    return f"{layout.name}: {what}, by {by}." if by else f"{layout.name}: {what}."
+    return f"{what}, by {by}." if by else f"{what}."

@@ -59,7 +59,8 @@ def _proved(budget: Budget, delta: Interval, *, at: str = "") -> str:
     if not budget.delta:
         return f"Proved: δ = 0{at}."
     better = " (better than promised)" if 2 * Fraction(delta.upper) <= budget.delta else ""
-    return f"Proved: δ ≤ {_words.at_least(delta.upper)}{at}{better}."
+    most = f"≤ {_words.at_least(delta.upper)}" if delta.upper else "= 0"
+    return f"Proved: δ {most}{at}{better}."
 
 
 def promise(budget: Budget, delta: Interval) -> str:

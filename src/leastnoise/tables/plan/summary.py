@@ -31,6 +31,7 @@ PLAIN = (
     "share of the budget."
 )
 OWN_NOISE = "The ± is of the noise alone. What limits and bounds take away is not in it."
+LEFT_OUT = "Who is in more cells is left out of the others. So all cells may be far too low: in"
 WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
 
@@ -78,8 +79,8 @@ def list_sentences(plan: Plan) -> list[str]:
         if len(names := list(dict.fromkeys(block.query for block in draw))) > 1
     ]
     if not plan.spec.privacy.by_row:
-        said += _limits(layouts, plan.person)
-    said += limits_of_values(plan.spec)
+        said += limits_of_persons(layouts, plan.person)
+    said += limits_of_values(plan.spec, layouts)
     said += dict.fromkeys(one for layout in layouts for one in layout.joined)
     said += _filters(layouts)
     chosen = [layout for layout in layouts if isinstance(layout, Layout)]
@@ -140,15 +141,17 @@ def _percentages(shares: Sequence[Fraction]) -> list[str]:
     return [f"{one / 10**digits:.{digits}f} %" for one in whole]
 
 
-def limits_of_values(spec: Spec) -> list[str]:
-    """Return what the bounds of columns do, a sentence each."""
+def limits_of_values(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]:
+    """Return what the bounds of columns do to the statistics of `layouts`, a sentence each."""
+    parts = (one for layout in layouts for asked in layout.statistics for one in asked.parts)
+    used = {one.column for one in parts if one.of_values}
     return [
         *(
             _words.limited(spec.labels.get(name, name), *column.limits)
             for name, column in spec.columns.items()
-            if column.limits is not None and not finding.is_open(column)
+            if column.limits is not None and name in used and not finding.is_open(column)
         ),
-        *finding.in_words(spec),
+        *finding.in_words(spec, used),
     ]
 
 
@@ -173,12 +176,14 @@ def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:
     return list(dict.fromkeys(said))
 
 
-def _limits(layouts: Sequence[Layout | Ranks], person: str) -> list[str]:
+def limits_of_persons(layouts: Sequence[Layout | Ranks], person: str) -> list[str]:
     """Return what one person can do, once for all queries of which it is the same."""
     found: dict[str, dict[str, None]] = {}
     for layout in layouts:
         limit = f"each {person} {layout.limits}."
         found.setdefault(limit, {})[layout.name] = None
+    said = [f"In {_words.in_turn([*names])}, {limit}" for limit, names in found.items()]
     if len(found) == 1:
-        return [limit[0].upper() + limit[1:] for limit in found]
-    return [f"In {_words.in_turn([*names])}, {limit}" for limit, names in found.items()]
+        said = [limit[0].upper() + limit[1:] for limit in found]
+    some = [one.name for one in layouts if isinstance(one, Layout) and one.leaves_out]
+    return [*said, f"{LEFT_OUT} {_words.in_turn([*dict.fromkeys(some)])}."] if some else said

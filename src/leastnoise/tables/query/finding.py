@@ -15,7 +15,7 @@ from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from leastnoise.tables.spec.column import Column
@@ -95,13 +95,13 @@ def rests_on_open(spec: Spec, asked: Asked) -> bool:
     return any(name in spec.columns and is_open(spec.columns[name]) for name in used)
 
 
-def in_words(spec: Spec) -> Iterator[str]:
-    """Yield what is limited to bounds that are found, by which query, and what a plan shows."""
+def in_words(spec: Spec, used: Collection[str]) -> Iterator[str]:
+    """Yield which of the `used` columns have bounds that are found, how, and what a plan shows."""
     for query, name in columns_by_query(spec).items():
         column, called = spec.columns[name], spec.labels.get(name, name)
         finds, widest = column.finds, column.widest
         (asked,) = (one for one in spec.query if one.name == query)
-        if finds is None or widest is None:
+        if finds is None or widest is None or name not in used:
             continue
         how = f"{_words.in_turn(asked.statistics)}, with {float(100 * spec.share(asked)):.3g} % of "
         how += f"the budget (the table {query})"

@@ -138,6 +138,14 @@ class Layout:
         return said.removesuffix(CHOSEN) if self.by_row else said
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether who is in too many cells is left out of some of them."""
+        way = self.bounding
+        most = way.most if isinstance(way, FirstCells) else None
+        most = way.first if isinstance(way, InCells) else most
+        return most is not None and 1 < most < self.numbers.cells
+
+    @property
     def unlisted(self) -> tuple[Unlisted, ...]:
         """The columns whose keys nobody listed."""
         return tuple(axis for axis in self.axes if isinstance(axis, Unlisted))

@@ -42,11 +42,11 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
         elif isinstance(grouping, PrivateKeys):
             longest = MAX_TEXT if grouping.longest is None else grouping.longest
             said.append(
-                f"Rows without a {name} are left out; so are those with a text of more than "
+                f"{_without(spec, name)} are left out; so are those with a text of more than "
                 f"{longest:,} bytes, or with a control character in it."
             )
         else:
-            said.append(f"Rows without a {name}, or with another than its keys, are left out.")
+            said.append(f"{_without(spec, name)}, or with another than its keys, are left out.")
     if query.histogram:
         said += _of_number(spec, query.histogram.column)
     said += _of_conditions(spec, query)
@@ -56,6 +56,10 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
         if dialect.decimal == ",":
             said.append("Numbers are read with a decimal comma: one with a point is missing.")
     return tuple(dict.fromkeys(said))
+
+
+def _without(spec: Spec, key: str) -> str:
+    return f"Rows with no {spec.labels[key]}" if key in spec.labels else f"Rows without a {key}"
 
 
 def _holds_bytes(spec: Spec) -> bool:
@@ -76,14 +80,15 @@ def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
             yield from number
     for what, names in none.items():
         if names:
-            yield f"Where {_words.in_turn([*names], 'or')} is missing, {what} holds."
+            called = [spec.labels.get(name, name) for name in names]
+            yield f"Where {_words.in_turn(called, 'or')} is missing, {what} holds."
 
 
 def _of_number(spec: Spec, name: str) -> Iterator[str]:
     """Yield what a number given for missing values does; nothing where there is none."""
     number = spec.columns.get(name, Column()).number
     if number is not None:
-        yield _counts_as(name, number)
+        yield _counts_as(spec.labels.get(name, name), number)
 
 
 def _counts_as(name: str, number: Fraction) -> str:
@@ -92,15 +97,15 @@ def _counts_as(name: str, number: Fraction) -> str:
 
 def _of_values(spec: Spec, name: str, own: Sequence[OneColumn]) -> str:
     """Return what missing values do to `own`, the statistics of the column `name`."""
-    column = spec.columns.get(name, Column())
+    column, called = spec.columns.get(name, Column()), spec.labels.get(name, name)
     if column.missing == SKIP:
         kinds = [*dict.fromkeys(one.kind for one in own)]
-        return f"Rows without a value of {name} are left out of its {_words.in_turn(kinds)}."
+        return f"Rows without a value of {called} are left out of its {_words.in_turn(kinds)}."
     counts = dict.fromkeys(one.kind for one in own if one.counts and not one.of_values)
-    every = "".join(f" {kind}({name}) counts all rows." for kind in counts)
+    every = "".join(f" {kind}({called}) counts all rows." for kind in counts)
     if column.missing != NONE:
-        return _counts_as(name, column.missing) + every
-    said = f"The spec promises that no value of {name} is missing."
+        return _counts_as(called, column.missing) + every
+    said = f"The spec promises that no value of {called} is missing."
     if column.counts_as is not None and any(one.of_values or one.ranked for one in own):
         middle = f"{float(column.counts_as):.6g}"
         said += f" One that is counts as {middle}, the middle of its bounds."

@@ -57,7 +57,7 @@ class Table(Framed, Shown):
 
         `truth`, a row a row and a value a statistic, is for public data alone.
         """
-        columns = {name: list(map(_short, values)) for name, values in self.columns.items()}
+        columns = {name: _shown(values) for name, values in self.columns.items()}
         found = [name for name in columns if all(f"{name}{end}" in columns for end in SUFFIXES)]
         ends = {f"{name}{end}" for name in found for end in SUFFIXES[1:]}
         shown: list[tuple[str, list[str]]] = []
@@ -89,6 +89,14 @@ class Table(Framed, Shown):
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(next(iter(self.columns.values())))
+
+
+def _shown(values: Sequence[Any]) -> list[str]:
+    """Return a column for people: floats that are all whole as whole numbers."""
+    whole = all(
+        isinstance(one, float) and one.is_integer() and abs(one) < LARGEST_WHOLE for one in values
+    )
+    return [f"{one:.0f}" for one in values] if whole else [*map(_short, values)]
 
 
 def _short(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
@@ -105,6 +105,11 @@ class Count(Total):
     column_is: ClassVar[ColumnIs] = "optional"
     of_values: ClassVar[bool] = False
     counts: ClassVar[bool] = True
+
+    def in_words(self, labels: Mapping[str, str]) -> str:
+        """What it counts, where its column has a name."""
+        name = labels.get(self.column)
+        return self.label if name is None else f"count of rows with {name}"
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
         """The count."""
