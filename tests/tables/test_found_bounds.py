@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import leastnoise as ln
-from leastnoise.errors import CertificateRejected, OverBudget, Refused, SpecError
+from leastnoise.errors import CertificateRejected, InvalidArgument, OverBudget, Refused, SpecError
 from leastnoise.report.page import report
 from leastnoise.tables.publish.trials import try_limits
 from leastnoise.tables.query import finding
@@ -202,22 +202,25 @@ def test_equal_quantiles_make_bounds_that_are_apart() -> None:
         assert pair[0] < pair[1]
 
 
-@pytest.mark.parametrize("missing", ["skip", "none", 40])
+@pytest.mark.parametrize("missing", ["skip", "none", 1001])
 def test_missing_values_count_as_the_column_says(tmp_path: Path, missing: str | int) -> None:
     rows = rows_of()
     rows.loc[rows["plan"] == 1, "x"] = None
+    known = {"high": 1001} if missing == 1001 else {}
     raw = spec_of(
         privacy={"unit": "person", "epsilon": 1000},
-        columns={"x": {"bounds": FIND | {"levels": ["0.2", "0.9"]}, "missing": missing}},
+        columns={"x": {"bounds": FIND | {"levels": ["0.2", "0.9"]} | known, "missing": missing}},
         output={"path": "out"},
     )
     released = written(tmp_path, raw, rows).run()
     tables = released.tables
     (said,) = (one.layout.missing[0] for one in released.plan.quantiles)
-    number = {"skip": "left out", "none": "counts as 500, the middle", 40: "counts as 40."}[missing]
+    number = {"skip": "left out", "none": "counts as 500, the middle", 1001: "counts as 1001."}[
+        missing
+    ]
     assert number in said  # before anything was found
     low = tables["x_bounds"].columns["quantile_x_0.2"][0]
-    assert low == pytest.approx({"skip": 180, "none": 260, 40: 40}[missing], abs=31)
+    assert low == pytest.approx({"skip": 180, "none": 260, 1001: 180 + 80}[missing], abs=31)
     ln.verify_directory(tmp_path / "out")
 
 
@@ -289,9 +292,10 @@ def test_what_could_vanish_is_refused_before_anything_is_charged(tmp_path: Path)
     raw = spec_of(privacy=privacy, columns={"x": {"bounds": tiny}}, output={"path": "out"})
     raw["query"] = [{"name": "q", "statistics": ["var(x)"]}]
     release = written(tmp_path, raw)
-    release.plan()  # the widest bounds do
-    with pytest.raises(Refused, match=r"could be out of the range of float64.*columns\.x\.bounds"):
-        release.run()
+    why = r"could be out of the range of float64.*\[0, 1e-152\] of x: choose other candidates"
+    for refused in (release.plan, release.run):  # the widest bounds do
+        with pytest.raises(Refused, match=why):
+            refused()
     assert ledger.accounts()["rows"].charges == 0
     assert not (tmp_path / "out").exists()
 
@@ -396,7 +400,7 @@ _PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "near low": ({"bounds": FIND | {"low": "-1e-295"}}, "apart by 1e-290"),
     "all": ({"bounds": FIND | {"share": 1}}, r"x\.bounds\.share: Expected a share below 1"),
     "little": ({"bounds": FIND | {"share": "1e-9"}}, r"columns\.x\.bounds: .*millionth"),
-    "missing": ({"bounds": FIND, "missing": 1001}, r"columns\.x\.missing: Expected a number"),
+    "missing": ({"bounds": FIND, "missing": 40}, r"columns\.x\.missing: It may be outside"),
     "no query": (
         {"bounds": {"find": True, "query": "z", "candidates": [0, 1]}},
         "No query is called 'z'",
@@ -405,6 +409,7 @@ _PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
         {"bounds": {"find": True, "query": "all"}, "candidates": [0, 1]},
         r"x\.bounds\.query: Expected a query of 2 quantiles of x",
     ),
+    "found": ({"bounds": FIND | {"found": [0, 10]}}, r"x\.bounds\.found: Written by"),
     "its name": ({"bounds": FIND | {"query": "q"}}, r"columns\.x\.bounds: 'q' is used twice"),
 }
 
@@ -507,3 +512,62 @@ def test_limits_and_differences_are_not_of_found_bounds(
     (tmp_path / "one").mkdir()
     with pytest.raises(Refused, match="'x_bounds': the error of a quantile"):
         ln.subtract_releases(_restored(published, tmp_path / "one"), tmp_path / "out")
+
+
+def test_a_mean_counts_missing_values_at_the_middle_of_what_is_found(tmp_path: Path) -> None:
+    raw = spec_of(columns={"x": {"bounds": FIND, "missing": "none"}}, output={"path": "out"})
+    release = written(tmp_path, raw)
+    (said,) = (one.layout.missing[0] for one in release.plan().blocks if one.name == "q")
+    assert "counts as the middle of the bounds that are found" in said
+    released = release.run()
+    low, high = released.plan.spec.columns["x"].limits or (0, 0)
+    (said,) = (one.layout.missing[0] for one in released.plan.blocks if one.name == "q")
+    assert f"counts as {float((low + high) / 2):.6g}, the middle of its bounds" in said
+    ln.verify_directory(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "other", [{"share": "0.5"}, {"levels": ["0.2", "0.8"]}, {"candidates": [0, 1]}]
+)
+def test_a_builder_is_told_of_bounds_once(other: dict[str, Any]) -> None:
+    built = ln.release(rows_of(0), unit="person", epsilon=1, max_rows=2).mean("x", bounds=FIND)
+    built.sum("x", bounds=FIND)
+    with pytest.raises(InvalidArgument, match="what was told before of the column 'x'"):
+        built.sum("x", bounds=FIND | other)
+
+
+def test_bounds_that_nothing_rests_on_are_not_found(tmp_path: Path) -> None:
+    raw = spec_of(query=[{"name": "q", "statistics": ["count"]}])
+    with pytest.raises(SpecError, match=r"columns\.x\.bounds: Nothing rests on them"):
+        written(tmp_path, raw).plan()
+
+
+def test_what_is_found_at_the_end_of_the_candidates_is_said(tmp_path: Path) -> None:
+    bounds = FIND | {"low": -1, "candidates": [0, 50, 60]}
+    privacy = {"unit": "person", "epsilon": 1000}
+    release = written(tmp_path, spec_of(columns={"x": {"bounds": bounds}}, privacy=privacy))
+    plan = release.plan()
+    assert "The upper bound of x is found first, between 0 and 60: by quantile(x, 0.99)" in str(
+        plan
+    )
+    errors = [one for block in plan.to_record()["blocks"] for one in block["errors"]]
+    marks = {(one["statistic"], one.get("bounds")) for one in errors}
+    assert {("count", None), ("mean_x", "widest"), ("sum_x", "widest")} <= marks
+    said = str(release.run().plan)
+    assert "The upper bound of x was found between 0 and 60" in said
+    assert "The upper one is the last candidate: values of x may lie above." in said
+    assert "first candidate" not in said
+
+
+def test_a_query_finds_them_among_candidates_of_the_bounds(tmp_path: Path) -> None:
+    bounds = {"find": True, "query": "mine", "candidates": CANDIDATES}
+    raw = spec_of(columns={"x": {"bounds": bounds}})
+    raw["query"].append({"name": "mine", "statistics": ["median(x)", "quantile(x, 0.9)"]})
+    assert len(ln.Release(**raw).spec.columns["x"].ends) == 101
+
+
+@pytest.mark.parametrize("name", ["_é" * 3 + "x", "x" * 100])
+def test_a_column_of_any_name_has_a_table(name: str) -> None:
+    raw = spec_of(columns={name: {"bounds": FIND}})
+    raw["query"] = [{"name": "q", "statistics": [f"mean({name})"]}]
+    assert ln.Release(**raw).spec.query[1].name in {"x_bounds", "x" * 64}

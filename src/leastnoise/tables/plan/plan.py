@@ -277,6 +277,14 @@ class Plan(Framed, Shown):
             found["bounds"] = [self._bounds(*one) for one in of] + [None] * len(ranks)
         return found
 
+    def _marked(self, block: BlockPlan) -> dict[str, Any]:
+        """Return the record of a block, in which errors of the widest bounds say so."""
+        record = block.to_record()
+        for error in record["errors"]:
+            if self._bounds(block.layout, error["statistic"]) is not None:
+                error["bounds"] = "widest"
+        return record
+
     def _bounds(self, layout: Layout, label: str) -> str | None:
         """Return "widest" if an error is that of the widest bounds that may be found."""
         (asked,) = (one for one in layout.statistics if one.label == label)
@@ -323,7 +331,7 @@ class Plan(Framed, Shown):
             "rule": self.certificate.rule,
             "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
             **series.to_record(self),
-            "blocks": [block.to_record() for block in self.blocks],
+            "blocks": [self._marked(block) for block in self.blocks],
             **(
                 {"quantiles": [part.to_record() for part in self.quantiles]}
                 if self.quantiles

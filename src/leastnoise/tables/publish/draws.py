@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.errors import InvalidInput
+from leastnoise import _words
+from leastnoise.errors import InvalidInput, Refused
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.plan.planning import plan_as_certified
 from leastnoise.tables.publish.groups import publish_groups
@@ -151,6 +152,11 @@ def try_bounds(laid: LaidOut, plan: Plan) -> None:
         for bounds in (every, *alone):
             widest = {name: laid.spec.columns[name].widest for name in narrow}
             known = {name: pair for name, pair in (widest | bounds).items() if pair is not None}
-            spec = plan_with_bounds(laid, plan, known).spec
+            try:
+                spec = plan_with_bounds(laid, plan, known).spec
+            except Refused as refused:
+                ends = [f"[{float(a):g}, {float(b):g}] of {x}" for x, (a, b) in known.items()]
+                why = f"{refused} Bounds may be found that are {_words.in_turn(ends)}: "
+                raise Refused(f"{why}choose other candidates.") from None
             if spec_file.loads(spec_file.dumps(spec)) != spec:
                 raise InvalidInput("Found bounds don't read back as they are. Nothing was spent.")

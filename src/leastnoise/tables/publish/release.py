@@ -192,10 +192,17 @@ class Release:
         if self._planned is None:
             from leastnoise.tables.plan import least_epsilon
 
+            if unused := [*find_bounds.check_used(self._spec)]:
+                raise SpecError(unused)
             known = self._spec.privacy.epsilon != LEAST
             charged = standing.plan(self._laid) if standing and known else None
             found = (self._laid, charged) if charged else None
-            self._planned = found or least_epsilon.find_plan(self._laid, progress)
+            laid, plan = found or least_epsilon.find_plan(self._laid, progress)
+            if plan.finds_bounds:
+                from leastnoise.tables.publish.draws import try_bounds
+
+                try_bounds(laid, plan)
+            self._planned = laid, plan
         return self._planned
 
     def standing(self) -> Standing | None:
@@ -289,7 +296,7 @@ class Release:
         laid, plan = self._settled(tell, standing)
         spec, certificate = laid.spec, plan.certificate
 
-        from leastnoise.tables.publish.draws import draw_tables, try_bounds
+        from leastnoise.tables.publish.draws import draw_tables
         from leastnoise.tables.publish.rehearsal import try_queries, try_tables, write_texts
 
         if path is not None and folder is not None:
@@ -297,8 +304,6 @@ class Release:
             with output.writing(path):
                 write_texts(folder, spec=spec, plan=plan, certificate=certificate)
                 try_tables(folder, spec=spec, plan=plan, key=key)
-        if plan.finds_bounds:
-            try_bounds(laid, plan)
         if self._spec.privacy.ledger is not None:  # else nothing is lost where a query fails
             tell("Trying the queries without rows")
             try_queries(found, spec=spec, plan=plan)

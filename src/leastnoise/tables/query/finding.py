@@ -3,7 +3,7 @@
 The two chosen quantiles of a column are its bounds. What is said of a unit's shifts doesn't depend
 on which candidates they are: values are scaled to [−1, 1] by whatever bounds there are, and signs
 are those of the widest. So noise is planned and proved before bounds are found, and one certificate
-is about both (theory/release.md §7: the second query is chosen after the first was answered).
+is about both (theory/release.md §11: the second query is chosen after the first was answered).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from fractions import Fraction
 
-    from leastnoise.tables.spec.column import Column
+    from leastnoise.tables.spec.column import Column, FindBounds
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked
@@ -99,20 +99,44 @@ def in_words(spec: Spec, used: Collection[str]) -> Iterator[str]:
     """Yield which of the `used` columns have bounds that are found, how, and what a plan shows."""
     for query, name in columns_by_query(spec).items():
         column, called = spec.columns[name], spec.labels.get(name, name)
-        finds, widest = column.finds, column.widest
+        finds = column.finds
         (asked,) = (one for one in spec.query if one.name == query)
-        if finds is None or widest is None or name not in used:
+        if finds is None or name not in used:
             continue
+        both = finds.low is None and finds.high is None
         how = f"{_words.in_turn(asked.statistics)}, with {float(100 * spec.share(asked)):.3g} % of "
         how += f"the budget (the table {query})"
-        ends = " and ".join(map(decimal_text, widest))
+        ends = f"{decimal_text(column.ends[0])} and {decimal_text(column.ends[-1])}"
         if finds.found is None:
             yield (
-                f"Bounds of {called} are found first, between {ends}: by {how}. What rests on them "
-                "has its error shown for the widest bounds; it shrinks with the bounds."
+                f"{_sought(finds)} of {called} {'are' if both else 'is'} found first, between "
+                f"{ends}: by {how}. What rests on bounds has its error "
+                "shown for the widest; it shrinks with the bounds."
             )
         else:
-            yield f"These bounds of {called} were found between {ends}: by {how}."
+            these = "These bounds" if both else _sought(finds)
+            yield f"{these} of {called} {'were' if both else 'was'} found between {ends}: by {how}."
+            yield from _limits_of_what_was_found(column, finds.found, called)
+
+
+def _sought(finds: FindBounds) -> str:
+    """Return which bounds are found."""
+    if finds.low is not None:
+        return "The upper bound"
+    return "Bounds" if finds.high is None else "The lower bound"
+
+
+def _limits_of_what_was_found(column: Column, found: Pair, called: str) -> Iterator[str]:
+    """Yield what bounds can't say that are at the end of the candidates, or beside each other."""
+    finds, values, (low, high) = column.finds, column.ends, found
+    if finds is None:
+        return
+    if finds.low is None and low == values[0]:
+        yield f"The lower one is the first candidate: values of {called} may lie below."
+    if finds.high is None and high == values[-1]:
+        yield f"The upper one is the last candidate: values of {called} may lie above."
+    if finds.low is None and finds.high is None and (low, high) in pairwise(values):
+        yield "They are neighbours: where both quantiles are one candidate, the next is the other."
 
 
 def to_record(spec: Spec) -> dict[str, Any]:

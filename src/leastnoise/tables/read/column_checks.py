@@ -49,7 +49,7 @@ def column_problems(spec: Spec) -> Iterator[Problem]:
             continue
         low, high = column.widest
         if column.finds is not None:
-            yield from _missing_number(column, path)
+            yield from _missing_where_found(column, path)
             continue
         if low > high:
             yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
@@ -68,6 +68,14 @@ def _missing_number(column: Column, path: str) -> Iterator[Problem]:
     if number is not None and not low <= number <= high:
         why = f"Expected a number within the bounds, got {float(number):g}: it would be clamped. "
         yield f"{path}.missing", why + "Let the bounds hold it, or choose another."
+
+
+def _missing_where_found(column: Column, path: str) -> Iterator[Problem]:
+    """Yield a problem if what missing values count as may be outside of bounds that are found."""
+    finds = column.finds
+    if finds is not None and column.number not in {None, finds.low, finds.high}:
+        why = "It may be outside of the bounds that are found, and would be clamped. "
+        yield f"{path}.missing", why + 'Write "skip", "none", or the bound that is known.'
 
 
 def edge_problems(edges: Sequence[Edge], key: str) -> Iterator[Problem]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.query import finding
 from leastnoise.tables.spec.column import FindBounds
 from leastnoise.tables.spec.query import Query
-from leastnoise.tables.spec.values import LEAST
+from leastnoise.tables.spec.values import LEAST, as_table_name
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import known_statistics
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 Problem = tuple[str, str]
 _LEVELS = (Fraction(1, 100), Fraction(99, 100))
-_NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_WRITTEN = "Written by a release: leave it out, so that this one finds bounds of its own."
 _CANDIDATES = "candidates = { from = 0, to = 1000000, step = 1000 }"
 
 
@@ -41,6 +40,8 @@ def problems(spec: Spec) -> Iterator[Problem]:
             yield path, "Nothing is left to find: write bounds = [low, high]."
         elif finds.share is not None:
             yield from _levels(finds, path)
+            if finds.found is not None:
+                yield f"{path}.found", _WRITTEN
         elif finds.query is None:
             why = "Missing: the part of the whole budget that finds them. Write "
             yield f"{path}.share", f'{why}share = "0.02"'
@@ -98,6 +99,18 @@ def _ends(name: str, column: Column, finds: FindBounds, path: str) -> Iterator[P
             yield f"{path}.found", "Expected two of the candidates, or what is known, in order."
 
 
+def with_candidates(spec: Spec) -> Spec:
+    """Return a spec in which candidates of bounds are those of the column, which has no others."""
+    columns = dict(spec.columns)
+    for name, column in spec.columns.items():
+        finds = column.finds
+        if finds is not None and finds.candidates is not None and column.candidates is None:
+            bounds = finds.model_copy(update={"candidates": None})
+            told = {"bounds": bounds, "candidates": finds.candidates}
+            columns[name] = column.model_copy(update=told)
+    return spec.model_copy(update={"columns": columns})
+
+
 def accuracy_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Yield a problem if an accuracy is asked for of what has no unit before bounds are found."""
     if query.accuracy is None:
@@ -129,7 +142,7 @@ def with_queries(spec: Spec) -> tuple[Spec, dict[str, str]]:
     ]
     columns, keys = dict(spec.columns), dict[str, str]()
     for name, finds in asking.items():
-        called = finds.query or _NO_FILE_NAME.sub("_", f"{name}_bounds")
+        called = finds.query or as_table_name(f"{name}_bounds")
         low, high = finds.levels or _LEVELS
         levels = [low] * (finds.low is None) + [high] * (finds.high is None)
         keys[f"query[{len(queries)}]"] = f"columns.{name}.bounds"
@@ -141,8 +154,7 @@ def with_queries(spec: Spec) -> tuple[Spec, dict[str, str]]:
             )
         )
         bounds = FindBounds(find=True, low=finds.low, high=finds.high, query=called)
-        given = finds.candidates or columns[name].candidates
-        columns[name] = columns[name].model_copy(update={"bounds": bounds, "candidates": given})
+        columns[name] = columns[name].model_copy(update={"bounds": bounds})
     return spec.model_copy(update={"columns": columns, "query": tuple(queries)}), keys
 
 
@@ -150,5 +162,14 @@ def check_open(spec: Spec) -> Iterator[Problem]:
     """Yield a problem for each column whose bounds were found by another release."""
     for name in finding.columns_by_query(spec).values():
         if not finding.is_open(spec.columns[name]):
-            why = "Written by a release: leave it out, so that this one finds bounds of its own."
-            yield f"columns.{name}.bounds.found", why
+            yield f"columns.{name}.bounds.found", _WRITTEN
+
+
+def check_used(spec: Spec) -> Iterator[Problem]:
+    """Yield a problem for each column whose bounds would be found for nothing."""
+    asked = [one for q in spec.query for one in known_statistics(q, by_row=spec.privacy.by_row)]
+    used = {part.column for one in asked for part in one.parts if part.of_values}
+    for name in finding.columns_by_query(spec).values():
+        if name not in used:
+            why = f"Nothing rests on them: no sum, mean, spread or ratio is of {name}."
+            yield f"columns.{name}.bounds", f"{why} Ask for one, or leave the bounds out."

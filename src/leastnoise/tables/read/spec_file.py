@@ -139,7 +139,7 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
     problems: Problems = []
     raw = {key: _plain_value(key, value) for key, value in raw.items()}
     raw = key_files.resolved(sql_queries.translated(raw, problems), folder, problems)
-    partial = _fields(Spec, raw, "", problems)
+    partial = find_bounds.with_candidates(_fields(Spec, raw, "", problems))
     found = checks.check(partial, unread={key for key, _ in problems})
     for with_more in (clipping.with_counts, find_bounds.with_queries):
         if not isinstance(found, LaidOut):
