@@ -14,6 +14,9 @@ import pytest
 import leastnoise as ln
 from leastnoise.certificate.plan import read_certificate
 from leastnoise.noise.registry import FAMILIES
+from leastnoise.tables.publish.draws import plan_with_bounds
+from leastnoise.tables.query import finding
+from leastnoise.tables.read import spec_file
 from tests.golden.make import LEDGER, RELEASES, ROWS, SPECS, statements
 from tests.golden.records import RECORDS
 
@@ -54,10 +57,16 @@ def test_a_spec_is_read_and_planned_alike(name: str, tmp_path: Path) -> None:
     shutil.copy(SPECS / f"{name}.toml", tmp_path)
     (tmp_path / "rows.csv").write_text(ROWS, encoding="utf-8")
     release = ln.Release.from_toml(tmp_path / f"{name}.toml")
-    written = release.to_toml().replace('"least"', '"5.59321"')  # which a release's spec states
-    assert written == (RELEASES / name / "spec.toml").read_text(encoding="utf-8")
+    text = (RELEASES / name / "spec.toml").read_text(encoding="utf-8")
+    # what a release has found: its bounds and its ε, which its spec states
+    told = spec_file.loads(text).columns
+    found = {name: one.limits for name, one in told.items() if one.finds and one.limits}
+    written = spec_file.dumps(finding.with_found(release.spec, found))
+    assert written.replace('"least"', '"5.59321"') == text
     kept = json.loads((RELEASES / name / "plan.json").read_text(encoding="utf-8"))
-    _check_like(release.plan().to_record(), kept)
+    plan = release.plan()
+    plan = plan_with_bounds(release._laid, plan, found) if found else plan
+    _check_like(plan.to_record(), kept)
 
 
 _LONG = re.compile(r"-?[0-9.]{15,}(/[0-9]+)?|-?[0-9]+/[0-9]{6,}")

@@ -64,19 +64,24 @@ def print_plan(
     if verbose:
         for query in plan.by_query:
             for block in query.blocks:
-                _print_block(block, plan.person)
+                _print_block(block, plan)
             for part in query.quantiles:
                 _print_quantiles(part, plan.person)
         print_sentences([_COLUMNS, *plan.notes])
         say()
 
 
-def _print_block(block: BlockPlan, unit: str) -> None:
+def _print_block(block: BlockPlan, plan: Plan) -> None:
     """Print the plan of one query, with all that is known of it."""
-    layout = block.layout
+    from leastnoise.tables.plan.summary import bounds_of_error
+
+    layout, unit = block.layout, plan.person
+    widest = {one.label: bounds_of_error(plan.spec, one) for one in layout.statistics}
     rows = [
         (
-            error.statistic + (f" of {error.rows:,} values" if error.rows else ""),
+            error.statistic
+            + (f" of {error.rows:,} values" if error.rows else "")
+            + widest[error.statistic],
             f"{error.std:.4g}",
             f"±{error.half_width_95:.4g}" if math.isfinite(error.half_width_95) else "no bound",
             *map(_std, (error.plain_laplace_std, error.plain_gaussian_std)),

@@ -203,6 +203,8 @@ def _rows(assume: str) -> int:
 
 
 def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None:
+    from leastnoise.tables.plan import summary
+
     if as_json:
         record = {"path": str(released.path), "tables": list(released.tables)}
         record |= {} if page is None else {"report": str(page)}
@@ -211,9 +213,13 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
         return
     for table in released.tables.values():
         records.print_released(table)
+    plan = released.plan
+    if plan.finds_bounds:
+        layouts = [one for query in plan.by_query for one in query.layouts]
+        terminal.print_sentences(summary.limits_of_values(plan.spec, layouts))
     if released.entry is None:
         terminal.print_sentences([_NO_LEDGER])
-    place, releases = released.place, released.plan.releases
+    place, releases = released.place, plan.releases
     which = "" if place is None else f", {_words.one_of(place, releases)}"
     said = [f"Written to {released.path}{which}. Check it with: leastnoise verify {released.path}"]
     terminal.print_sentences(said if page is None else [*said, f"Its page is {page}."])

@@ -30,6 +30,7 @@ _CHOSEN = (
     " Of groups that min_count or top leaves out nothing is there: that their counts were lower "
     "can't be checked."
 )
+_FOUND = " Bounds that were found follow from the tables that say so."
 _SAME = "Each file has the SHA-256 that release.json states."
 _UNCHECKED = (
     "Not checked, since nobody can: that the published values were drawn from this noise, and that "
@@ -83,6 +84,7 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     checked = _CHECKED
     checked += _KEYS if any(layout.unlisted for layout in found.layouts) else ""
     checked += _CHOSEN if any(layout.decides for layout in found.layouts) else ""
+    checked += _FOUND if found.plan.finds_bounds else ""
     return [
         f"Verified {folder}.",
         *_of_series(found),

@@ -18,7 +18,7 @@ from leastnoise.tables.plan import notes, series, summary
 from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.plan.unlisted import Groups
-from leastnoise.tables.query import clipped, margins, selection
+from leastnoise.tables.query import clipped, finding, margins, selection
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
@@ -185,9 +185,11 @@ class Plan(Framed, Shown):
     `query`, `statistic`, `rows` (assumed of a group, for a mean), `cells`, `noise`, `epsilon` and
     `delta` (the query's share of the budget), and in the statistic's own units `std`,
     `half_width_95`, `plain_laplace_std` and `plain_gaussian_std` (missing where there is none).
-    Quantiles have none of these, and `rows_95` beside: by how many rows they are off. Printed it is
-    one table: the shares of the budget, what holds 95 % of the noise, and how many times as much
-    plain noise would err.
+    Quantiles have none of these, and `rows_95` beside: by how many rows they are off. Where bounds
+    are still to be found, `bounds` is "widest" where an error is shown for the widest.
+
+    Printed it is one table: the shares of the budget, what holds 95 % of the noise, and how many
+    times as much plain noise would err.
     """
 
     spec: Spec
@@ -245,6 +247,11 @@ class Plan(Framed, Shown):
         """What one unit does between two tables that nobody can tell apart."""
         return self.spec.privacy.neighbours
 
+    @property
+    def finds_bounds(self) -> bool:
+        """Whether bounds of columns are found, with a part of the budget, before all else."""
+        return bool(finding.columns_by_query(self.spec))
+
     def _columns(self) -> Columns:
         rows = [(block, error) for block in self.blocks for error in block.errors]
         ranks = [(part, error) for part in self.quantiles for error in part.errors]
@@ -266,7 +273,23 @@ class Plan(Framed, Shown):
         }
         if ranks:
             found["rows_95"] = [*([None] * len(rows)), *(error.rows_95 for _, error in ranks)]
+        if any(map(finding.is_open, self.spec.columns.values())):
+            of = [(part.layout, error.statistic) for part, error in rows]
+            found["bounds"] = [self._bounds(*one) for one in of] + [None] * len(ranks)
         return found
+
+    def _marked(self, block: BlockPlan) -> dict[str, Any]:
+        """Return the record of a block, in which errors of the widest bounds say so."""
+        record = block.to_record()
+        for error in record["errors"]:
+            if self._bounds(block.layout, error["statistic"]) is not None:
+                error["bounds"] = "widest"
+        return record
+
+    def _bounds(self, layout: Layout, label: str) -> str | None:
+        """Return "widest" if an error is that of the widest bounds that may be found."""
+        (asked,) = (one for one in layout.statistics if one.label == label)
+        return "widest" if finding.rests_on_open(self.spec, asked) else None
 
     def _tables(self) -> dict[str, Columns]:
         rows = zip(*summary.list_rows(self), strict=True)
@@ -309,13 +332,14 @@ class Plan(Framed, Shown):
             "rule": self.certificate.rule,
             "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
             **series.to_record(self),
-            "blocks": [block.to_record() for block in self.blocks],
+            "blocks": [self._marked(block) for block in self.blocks],
             **(
                 {"quantiles": [part.to_record() for part in self.quantiles]}
                 if self.quantiles
                 else {}
             ),
             **({"derived": dict(self.spec.derive)} if self.spec.derive else {}),
+            **finding.to_record(self.spec),
             "notes": list(self.notes),
         }
 

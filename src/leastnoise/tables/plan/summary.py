@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from leastnoise import _words
 from leastnoise.tables.plan import series
 from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
-from leastnoise.tables.query import selection
+from leastnoise.tables.query import finding, selection
 from leastnoise.tables.query.layout import ASSUMED, Layout
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.noise_error import ExpectedError
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.statistics.base import Statistic
 
 HEADS = ("query", "statistic", "share", "± (95 %)", "plain noise")
 PLAIN = (
@@ -31,6 +32,7 @@ PLAIN = (
 )
 OWN_NOISE = "The ± is of the noise alone. What limits and bounds take away is not in it."
 LEFT_OUT = "Who is in more cells is left out of the others. So all cells may be far too low: in"
+WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
 
 
@@ -98,9 +100,14 @@ def width(error: ExpectedError) -> str:
 
 
 def _statistic(block: BlockPlan, error: ExpectedError, plan: Plan) -> str:
-    labels = plan.spec.labels
     (asked,) = (one for one in block.layout.statistics if one.label == error.statistic)
-    return asked.in_words(labels) + (f" ({error.rows:,} values)" if error.rows else "")
+    said = asked.in_words(plan.spec.labels) + (f" ({error.rows:,} values)" if error.rows else "")
+    return said + bounds_of_error(plan.spec, asked)
+
+
+def bounds_of_error(spec: Spec, asked: Statistic) -> str:
+    """Return that an error is shown for the widest bounds, beside a statistic; or nothing."""
+    return f" {WIDEST}" if finding.rests_on_open(spec, asked) else ""
 
 
 def _plain(error: ExpectedError) -> str:
@@ -139,9 +146,12 @@ def limits_of_values(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]
     parts = (one for layout in layouts for asked in layout.statistics for one in asked.parts)
     used = {one.column for one in parts if one.of_values}
     return [
-        _words.limited(spec.labels.get(name, name), *column.bounds)
-        for name, column in spec.columns.items()
-        if column.bounds is not None and name in used
+        *(
+            _words.limited(spec.labels.get(name, name), *column.limits)
+            for name, column in spec.columns.items()
+            if column.limits is not None and name in used and not finding.is_open(column)
+        ),
+        *finding.in_words(spec, used),
     ]
 
 

@@ -6,7 +6,6 @@ what each key means.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from leastnoise import _validate, _words
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.spec.values import LEAST
+from leastnoise.tables.spec.values import LEAST, as_table_name
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.exact import Exact
@@ -24,12 +23,14 @@ if TYPE_CHECKING:
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.release import Progress
     from leastnoise.tables.publish.released import ReleasedTables
+    from leastnoise.tables.spec.column import Column
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
 
 By = str | Sequence[str]
 Keys = Mapping[str, Any]
-_NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
+Bounds = Sequence["Exact"] | Mapping[str, Any]
+"""Two numbers, or how they are found: `{"find": True, "share": "0.02", "candidates": …}`."""
 _EXAMPLES = {"bounds": "(0, 100)", "candidates": '{"from": 0, "to": 100, "step": 1}'}
 _KNOWN = {"keys", "edges"}
 
@@ -110,8 +111,10 @@ class ReleaseBuilder:
     columns is one table, called "all", "by_region" or "by_region_sex", with one draw of noise. The
     `keys` of columns are given once, and are public: a list, `{"edges": [0, 18, 65]}` for bands of
     a number, `{"file": "codes.csv"}`, or "private" for groups that nobody listed. So are `bounds`,
-    which values are limited to, and `candidates`, among which quantiles are. What can't be released
-    is refused by the call that asks for it, with a SpecError, or an InvalidArgument.
+    which values are limited to, and `candidates`, among which quantiles are. Bounds may be found:
+    `{"find": True, "share": "0.02", "candidates": {"from": 0, "to": 1_000_000, "step": 1_000}}`.
+    What can't be released is refused by the call that asks for it, with a SpecError, or an
+    InvalidArgument.
     """
 
     sections: Mapping[str, Any]
@@ -142,7 +145,7 @@ class ReleaseBuilder:
         *,
         by: By = (),
         keys: Keys | None = None,
-        bounds: Sequence[Exact] | None = None,
+        bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
         """Return this with the sum of a column; a `missing` value is left out, or this number."""
@@ -154,7 +157,7 @@ class ReleaseBuilder:
         *,
         by: By = (),
         keys: Keys | None = None,
-        bounds: Sequence[Exact] | None = None,
+        bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
         """Return this with the mean of a column; see `sum`."""
@@ -166,7 +169,7 @@ class ReleaseBuilder:
         *,
         by: By = (),
         keys: Keys | None = None,
-        bounds: Sequence[Exact] | None = None,
+        bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
         """Return this with the population variance of a column; see `sum`."""
@@ -178,7 +181,7 @@ class ReleaseBuilder:
         *,
         by: By = (),
         keys: Keys | None = None,
-        bounds: Sequence[Exact] | None = None,
+        bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
         """Return this with the population standard deviation of a column; see `sum`."""
@@ -248,7 +251,9 @@ class ReleaseBuilder:
         name = _validate.text(column, name="column")
         told = {key: value for key, value in facts.items() if value is not None}
         needed = "bounds" if "bounds" in facts else "candidates"
-        if needed not in {**self.columns.get(name, {}), **told}:
+        known = {**self.columns.get(name, {}), **told}
+        found = known.get("bounds")
+        if needed not in known and not (isinstance(found, Mapping) and needed in found):
             expected = f"the public {needed} of {name!r}, such as {needed}={_EXAMPLES[needed]}"
             raise InvalidArgument(name=needed, value=None, expected=expected)
         return self._with(f"{kind}({name}{more})", by, keys, {name: told} if told else {})
@@ -305,13 +310,20 @@ class ReleaseBuilder:
         again = [(name, key) for name, key in again if key in self.columns.get(name, {})]
         if again:  # compared as a spec reads them
             first = {name: {**one, **self.columns.get(name, {})} for name, one in columns.items()}
-            was = _release_of(replace(changed, columns=first)).spec.columns
+            was = _release_of(replace(changed, columns=first)).spec
             for name, key in again:
-                if was[name] != made.spec.columns[name]:
+                if _told_of(was, name) != _told_of(made.spec, name):
                     expected = f"what was told before of the column {name!r}"
                     value = _validate.shown(told[name][key])
                     raise InvalidArgument(name=key, value=value, expected=expected)
         return replace(changed, made=made)
+
+
+def _told_of(spec: Spec, name: str) -> tuple[Column, list[Query]]:
+    """Return what a spec says of a column, and the query that finds its bounds, if one does."""
+    column = spec.columns[name]
+    finds = column.finds
+    return column, [one for one in spec.query if finds is not None and one.name == finds.query]
 
 
 def _release_of(builder: ReleaseBuilder) -> Release:
@@ -328,7 +340,7 @@ def _query_of(
     """Return the query of what is asked by the columns of these names."""
     if not names:
         return {"name": "all", "statistics": statistics}
-    table = _NO_FILE_NAME.sub("_", "_".join(["by", *names]))[:_LONGEST_NAME]
+    table = as_table_name("_".join(["by", *names]))
     grouped: Any = names
     if any(name in builder.private for name in names):
         grouped = {

@@ -20,7 +20,8 @@ from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.results import Table, key_columns
-from leastnoise.tables.spec.model import Column, Contribution
+from leastnoise.tables.spec.column import Column
+from leastnoise.tables.spec.model import Contribution
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _unlike(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Ite
             yield f": {label} has other bounds in the two releases, or counts missing values."
         for column in (part.column for part in asked.parts):
             known = [one.spec.columns.get(column, Column()) for one in (before, after)]
-            if asked.of_all_groups and known[0].bounds != known[1].bounds:
+            if asked.of_all_groups and known[0].limits != known[1].limits:
                 yield f": the column {column!r} has other bounds in the two releases."
             if known[0].missing != known[1].missing:
                 yield f": missing values of {column!r} are treated otherwise in the two releases."

@@ -19,6 +19,7 @@ from leastnoise.tables.query.results import Table, key_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -93,6 +94,15 @@ def table_at(layout: Ranks, chosen: Sequence[Sequence[Sequence[int]]]) -> Table:
     every = key_columns(layout) + [column for _, own in ordered for column in own]
     names = result_columns([layout])
     return Table(name=layout.name, columns=dict(zip(names, every, strict=True)))
+
+
+def chosen_in(
+    layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: str = "parquet"
+) -> list[Fraction]:
+    """Return the candidates that the one row of a table has, exactly, by rising level."""
+    values = layout.candidates.values
+    places = {float(value): at for at, value in enumerate(as_read(layout.published, kind))}
+    return [values[places[float(columns[one.label][0])]] for one in layout.statistics]
 
 
 def wrong_quantile(layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: str) -> str | None:

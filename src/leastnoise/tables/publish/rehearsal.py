@@ -47,17 +47,11 @@ _ODD = 0x9E3779B97F4A7C15
 
 
 def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
-    """Write the plan, its certificate and the spec, none of which the rows or the noise change.
+    """Write the plan, its certificate and the spec, which rows and noise change by bounds alone.
 
     Raises InvalidInput if `verify` couldn't read them again.
     """
-    texts = {
-        output.PLAN: plan.to_json(),
-        output.CERTIFICATE: certificate.to_json(),
-        output.SPEC: spec_file.dumps(spec),
-    }
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    put_texts(folder, spec=spec, plan=plan, certificate=certificate)
     try:
         parse_object(output.read_text(folder, output.PLAN))
         PlanCertificate.from_json(output.read_text(folder, output.CERTIFICATE))
@@ -66,6 +60,17 @@ def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertif
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
     if stored != spec or list(map(_grouped, stored.query)) != list(map(_grouped, spec.query)):
         raise InvalidInput("The spec doesn't read back as it is. Nothing was spent.")
+
+
+def put_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
+    """Write them; raises OSError."""
+    texts = {
+        output.PLAN: plan.to_json(),
+        output.CERTIFICATE: certificate.to_json(),
+        output.SPEC: spec_file.dumps(spec),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def _grouped(query: Query) -> list[str]:

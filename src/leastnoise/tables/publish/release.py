@@ -8,22 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final, overload
 
 from leastnoise import _validate, _words
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import InvalidArgument, SpecError
 from leastnoise.tables.publish import charging, output, seal
+from leastnoise.tables.publish.charging import Standing
 from leastnoise.tables.publish.released import ReleasedTables
-from leastnoise.tables.publish.series import Standing
 from leastnoise.tables.query.layout import MAX_ROWS
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.read import find_bounds, spec_file
 from leastnoise.tables.rows import source
 from leastnoise.tables.spec.source_names import IN_MEMORY
 from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
-    from leastnoise.tables.plan.plan import BlockPlan, Plan
-    from leastnoise.tables.plan.quantiles import QuantilePlan
+    from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.query.layout import LaidOut
-    from leastnoise.tables.query.results import Table
-    from leastnoise.tables.rows.exact import ExactTotals
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.sources import SparkRows
     from leastnoise.tables.spec.model import Spec
@@ -147,6 +144,8 @@ class Release:
         return made
 
     def _begin(self, laid: LaidOut, folder: Path, frame: Frame | SparkRows | None) -> None:
+        if written := [*find_bounds.check_open(laid.spec)]:
+            raise SpecError(written)
         self._laid, self._spec, self._folder, self._frame = laid, laid.spec, folder, frame
         self._planned: tuple[LaidOut, Plan] | None = None
 
@@ -193,10 +192,17 @@ class Release:
         if self._planned is None:
             from leastnoise.tables.plan import least_epsilon
 
+            if unused := [*find_bounds.check_used(self._spec)]:
+                raise SpecError(unused)
             known = self._spec.privacy.epsilon != LEAST
             charged = standing.plan(self._laid) if standing and known else None
             found = (self._laid, charged) if charged else None
-            self._planned = found or least_epsilon.find_plan(self._laid, progress)
+            laid, plan = found or least_epsilon.find_plan(self._laid, progress)
+            if plan.finds_bounds:
+                from leastnoise.tables.publish.draws import try_bounds
+
+                try_bounds(laid, plan)
+            self._planned = laid, plan
         return self._planned
 
     def standing(self) -> Standing | None:
@@ -260,11 +266,14 @@ class Release:
         with output.new_directory(path, ledger=ledger) as folder:
             released = self._release(tell, standing, path=path, folder=folder, key=key, label=label)
             tell("Writing the tables")
-            from leastnoise.tables.publish.rehearsal import make_room
+            from leastnoise.tables.publish.rehearsal import make_room, put_texts
             from leastnoise.tables.publish.table_files import write_table
 
             with output.writing(path):
                 make_room(folder)
+                plan = released.plan
+                if plan.finds_bounds:
+                    put_texts(folder, spec=plan.spec, plan=plan, certificate=plan.certificate)
                 for table in released.tables.values():
                     write_table(table, folder, wanted.format)
                 sealed = seal.Seal.of(folder, entry=released.entry, place=released.place)
@@ -287,6 +296,7 @@ class Release:
         laid, plan = self._settled(tell, standing)
         spec, certificate = laid.spec, plan.certificate
 
+        from leastnoise.tables.publish.draws import draw_tables
         from leastnoise.tables.publish.rehearsal import try_queries, try_tables, write_texts
 
         if path is not None and folder is not None:
@@ -300,21 +310,7 @@ class Release:
         entry = charging.charge(
             self._spec, self._folder, certificate, standing=standing, tell=tell, label=label
         )
-        from leastnoise.tables.query.results import joined
-        from leastnoise.tables.query.selection import select
-        from leastnoise.tables.rows.exact import ExactTotals
-
-        rows = ExactTotals.of(found, spec, tell=tell)
-        drawn = {
-            block.layout.label: table
-            for draw in plan.draws
-            for block, table in zip(draw, _tables(draw, rows), strict=True)
-        }
-        drawn |= {part.layout.label: _quantiles(part, rows) for part in plan.quantiles}
-        tables: dict[str, Table] = {}
-        for query in plan.by_query:
-            every = joined(query.layouts, [drawn[one.label] for one in query.layouts])
-            tables[query.name] = select(query.layouts[0], every)
+        plan, tables = draw_tables(laid, plan, found, tell)
         return ReleasedTables(
             tables=tables,
             certificate=certificate,
@@ -323,47 +319,6 @@ class Release:
             entry=entry,
             place=None if standing is None else standing.place,
         )
-
-
-def _tables(draw: tuple[BlockPlan, ...], rows: ExactTotals) -> list[Table]:
-    """Return the tables of blocks that share one draw of noise."""
-    if draw[0].groups is not None:
-        from leastnoise.tables.publish.groups import publish_groups
-
-        totals = rows.groups(draw[0].layout)
-        rows.tell(f"Drawing the noise of {draw[0].name}")
-        return [publish_groups(draw[0], totals)]
-    if draw[0].margin is not None:
-        from leastnoise.tables.publish.margins import margins_of, publish_margins
-
-        cells = rows.vector(margins_of(draw).cells)
-        rows.tell(f"Drawing the noise of {draw[0].name}")
-        return publish_margins(draw, cells)
-    import numpy as np
-
-    from leastnoise.mechanism.values import ScaledIntegers
-    from leastnoise.tables.query.results import table_of
-
-    first, bits = draw[0], max(block.layout.bits for block in draw)
-    # persons are counted in whole numbers, which any scale of the rows' integers holds
-    exact = [rows.vector(block.layout) << (bits - block.layout.bits) for block in draw]
-    rows.tell(f"Drawing the noise of {', '.join(first.group)}")
-    integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
-    noisy = first.mechanism.release(integers).values
-    ends = np.cumsum([block.layout.dimension for block in draw])[:-1]
-    return [
-        table_of(block.layout, part, block.noise_errors)
-        for block, part in zip(draw, np.split(noisy, ends), strict=True)
-    ]
-
-
-def _quantiles(part: QuantilePlan, rows: ExactTotals) -> Table:
-    """Return the table of the quantiles of one column in a query."""
-    from leastnoise.tables.publish.quantiles import publish_quantiles
-
-    counts = rows.vector(part.layout.counted)
-    rows.tell(f"Choosing the quantiles of {part.name}")
-    return publish_quantiles(part, counts)
 
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
 from leastnoise.tables.plan import least_epsilon
+from leastnoise.tables.query import finding
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import values_of
@@ -119,6 +120,9 @@ def try_limits(
     plans: dict[str, tuple[LaidOut, Plan]] = {}
     for value in values:
         laid = spec_file.lay_out(_changed(raw, name, value), folder=spec.parent)
+        for column in finding.columns_by_query(laid.spec).values():
+            why = "are found by each release, whose errors they decide: give them, to compare."
+            raise Refused(f"columns.{column}.bounds {why}")
         progress(f"Planning with {name} = {value}")
         plans[value] = least_epsilon.find_plan(laid, None)
     first = next(iter(plans.values()))[0].spec
@@ -178,13 +182,13 @@ def _unlimited(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
     found = source.find_source(spec, folder)
     known = {**found.columns, **found.computed.types}
     for name, column in spec.columns.items():
-        if column.bounds is None or name not in known:
+        if column.limits is None or name not in known:
             continue
         with source.open_engine(found) as engine:
             value = nw.col(engine.column(name, "v"))
             rows = engine.frame.filter(engine.has_value(name))
             (held,) = engine.rows(rows.select(low=value.min(), high=value.max()))
-        ends = [*map(float, column.bounds), *(float(end) for end in held if end is not None)]
+        ends = [*map(float, column.limits), *(float(end) for end in held if end is not None)]
         changed["columns"][name]["bounds"] = [repr(min(ends)), repr(max(ends))]
     if not spec.privacy.by_row:
         with source.open_engine(found) as engine:

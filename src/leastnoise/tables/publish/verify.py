@@ -15,7 +15,10 @@ from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.plan.planning import plan_as_certified
 from leastnoise.tables.publish import output, seal
 from leastnoise.tables.publish.margins import check_sums
+from leastnoise.tables.publish.quantiles import chosen_in
 from leastnoise.tables.publish.table_checks import check_table, is_close
+from leastnoise.tables.publish.table_files import read_table
+from leastnoise.tables.query import finding
 from leastnoise.tables.query.layout import LaidOut, Layout
 from leastnoise.tables.query.ranks import Ranks
 from leastnoise.tables.read import spec_file
@@ -98,6 +101,7 @@ def verify_directory(
     for draw in plan.draws:
         if draw[0].margin is not None:
             check_sums(folder, draw, kind)
+    _check_found(plan, folder, kind)
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
     sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in rows)])
@@ -118,6 +122,19 @@ def verify_directory(
         others=seal.others(folder, sealed),
         signed=True if public is not None else unchecked,
     )
+
+
+def _check_found(plan: Plan, folder: Path, kind: str) -> None:
+    """Raise CertificateRejected unless found bounds are those that the tables say, by the rule."""
+    columns = finding.columns_by_query(plan.spec)
+    for part in (one for one in plan.quantiles if one.name in columns):
+        name = columns[part.name]
+        told = read_table(folder / f"{part.name}.{kind}", [part.layout])
+        chosen = chosen_in(part.layout, told, kind)
+        known = plan.spec.columns[name]
+        if finding.is_open(known) or known.limits != finding.bounds_from(known, chosen):
+            why = f"The bounds of {name!r} are not those that {part.name} has found."
+            raise CertificateRejected(why)
 
 
 def _check_place(spec: Spec, sealed: seal.Seal) -> None:

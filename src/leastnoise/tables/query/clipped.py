@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.query import finding
 from leastnoise.tables.spec.model import Contribution
 from leastnoise.tables.statistics.base import bounds_of
 
@@ -33,7 +34,10 @@ def _in_words(spec: Spec, statistics: Sequence[Statistic]) -> Iterator[str]:
             continue
         if column := asked.parts[0].column:
             low, high = map(decimal_text, bounds_of(spec, column))
-            yield f"{asked.label} counts values below {low} or above {high}."
+            outside = f"below {low} or above {high}"
+            if finding.is_open(spec.columns[column]):
+                outside = "outside the bounds that are found"
+            yield f"{asked.label} counts values {outside}."
         else:
             limits = (spec.contribution or Contribution()).counted
             over = [_OVER[name].format(most=most) for name, most in limits.items()]

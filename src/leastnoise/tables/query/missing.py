@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
+from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.dialect import dialect_of
-from leastnoise.tables.spec.model import Column
 from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.spec.source_names import is_csv
 from leastnoise.tables.spec.values import MAX_TEXT, NONE, SKIP
@@ -35,7 +35,7 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
         if part.column:
             used.setdefault(part.column, []).append(part)
     for name, own in used.items():
-        said.append(_of_values(spec, name, own))
+        said.append(_of_values(spec, query, name, own))
     for name, grouping in spec.groupings(query).items():
         if isinstance(grouping, Bands):
             said += _of_number(spec, name)
@@ -95,7 +95,7 @@ def _counts_as(name: str, number: Fraction) -> str:
     return f"A missing value of {name} counts as {float(number):.6g}."
 
 
-def _of_values(spec: Spec, name: str, own: Sequence[OneColumn]) -> str:
+def _of_values(spec: Spec, query: Query, name: str, own: Sequence[OneColumn]) -> str:
     """Return what missing values do to `own`, the statistics of the column `name`."""
     column, called = spec.columns.get(name, Column()), spec.labels.get(name, name)
     if column.missing == SKIP:
@@ -107,8 +107,17 @@ def _of_values(spec: Spec, name: str, own: Sequence[OneColumn]) -> str:
         return _counts_as(called, column.missing) + every
     said = f"The spec promises that no value of {called} is missing."
     if column.counts_as is not None and any(one.of_values or one.ranked for one in own):
-        middle = f"{float(column.counts_as):.6g}"
-        said += f" One that is counts as {middle}, the middle of its bounds."
+        said += f" One that is counts as {_middle(column, query, column.counts_as)}."
     elif any(one.ranked for one in own):
         said += " One that is, is left out of its quantiles."
     return said + every
+
+
+def _middle(column: Column, query: Query, middle: Fraction) -> str:
+    """Return what a value counts as that is missing where none should be, in a query."""
+    finds = column.finds
+    if finds is None or finds.found is not None:
+        return f"{float(middle):.6g}, the middle of its bounds"
+    if finds.query == query.name:
+        return f"{float(middle):.6g}, the middle of the widest bounds"
+    return "the middle of the bounds that are found"

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
-from leastnoise.tables.query import missing
+from leastnoise.tables.query import finding, missing
 from leastnoise.tables.query.axes import Axis, Condition, Nearest, Unlisted
 from leastnoise.tables.query.contributions import most_rows
 from leastnoise.tables.query.lay_out import find_bits, shape_of
 from leastnoise.tables.query.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.query.limits import OF_A_ROW, InCells
 from leastnoise.tables.spec.candidates import list_candidates
-from leastnoise.tables.spec.model import Column
+from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.base import Component
 from leastnoise.tables.statistics.quantiles import Quantile
@@ -125,6 +125,7 @@ def lay_out_ranks(spec: Spec, query: Query) -> tuple[Ranks, ...]:
 
     Raises LayoutError if no limit bounds a person's rows, or there are too many cells.
     """
+    spec = finding.as_asked(spec, query)
     columns: dict[str, dict[int, Quantile]] = {}
     for place, one in enumerate(known_statistics(query, by_row=spec.privacy.by_row)):
         if isinstance(one, Quantile):

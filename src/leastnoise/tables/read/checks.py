@@ -19,6 +19,7 @@ from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut, LayoutError
 from leastnoise.tables.query.ranks import lay_out_ranks, share_parts
+from leastnoise.tables.read import find_bounds
 from leastnoise.tables.read.column_checks import (
     column_problems,
     is_csv,
@@ -72,6 +73,7 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
             _series,
             _contribution,
             column_problems,
+            find_bounds.problems,
             _names,
         )
         for problem in islice(check(spec), MOST_PROBLEMS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from leastnoise import _validate
 from leastnoise.tables.read.column_uses import Problem
 from leastnoise.tables.spec import source_names
-from leastnoise.tables.spec.model import Column
+from leastnoise.tables.spec.column import Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,9 +45,12 @@ def column_problems(spec: Spec) -> Iterator[Problem]:
         yield from edge_problems(column.edges, f"{path}.edges") if column.edges else ()
         if column.keys and column.edges:
             yield f"{path}.edges", "Not used beside keys: a query groups by one of them."
-        if column.bounds is None:
+        if column.widest is None:
             continue
-        low, high = column.bounds
+        low, high = column.widest
+        if column.finds is not None:
+            yield from _missing_where_found(column, path)
+            continue
         if low > high:
             yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
         elif float(low) >= float(high):
@@ -55,9 +58,24 @@ def column_problems(spec: Spec) -> Iterator[Problem]:
         elif high - low < SMALLEST_WIDTH:
             why = f"Expected bounds apart by 1e-290 at least. Give {name} in a smaller unit."
             yield f"{path}.bounds", why
-        elif column.number is not None and not low <= column.number <= high:
-            why = f"Expected a number within the bounds, got {float(column.number):g}: it would be "
-            yield f"{path}.missing", why + "clamped. Let the bounds hold it, or choose another."
+        else:
+            yield from _missing_number(column, path)
+
+
+def _missing_number(column: Column, path: str) -> Iterator[Problem]:
+    """Yield a problem if what missing values count as is outside of all bounds."""
+    number, (low, high) = column.number, column.widest or (0, 0)
+    if number is not None and not low <= number <= high:
+        why = f"Expected a number within the bounds, got {float(number):g}: it would be clamped. "
+        yield f"{path}.missing", why + "Let the bounds hold it, or choose another."
+
+
+def _missing_where_found(column: Column, path: str) -> Iterator[Problem]:
+    """Yield a problem if what missing values count as may be outside of bounds that are found."""
+    finds = column.finds
+    if finds is not None and column.number not in {None, finds.low, finds.high}:
+        why = "It may be outside of the bounds that are found, and would be clamped. "
+        yield f"{path}.missing", why + 'Write "skip", "none", or the bound that is known.'
 
 
 def edge_problems(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
@@ -94,7 +112,7 @@ def undeclared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
 def has_bounds(spec: Spec, column: str) -> bool:
     """Say whether a column has public bounds."""
     known = spec.columns.get(column)
-    return known is not None and known.bounds is not None
+    return known is not None and known.limits is not None
 
 
 def unbounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _validate
 from leastnoise.tables.query import accuracy, margins
-from leastnoise.tables.read import clipping
+from leastnoise.tables.read import clipping, find_bounds
 from leastnoise.tables.read.column_checks import (
     edge_problems,
     has_bounds,
@@ -94,7 +94,7 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         yield f"{path}.clamp", "Not used without a count or a sum: the others have bounds anyway."
     for one in (part for each in asked if each.clamps for part in each.parts):
         known = spec.columns.get(one.column)
-        low = known.bounds[0] if one.of_values and known and known.bounds else 0
+        low = known.widest[0] if one.of_values and known and known.widest else 0
         if low < 0:
             why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
             why += "below 0. Leave clamp out, or ask for the "
@@ -205,4 +205,5 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     accuracy.problems,
     margins.problems,
     clipping.problems,
+    find_bounds.accuracy_problems,
 )

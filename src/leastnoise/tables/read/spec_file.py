@@ -19,12 +19,14 @@ from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.read import (
     checks,
     clipping,
+    find_bounds,
     key_files,
     spec_lines,
     spec_text,
     sql_queries,
 )
-from leastnoise.tables.spec.model import Column, Spec
+from leastnoise.tables.spec.column import Column
+from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import Query
 from leastnoise.tables.statistics import registry
 
@@ -137,13 +139,15 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
     problems: Problems = []
     raw = {key: _plain_value(key, value) for key, value in raw.items()}
     raw = key_files.resolved(sql_queries.translated(raw, problems), folder, problems)
-    partial = _fields(Spec, raw, "", problems)
+    partial = find_bounds.with_candidates(_fields(Spec, raw, "", problems))
     found = checks.check(partial, unread={key for key, _ in problems})
-    if isinstance(found, LaidOut) and any(one.clipping is not None for one in found.spec.query):
-        spec, keys = clipping.with_counts(found.spec)
-        found = checks.check(spec)
+    for with_more in (clipping.with_counts, find_bounds.with_queries):
         if not isinstance(found, LaidOut):
-            found = [(keys.get(key.partition("].")[0] + "]", key), why) for key, why in found]
+            break
+        spec, keys = with_more(found.spec)
+        found = checks.check(spec) if keys else found
+        if not isinstance(found, LaidOut):
+            found = [(keys.get(key.partition("]")[0] + "]", key), why) for key, why in found]
     if isinstance(found, LaidOut):
         return found
     problems += found

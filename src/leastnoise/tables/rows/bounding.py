@@ -30,7 +30,7 @@ from leastnoise.tables.rows.cells import (
     rows_that_count,
 )
 from leastnoise.tables.rows.salted import keep_few
-from leastnoise.tables.spec.model import Column
+from leastnoise.tables.spec.column import Column
 from leastnoise.tables.statistics.base import OVER_LIMITS
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pydantic import (
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
-from leastnoise.tables.spec.candidates import Candidates
+from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.dialect import (
     DECIMAL,
     DELIMITER,
@@ -32,16 +32,10 @@ from leastnoise.tables.spec.join import Join
 from leastnoise.tables.spec.query import Bands, Grouping, Query
 from leastnoise.tables.spec.values import (
     LEAST,
-    NONE,
-    SKIP,
-    Bounds,
     ColumnType,
-    Edges,
     Encoding,
     Epsilon,
     Expression,
-    Keys,
-    Missing,
     Names,
     Positive,
     PublicCount,
@@ -53,7 +47,6 @@ from leastnoise.tables.spec.values import (
     key,
     read_delta,
     read_epsilon,
-    read_missing,
     read_version,
 )
 
@@ -218,59 +211,6 @@ class Contribution(Section):
             "max_rows_per_group": self.max_rows_per_group,
         }
         return {name: most for name, most in known.items() if most is not None}
-
-
-@final
-class Column(Section):
-    """What the public knows of a column.
-
-    `bounds` clamp each value. `missing` says what NULL, NaN, infinities and unreadable values do:
-    "skip", the default, leaves them out of sums and means; a number replaces them, and "none" is
-    the promise that there are none: one that is there after all counts as the middle of `bounds`.
-    Histograms drop them, unless it is a number. By its public `keys`, or the bands between `edges`,
-    a query groups that names the column alone. Quantiles are among the `candidates`. `label` is
-    what plans and pages call it.
-    """
-
-    bounds: Bounds | None = key(
-        "public bounds, which values are clamped to", "bounds = [0, 30]", default=None
-    )
-    missing: Annotated[Missing, PlainValidator(read_missing, json_schema_input_type=Written)] = key(
-        'what NULL, NaN and unreadable values do: "skip", a number that they become, or "none" '
-        "for the promise that there are none",
-        'missing = "skip"',
-        default=SKIP,
-    )
-    keys: Keys = key(
-        "the public keys, or a file of them, for queries that group by its name",
-        'keys = ["north", "south"]',
-        default=(),
-    )
-    edges: Edges = key(
-        "the edges of its bands, for queries that group by its name",
-        "edges = [0, 18, 65]",
-        default=(),
-    )
-    candidates: Candidates | None = key(
-        "the public numbers that a quantile may be: a grid, or a list",
-        "candidates = { from = 0, to = 150000, step = 100 }",
-        default=None,
-    )
-    label: Text | None = key(
-        "what the column is called in words", 'label = "Doctor visits"', default=None
-    )
-
-    @property
-    def number(self) -> Fraction | None:
-        """The number that a missing value becomes wherever it is used; None without one."""
-        return None if isinstance(self.missing, str) else self.missing
-
-    @property
-    def counts_as(self) -> Fraction | None:
-        """What a missing value counts as in sums and means, None where it is left out."""
-        if self.missing == NONE and self.bounds is not None:
-            return sum(self.bounds, Fraction(0)) / 2
-        return self.number
 
 
 @final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import date, datetime
 from fractions import Fraction
 from numbers import Rational, Real
@@ -28,6 +29,7 @@ Missing = Fraction | Literal["skip", "none"]
 """A number that missing values become, or that they are left out, or that there are none."""
 MAX_TEXT = 2**12
 """Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
+_NO_TABLE_NAME, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9_-]"), 64
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
 
@@ -103,6 +105,11 @@ def _key(value: object) -> Key:
         else ""
     )
     raise ValueError(f"Expected a key that is an int of 64 bits, a text or a bool.{hint}")
+
+
+def as_table_name(text: str) -> str:
+    """Return `text` as a table may be called: letters, digits, - and _ that start with no mark."""
+    return _NO_TABLE_NAME.sub("_", text).lstrip("_-")[:_LONGEST_NAME]
 
 
 def as_tuple(value: object) -> object:

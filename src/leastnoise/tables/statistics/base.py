@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.tables.spec.model import Column
+from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.values import SKIP
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Component:
     and its square are 0 where it is missing and left out: neither is larger than that count. One
     that is "outside" is 1 where the row has a value outside the column's bounds, and "over" is that
     this unit is over a limit.
-    `lowers` says that it may be below 0.
+    `lowers` says that it may be below 0. One that is `apart` is summed by itself, whatever bounds
+    are found: by some it would be another component of its column.
     """
 
     kind: Literal["count", "units", "value", "square", "outside", "over"]
@@ -65,6 +66,7 @@ class Component:
     centre: Fraction = Fraction(0)
     radius: Fraction = Fraction(1)
     lowers: bool = False
+    apart: bool = False
 
     @property
     def of_values(self) -> bool:
@@ -275,8 +277,8 @@ def count_of(spec: Spec, column: str) -> Component:
 
 
 def bounds_of(spec: Spec, column: str) -> tuple[Fraction, Fraction]:
-    """Return the public bounds of a column, which a statistic `of_values` has."""
-    bounds = spec.columns[column].bounds
+    """Return the bounds of a column, which a statistic `of_values` has."""
+    bounds = spec.columns[column].limits
     if bounds is None:
         raise KeyError(column)  # the checks of the spec come first
     return bounds

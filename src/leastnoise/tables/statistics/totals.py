@@ -146,5 +146,14 @@ class Sum(Total):
         """The value."""
         del by_row
         low, high = bounds_of(spec, self.column)
-        largest = max(abs(low), abs(high))
-        return (Component(kind="value", column=self.column, radius=largest, lowers=low < 0),)
+        largest, known = max(abs(low), abs(high)), spec.columns[self.column]
+        least = low if known.widest is None else known.widest[0]  # which found bounds don't change
+        return (
+            Component(
+                kind="value",
+                column=self.column,
+                radius=largest,
+                lowers=least < 0,
+                apart=known.finds is not None,
+            ),
+        )

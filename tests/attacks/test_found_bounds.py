@@ -1,0 +1,146 @@
+"""Bounds that are found: of both stages together, no table tells more of a row than is promised.
+
+Tables of few and of many rows, each beside those with one row more: the exact law of the bounds
+(`quantile_laws`, by definition), and for all bounds that may come out the exact sums below the
+noise, as the release itself reads them. The loss of both adds up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+import leastnoise as ln
+from leastnoise.certificate.quantiles import QuantileCertificate
+from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.tables.query import finding
+from leastnoise.tables.query.lay_out import lay_out_query
+from leastnoise.tables.rows import bounding, source
+from tests.quantile_laws import Law, mass_of, split_law
+
+_CANDIDATES = (0, 10, 1000)
+_VALUES = (-5.0, 7.0, 1e6)
+_EPSILON = 1
+_Rows = tuple[float, ...]
+_Bounds = tuple[Fraction, Fraction]
+Sums = NDArray[np.float64]
+
+
+def _release(folder: Path, share: str) -> ln.Release:
+    pd.DataFrame({"x": pd.Series([], dtype="float64")}).to_parquet(folder / "rows.parquet")
+    bounds: dict[str, Any] = {"find": True, "share": share, "low": -10, "levels": ["0.1", "0.5"]}
+    bounds["candidates"] = _CANDIDATES
+    return ln.Release(
+        data={"source": "rows.parquet"},
+        privacy={"unit": "row", "epsilon": _EPSILON},
+        columns={"x": {"bounds": bounds}},
+        query=[{"name": "q", "statistics": ["sum(x)", "mean(x)"]}],
+        folder=folder,
+    )
+
+
+class Both:
+    """The two stages of a release, exactly."""
+
+    def __init__(self, folder: Path, share: str) -> None:
+        self.folder, self.release = folder, _release(folder, share)
+        self.plan = self.release.plan()
+        blocks = dict(self.plan.certificate.blocks)
+        claim = blocks["x_bounds.quantiles"]
+        assert isinstance(claim, QuantileCertificate)
+        self.claim, self.noise = claim, Mechanism(self.plan.blocks[0].certificate)
+
+    @cache  # noqa: B019 (it lives as long as its test)
+    def law(self, rows: _Rows) -> dict[_Bounds, float]:
+        """The chance of each pair of bounds."""
+        nearest = [min(range(3), key=lambda at: (abs(x - _CANDIDATES[at]), -at)) for x in rows]
+        levels, rates = self.claim.levels, self.claim.rates
+        chosen: Law = split_law(mass_of(nearest, 1), levels, rates, 3)
+        column, found = self.release.spec.columns["x"], dict[_Bounds, float]()
+        for places, chance in chosen.items():
+            pair = finding.bounds_from(column, [Fraction(_CANDIDATES[at]) for at in sorted(places)])
+            found[pair] = found.get(pair, 0.0) + chance
+        return found
+
+    def sums(self, rows: _Rows, bounds: _Bounds) -> Sums:
+        """The numbers that noise is added to: each row is a unit, whose integers add up."""
+        start = np.zeros(self.noise.certificate.dimension)
+        return sum((self._of_row(row, bounds) for row in rows), start)
+
+    @cache  # noqa: B019
+    def _of_row(self, row: float, bounds: _Bounds) -> Sums:
+        """What one row adds, as the release reads it with these bounds."""
+        pd.DataFrame({"x": [row]}).to_parquet(self.folder / "rows.parquet")
+        spec = finding.with_found(self.release.spec, {"x": bounds})
+        ((layout,),) = lay_out_query(spec, spec.query[0])
+        found = source.find_source(spec, self.folder)
+        with source.open_engine(found, threads=1) as engine:
+            return bounding.query_vector(engine, spec, layout, salt="") / 2**layout.bits
+
+    def worst(self, sums: Callable[[_Rows, _Bounds], Sums]) -> float:
+        """The largest loss of both stages over all pairs of tables and all bounds."""
+        dimension = self.noise.certificate.dimension
+        points = np.random.default_rng(1).normal(size=(200, dimension)) / 4
+        along = np.linspace(-1, 2, 61)[:, None]
+        worst = 0.0
+        for rows, more in _neighbours():
+            one, other = self.law(rows), self.law(more)
+            assert one.keys() == other.keys()
+            for bounds, chance in one.items():
+                first = math.log(chance / other[bounds])
+                shift = sums(more, bounds) - sums(rows, bounds)
+                density = self.noise.noise.log_density
+                at = np.concatenate([points, along * shift])
+                both = [density(at), density(at - shift), density(at + shift)]
+                up, down = both[1] - both[0], both[2] - both[0]
+                worst = max(worst, -first + float(up.max()), first + float(down.max()))
+        return worst
+
+
+def _neighbours() -> Iterator[tuple[_Rows, _Rows]]:
+    for counts in itertools.product((0, 1, 2, 20), repeat=len(_VALUES)):
+        rows = tuple(x for x, count in zip(_VALUES, counts, strict=True) for _ in range(count))
+        for more in _VALUES:
+            yield rows, tuple(sorted((*rows, more)))
+
+
+@pytest.mark.parametrize("share", ["0.1", "0.6"])
+def test_both_stages_lose_no_more_than_is_promised(tmp_path: Path, share: str) -> None:
+    both = Both(tmp_path, share)
+    worst = both.worst(both.sums)
+    assert 0.8 * _EPSILON <= worst <= _EPSILON * (1 + 1e-9)
+
+
+def test_it_would_be_seen_if_values_were_not_limited_to_what_was_found(tmp_path: Path) -> None:
+    both = Both(tmp_path, "0.6")
+
+    def naive(rows: _Rows, bounds: _Bounds) -> Sums:
+        """Sums within the widest bounds, in the units of those that were found."""
+        low, high = bounds
+        radius, middle = float(high - low) / 2, float(high + low) / 2
+        values = np.clip(np.array(rows), -10, _CANDIDATES[-1])
+        parts = [
+            values.sum() / float(max(-low, high)),
+            (values - middle).sum() / radius,
+            float(len(rows)),
+        ]
+        return np.array(parts)
+
+    assert both.worst(naive) > 2 * _EPSILON
+
+
+def test_it_would_be_seen_if_bounds_had_half_of_their_noise(tmp_path: Path) -> None:
+    both = Both(tmp_path, "0.6")
+    rates = tuple(2 * one for one in both.claim.rates)
+    object.__setattr__(both.claim, "rates", rates)
+    assert both.worst(both.sums) > 1.1 * _EPSILON
