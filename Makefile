@@ -106,6 +106,7 @@ bench: install
 # Tumult Analytics needs Java as well; what can't be run here is named with the reason.
 side-by-side: install
 	@$(BIN)/python -m benchmarks.side_by_side
+	@$(BIN)/python -m benchmarks.side_by_side.everyday
 
 # Some minutes each; the losses.csv files that are there are completed, not computed again, which
 # would take up to half an hour more.
