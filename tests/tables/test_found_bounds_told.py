@@ -227,7 +227,7 @@ def test_limits_and_differences_are_not_of_found_bounds(
     assert tried("bounds.x", ["0..10"])
     release.run()
     (tmp_path / "one").mkdir()
-    with pytest.raises(Refused, match="'x_bounds': the error of a quantile"):
+    with pytest.raises(Refused, match="'x_bounds': of quantiles no error"):
         ln.subtract_releases(_restored(published, tmp_path / "one"), tmp_path / "out")
 
 

@@ -145,7 +145,7 @@ UNLIKE: list[tuple[dict[str, Any], Callable[[dict[str, Any]], None] | None, str]
     ({"statistics": ["count", "sum(x)"]}, None, "mean_x is asked for in one"),
     ({"filter": "x > 0"}, None, "its filters differ"),
     ({"min_count": 1}, None, "noise decides"),
-    ({"statistics": [*STATISTICS, "median(x)"]}, _candidates, "one in ranks"),
+    ({"statistics": [*STATISTICS, "median(x)"]}, _candidates, "no error is known"),
     ({}, _bounds, "sum_x has other bounds"),
     ({}, _missing, "missing"),
     ({}, _named, "is in one of the two releases alone"),

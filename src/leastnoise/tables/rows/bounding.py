@@ -27,6 +27,7 @@ from leastnoise.tables.rows.cells import (
     in_cells,
     keys_of,
     names_of,
+    publishable,
     rows_that_count,
 )
 from leastnoise.tables.rows.salted import keep_few
@@ -60,7 +61,7 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> ND
         return _condition_totals(engine, spec, layout, salt=salt)
     rows = in_cells(engine, spec, layout)
     if layout.components == (OVER_LIMITS,):
-        return _scatter(engine.rows(_over_limits(rows, spec, layout)), layout)
+        return _scatter(engine.rows(_over_limits(engine, rows, spec, layout)), layout)
     if layout.within:
         rows = rows.with_columns(nw.lit(0, nw.Int64).alias(CELL))
     if layout.by_row:
@@ -163,11 +164,14 @@ def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) ->
     return nw.all_horizontal(*found, ignore_nulls=False)
 
 
-def _over_limits(rows: nw.LazyFrame[Any], spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
+def _over_limits(
+    engine: Engine, rows: nw.LazyFrame[Any], spec: Spec, layout: Layout
+) -> nw.LazyFrame[Any]:
     """Return how many persons have more rows in these groups, or are in more, than they may."""
     if spec.contribution is None:
         raise KeyError("contribution")  # the checks of the spec come first
     groups = rows.group_by(UNIT, CELL, *keys_of(layout)).agg(n=nw.len())
+    groups = publishable(engine, layout, groups)
     found = groups.group_by(UNIT).agg(
         max_rows=nw.col("n").sum(), max_groups=nw.len(), max_rows_per_group=nw.col("n").max()
     )

@@ -86,6 +86,21 @@ def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     return frame.with_columns(cell.alias(CELL))
 
 
+def publishable(engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """Return the entries of which every key may be published.
+
+    Each key is looked at once: that takes longer than to group by it.
+    """
+    entries = engine.materialise(entries)
+    for index, axis in enumerate(layout.grouped):
+        if isinstance(axis, Unlisted):
+            key, longest = f"by{index}", axis.longest
+            once = engine.materialise(entries.select(key).unique())
+            named = engine.named(once, key=key, column=axis.column, longest=longest)
+            entries = entries.join(named, on=key, how="semi")
+    return entries
+
+
 def _counts(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
     """Return whether a row counts: it has a value, or one that bounds clamp."""
     there = engine.has_value(component.column)

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from leastnoise.tables.query.axes import Unlisted
 from leastnoise.tables.query.limits import FewGroups, integer_limits
 from leastnoise.tables.rows.bounding import read_totals, row_sums, shrunk_rows, sums_of_rows
-from leastnoise.tables.rows.cells import CELL, UNIT, in_cells, keys_of, names_of
+from leastnoise.tables.rows.cells import CELL, UNIT, in_cells, keys_of, names_of, publishable
 from leastnoise.tables.rows.salted import keep_few
 
 if TYPE_CHECKING:
@@ -26,31 +25,16 @@ def group_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> li
     rows = in_cells(engine, spec, layout)
     keys = [CELL, *keys_of(layout)]
     if layout.by_row:
-        sums = _publishable(engine, layout, sums_of_rows(layout, rows, keys))
+        sums = publishable(engine, layout, sums_of_rows(layout, rows, keys))
         return read_totals(engine, layout, sums, len(keys))
     if not isinstance(layout.bounding, FewGroups):
         raise TypeError("a person is in few of the groups that nobody listed")
-    per_unit = _publishable(engine, layout, rows.group_by(UNIT, *keys).agg(*row_sums(layout)))
+    per_unit = publishable(engine, layout, rows.group_by(UNIT, *keys).agg(*row_sums(layout)))
     entries = keep_few(engine, per_unit, keys, layout.bounding.groups, salt=salt)
     entries = _within(layout, layout.bounding, entries)
     names = names_of(layout)
     totals = entries.group_by(*keys).agg(*(nw.col(name).sum() for name in names))
     return engine.rows(totals.select(*keys, *names))
-
-
-def _publishable(engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Return the entries of which every key may be published.
-
-    Each key is looked at once: that takes longer than to group by it.
-    """
-    entries = engine.materialise(entries)
-    for index, axis in enumerate(layout.grouped):
-        if isinstance(axis, Unlisted):
-            key, longest = f"by{index}", axis.longest
-            once = engine.materialise(entries.select(key).unique())
-            named = engine.named(once, key=key, column=axis.column, longest=longest)
-            entries = entries.join(named, on=key, how="semi")
-    return entries
 
 
 def _within(layout: Layout, way: FewGroups, entries: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
