@@ -8,7 +8,6 @@ import math
 import os
 import re
 import shutil
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -17,11 +16,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected
-from leastnoise.guarantees.sensitivity import Neighbours
-from leastnoise.report import page, protection
-from leastnoise.report.dot_chart import Dot, dot_chart
+from leastnoise.report import page
 from leastnoise.report.numbers import beside_noise
-from leastnoise.tables.spec.model import Privacy
 from tests.cli.program import run
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_release import make_rows, release
@@ -188,20 +184,6 @@ def test_the_ledger_is_told(tmp_path: Path) -> None:
     assert "entry 2 of the account" in text
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "little", "weak"), [(1, True, False), (2, False, False), (20, False, True)]
-)
-def test_no_more_is_promised_than_epsilon_gives(
-    tmp_path: Path, epsilon: int, little: bool, weak: bool
-) -> None:
-    folder = make_rows(tmp_path)
-    release(folder, privacy={"unit": "row", "epsilon": epsilon}, contribution=None).run()
-    text = page.report(folder / "out")
-    assert ("learns little" in text) == little
-    assert ("nearly the same tables" in text) == little
-    assert ("weak promise" in text) == weak
-
-
 def test_the_command_writes_it_once(made: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(made, tmp_path / "out")
     done = run("report", str(copy))
@@ -246,42 +228,6 @@ def test_a_spec_asks_for_the_page_too(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert read((folder / "out-report.html").read_text()).words
     assert run("verify", str(folder / "out")).returncode == 0
-
-
-def test_a_chart_reaches_every_end() -> None:
-    dots = [Dot(label="a", value=-3, low=-8.5, high=2)]
-    chart = dot_chart("t", dots, unit="count", from_zero=True)
-    shown = re.findall(r'class="tick"[^>]*>([-\d,.]+)<', chart)
-    ticks = [float(one.replace(",", "")) for one in shown]
-    assert min(ticks) <= -8.5
-    assert max(ticks) >= 2
-
-    def drawn(value: float, low: float, high: float) -> str:
-        dot = Dot(label="a", value=value, low=low, high=high)
-        return dot_chart("t", [dot], unit="x", from_zero=True)
-
-    assert dot_chart("t", [], unit="count", from_zero=True) == ""
-    assert drawn(1e308, -1e308, 1e308) == ""
-    assert drawn(0, 0, 5e-324) == ""
-    for value in (0.0, 1e-290, 1e300):
-        read(drawn(value, value, value))
-
-
-def test_counts_begin_at_0_and_means_need_not() -> None:
-    dots = [Dot(label="a", value=105, low=100, high=110)]
-    places: list[float] = []
-    for from_zero in (True, False):
-        chart = dot_chart("t", dots, unit="x", from_zero=from_zero)
-        ticks = re.findall(r'class="tick" x="([\d.]+)%"[^>]*>([\d,]+)<', chart)
-        assert (ticks[0] == ("0.00", "0")) == from_zero
-        (dot,) = re.findall(r'class="dot" cx="([\d.]+)%"', chart)
-        ends = re.findall(r'class="whisker" x1="([\d.]+)%" x2="([\d.]+)%"', chart)[0]
-        assert float(ends[0]) < float(dot) < float(ends[1])
-        # a dot stands between the ticks as its value does between their numbers
-        first, last = (float(ticks[end][1]) for end in (0, -1))
-        assert float(dot) == pytest.approx(100 * (105 - first) / (last - first), abs=0.01)
-        places.append(float(dot))
-    assert places[0] > places[1]
 
 
 ABOUT = {"title": HOSTILE, "publisher": "An office", "contact": "x@y", "text": f"A.\n\n{HOSTILE}"}
@@ -357,32 +303,6 @@ def test_a_group_that_is_left_out_moves_no_number(tmp_path: Path) -> None:
         assert [float(one) for one in told[:3]] == [float(plan), float(low), float(high)]
         assert round(float(told[3])) == int(count.replace("−", "-").replace(",", ""))
     assert all((high == "10") == (not below) for _, _, below, high, _ in listed)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "neighbours"),
-    [("1", 0, "add-remove"), ("0.1", "1e-6", "add-remove"), ("5", "0.01", "replace-one")],
-)
-def test_no_guess_is_surer_than_is_said(epsilon: str, delta: str, neighbours: Neighbours) -> None:
-    budget = ln.Budget(epsilon=epsilon, delta=delta)
-    proved = ln.Interval(0, float(budget.delta))
-    # the two outcomes of four that (ε, δ) lets differ most: guess what is likelier
-    e, d = math.exp(float(epsilon)), float(delta)
-    one = [d, (1 - d) * e / (1 + e), (1 - d) / (1 + e), 0]
-    best = sum(map(max, one, one[::-1])) / 2
-    bound = float(protection.most_right(budget.epsilon, proved))
-    assert best <= bound * (1 + 1e-15)
-    assert bound == pytest.approx(best, rel=1e-12)
-    privacy = Privacy(unit="row", epsilon=budget.epsilon, neighbours=neighbours)
-    said = protection.surest_guess(budget, proved, privacy)
-    (shown,) = re.findall(r"at most ([\d.]+) %", said)
-    assert best <= float(shown) / 100 <= best + 0.001
-    assert ("guesses right" in said) == bool(budget.delta)
-
-
-def test_of_large_epsilons_nothing_is_promised() -> None:
-    assert protection.most_right(Fraction(10**6), ln.Interval(0, 0)) == 1
-    assert protection.most_right(Fraction(99), ln.Interval(0, 0)) <= 1
 
 
 @pytest.mark.parametrize(

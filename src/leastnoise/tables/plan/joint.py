@@ -42,6 +42,8 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None
+    if not all(some[0].mse for some in offers):  # of an error that is 0 as a float none is less
+        return None
     able = [[one for one in some if is_scalable(one.certificate)] for some in offers]
     gaussian = [[one for one in some if one.noise.name == "gaussian"] for some in able]
     shares = np.array([float(some[0].certificate.budget.delta) for some in offers])

@@ -132,8 +132,8 @@ class Groups:
         """Return from where on a group is published, in sentences."""
         one = self.chosen
         published = (
-            f"A group is published where its noisy count is {self.least_count}: one of "
-            f"{one.half:,} with probability ½, one of {one.nearly:,} with 95 %."
+            f"A group is published where its noisy count is {self.least_count}. So a group of "
+            f"{one.half:,} is published every other time, and one of {one.nearly:,} in 95 of 100."
         )
         if self.least is None:
             return [published]

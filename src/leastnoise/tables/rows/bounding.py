@@ -108,7 +108,8 @@ def _condition_totals(
     ]
     frame = rows_that_count(engine, layout)
     if layout.by_row:
-        frame = _in_first(frame.select(*held), names, most)
+        frame = frame.select(*held)
+        frame = _in_first(frame, names, most) if most < layout.cells else frame
     else:
         unit = nw.col(engine.column(spec.privacy.unit, "u"))
         frame = frame.filter(~unit.is_null()).select(unit.alias(UNIT), *held)
@@ -123,7 +124,7 @@ def _condition_totals(
 def _in_first(frame: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
     """Return the rows with 1 in `most` of the columns `names` at most: in the first that have 1."""
     frame = frame.with_columns(_before=nw.lit(0))
-    for name in names[:0] if most >= len(names) else names:
+    for name in names:
         kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)
         frame = frame.with_columns(kept.alias(name))
         frame = frame.with_columns(_before=nw.col("_before") + nw.col(name))

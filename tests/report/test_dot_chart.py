@@ -1,0 +1,46 @@
+"""Dots with whiskers: every end is on the chart, and a dot stands where its value is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from leastnoise.report.dot_chart import Dot, dot_chart
+from tests.report.test_page import read
+
+
+def test_a_chart_reaches_every_end() -> None:
+    dots = [Dot(label="a", value=-3, low=-8.5, high=2)]
+    chart = dot_chart("t", dots, unit="count", from_zero=True)
+    shown = re.findall(r'class="tick"[^>]*>([-\d,.]+)<', chart)
+    ticks = [float(one.replace(",", "")) for one in shown]
+    assert min(ticks) <= -8.5
+    assert max(ticks) >= 2
+
+    def drawn(value: float, low: float, high: float) -> str:
+        dot = Dot(label="a", value=value, low=low, high=high)
+        return dot_chart("t", [dot], unit="x", from_zero=True)
+
+    assert dot_chart("t", [], unit="count", from_zero=True) == ""
+    assert drawn(1e308, -1e308, 1e308) == ""
+    assert drawn(0, 0, 5e-324) == ""
+    for value in (0.0, 1e-290, 1e300):
+        read(drawn(value, value, value))
+
+
+def test_counts_begin_at_0_and_means_need_not() -> None:
+    dots = [Dot(label="a", value=105, low=100, high=110)]
+    places: list[float] = []
+    for from_zero in (True, False):
+        chart = dot_chart("t", dots, unit="x", from_zero=from_zero)
+        ticks = re.findall(r'class="tick" x="([\d.]+)%"[^>]*>([\d,]+)<', chart)
+        assert (ticks[0] == ("0.00", "0")) == from_zero
+        (dot,) = re.findall(r'class="dot" cx="([\d.]+)%"', chart)
+        ends = re.findall(r'class="whisker" x1="([\d.]+)%" x2="([\d.]+)%"', chart)[0]
+        assert float(ends[0]) < float(dot) < float(ends[1])
+        # a dot stands between the ticks as its value does between their numbers
+        first, last = (float(ticks[end][1]) for end in (0, -1))
+        assert float(dot) == pytest.approx(100 * (105 - first) / (last - first), abs=0.01)
+        places.append(float(dot))
+    assert places[0] > places[1]

@@ -1,0 +1,56 @@
+"""What a page promises to a person: no more than the guarantee gives."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import leastnoise as ln
+from leastnoise.guarantees.sensitivity import Neighbours
+from leastnoise.report import page, protection
+from leastnoise.tables.spec.model import Privacy
+from tests.tables.test_release import make_rows, release
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "little", "weak"), [(1, True, False), (2, False, False), (20, False, True)]
+)
+def test_no_more_is_promised_than_epsilon_gives(
+    tmp_path: Path, epsilon: int, little: bool, weak: bool
+) -> None:
+    folder = make_rows(tmp_path)
+    release(folder, privacy={"unit": "row", "epsilon": epsilon}, contribution=None).run()
+    text = page.report(folder / "out")
+    assert ("learns little" in text) == little
+    assert ("nearly the same tables" in text) == little
+    assert ("weak promise" in text) == weak
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "neighbours"),
+    [("1", 0, "add-remove"), ("0.1", "1e-6", "add-remove"), ("5", "0.01", "replace-one")],
+)
+def test_no_guess_is_surer_than_is_said(epsilon: str, delta: str, neighbours: Neighbours) -> None:
+    budget = ln.Budget(epsilon=epsilon, delta=delta)
+    proved = ln.Interval(0, float(budget.delta))
+    # the two outcomes of four that (ε, δ) lets differ most: guess what is likelier
+    e, d = math.exp(float(epsilon)), float(delta)
+    one = [d, (1 - d) * e / (1 + e), (1 - d) / (1 + e), 0]
+    best = sum(map(max, one, one[::-1])) / 2
+    bound = float(protection.most_right(budget.epsilon, proved))
+    assert best <= bound * (1 + 1e-15)
+    assert bound == pytest.approx(best, rel=1e-12)
+    privacy = Privacy(unit="row", epsilon=budget.epsilon, neighbours=neighbours)
+    said = protection.surest_guess(budget, proved, privacy)
+    (shown,) = re.findall(r"at most ([\d.]+) %", said)
+    assert best <= float(shown) / 100 <= best + 0.001
+    assert ("guesses right" in said) == bool(budget.delta)
+
+
+def test_of_large_epsilons_nothing_is_promised() -> None:
+    assert protection.most_right(Fraction(10**6), ln.Interval(0, 0)) == 1
+    assert protection.most_right(Fraction(99), ln.Interval(0, 0)) <= 1
