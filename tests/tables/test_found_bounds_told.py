@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ from typing import Any
 import pytest
 
 import leastnoise as ln
+from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused, SpecError
+from leastnoise.tables.plan.planning import plan_as_certified
 from leastnoise.tables.publish.trials import try_limits
+from leastnoise.tables.read import spec_file
 from tests.cli.program import run
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_found_bounds import CANDIDATES, FIND, rows_of, spec_of, written
@@ -91,6 +95,28 @@ def test_no_edit_verifies(published: dict[str, bytes], tmp_path: Path, edit: str
     folder = _restored(published, tmp_path)
     _EDITS[edit](folder)
     with pytest.raises(CertificateRejected):
+        verify_resealed(folder)
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        ("found = [100, 490]\n", "The bounds of 'x' are not those that x_bounds has found"),
+        ("found = [90, 500]\n", "The bounds of 'x' are not those that x_bounds has found"),
+        ("", "The bounds of 'x' are not those that x_bounds has found"),
+    ],
+    ids=["nearer", "wider", "none"],
+)
+def test_a_plan_made_anew_for_other_bounds_does_not_verify(
+    published: dict[str, bytes], tmp_path: Path, after: str, why: str
+) -> None:
+    """The plan agrees with the spec then: it is the table that has found others."""
+    folder = _restored(published, tmp_path)
+    _in_spec(_BOUNDS, after)(folder)
+    laid = spec_file.lay_out(tomllib.loads((folder / "spec.toml").read_text()))
+    claim = PlanCertificate.from_json((folder / "certificate.json").read_text())
+    (folder / "plan.json").write_text(plan_as_certified(laid, claim).to_json())
+    with pytest.raises(CertificateRejected, match=why):
         verify_resealed(folder)
 
 

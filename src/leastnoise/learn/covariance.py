@@ -44,7 +44,7 @@ class EmpiricalCovariance(BaseEstimator):
     certificate_ : the proof
 
     >>> import numpy as np
-    >>> draws = np.random.default_rng(1)
+    >>> draws = np.random.default_rng(1)  # makes a table, no noise
     >>> X = draws.uniform(0, 10, (20_000, 1)) + draws.uniform(0, 10, (20_000, 3))
     >>> found = EmpiricalCovariance(epsilon=1, delta=0, bounds=(0, 20)).fit(X)
     >>> print(np.abs(found.correlation_ - np.corrcoef(X.T)).max() < 0.1)

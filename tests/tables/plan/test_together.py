@@ -42,6 +42,13 @@ def variances(plan: Plan) -> dict[str, float]:
     return {block.name: block.noise_errors[0].std ** 2 for block in plan.blocks}
 
 
+def test_noise_that_is_0_as_a_float_is_planned_block_by_block(tmp_path: Path) -> None:
+    query = [BINS, {"name": "rows", "statistics": ["count"]}]
+    plan = release(tmp_path, query, epsilon=10**4, delta="1e-6").plan()
+    assert 0 in variances(plan).values()
+    assert [block.group for block in plan.blocks] == [("bins",), ("rows",)]
+
+
 def test_three_conditions_are_three_counting_queries(tmp_path: Path) -> None:
     """theory/bodies.md §3: 4.6613 each, where 18 is what a third of the budget takes for one."""
     plan = release(tmp_path, CONDITIONS).plan()
