@@ -129,7 +129,10 @@ def header(path: Path, dialect: Dialect = _COMMAS) -> list[str]:
         raise SourceError(f"{path.name} says that it is UTF-8. Leave out data.encoding.")
     first = first.removeprefix(_MARK)
     if not first:
-        raise SourceError(f"{path.name} has no header line.")
+        raise SourceError(
+            f"{path.name} has no header line. Its first line names the columns; where it doesn't, "
+            "say data.header."
+        )
     found = _in_utf8(first, encoding)
     if found is None or len(first) > MAX_LINE:
         advice = "If it has another encoding, say which in data.encoding, or save it as UTF-8."
