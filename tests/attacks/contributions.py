@@ -8,6 +8,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from tests.tables.reference import rank
+
 Row = dict[str, Any]
 Vector = list[Fraction]
 Way = dict[str, Any]
@@ -24,7 +26,7 @@ def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way
     total, seen = _in_cells(rows, spec, query, by_row=by_row)
     if by_row or way is None:
         return [value for cell in total.values() for value in cell]
-    return _bounded(total, seen, way)
+    return _bounded(total, seen, way, who=rows[0]["person"] if rows else None)
 
 
 def clipped(query: dict[str, Any]) -> bool:
@@ -104,7 +106,7 @@ def _in_cells(
     return total, seen
 
 
-def _bounded(total: dict[Cell, Vector], seen: set[Cell], way: Way) -> Vector:
+def _bounded(total: dict[Cell, Vector], seen: set[Cell], way: Way, *, who: Any) -> Vector:
     vector = [value for cell in total.values() for value in cell]
     if way["kind"] == "ball":
         return _in_ball(vector, Fraction(way["squared"]))
@@ -113,7 +115,9 @@ def _bounded(total: dict[Cell, Vector], seen: set[Cell], way: Way) -> Vector:
     first = way["most"] if way["kind"] == "first-cells" else way["first"]
     if way["kind"] == "first-cells":
         seen = {cell for cell in seen if any(total[cell])}  # a row without a value counts nobody
-    kept = [cell for cell in total if cell in seen][:first]
+    cells = list(total)
+    kept = _chosen([place for place, cell in enumerate(cells) if cell in seen], first, who=who)
+    kept = [cells[place] for place in kept]
     if way["kind"] == "first-cells":
         return [Fraction(int(cell in kept)) for cell in total]
     per, limit = Fraction(way["per_cell"]), Fraction(way["total"])
@@ -178,17 +182,19 @@ def _in_ball(vector: Vector, squared: Fraction) -> Vector:
     return [value * shrink for value in vector]
 
 
-def _first(vector: Vector, most: int) -> Vector:
-    places = [i for i, value in enumerate(vector) if value]
-    return [Fraction(int(i in places[:most])) for i in range(len(vector))]
+def _chosen(places: list[int], most: int | None, *, who: Any) -> list[int]:
+    """Return which of a person's cells count; of a row, which is nobody, the first ones."""
+    if who is not None and most is not None and most < len(places):
+        places = sorted(places, key=lambda place: rank(who, place))
+    return places[:most]
 
 
 def _conditions(rows: list[Row], spec: dict[str, Any], query: dict[str, Any]) -> Vector:
-    held = [
-        Fraction(int(any(_holds(row, one, spec) for row in rows)))
-        for one in query["conditions"].values()
-    ]
-    return _first(held, query.get("max_conditions", len(held)))
+    held = [any(_holds(row, one, spec) for row in rows) for one in query["conditions"].values()]
+    who = rows[0]["person"] if rows and spec["privacy"]["unit"] != "row" else None
+    own = [place for place, one in enumerate(held) if one]
+    kept = _chosen(own, query.get("max_conditions"), who=who)
+    return [Fraction(int(place in kept)) for place in range(len(held))]
 
 
 def _holds(row: Row, predicates: dict[str, Any], spec: dict[str, Any]) -> bool:
