@@ -78,6 +78,7 @@ def test_releases_are_charged_until_the_budget_is_spent(folder: Path) -> None:
         "spent": {"epsilon": "0.8", "delta": "0", "rho": "0.16", "leak": "0"},
         "left": {"epsilon": "0.2", "delta": "0", "rho": None},
         "more_like_last": 0,
+        "series": [],
     }
     history = json.loads(run("ledger", "history", "b.ledger", "--json", cwd=folder).stdout)
     assert [entry["kind"] for entry in history["entries"]] == ["account", "charge", "charge"]
@@ -300,4 +301,7 @@ def test_a_series_publishes_the_next_and_then_no_more(folder: Path) -> None:
     assert "It is release 2 of 2. What is promised and proved is of all 2" in verified.stdout
     history = run("ledger", "history", "b.ledger", cwd=folder).stdout
     assert "release 2 of series 2" in history
+    shown = run("ledger", "show", "b.ledger", cwd=folder).stdout
+    assert "series      series: 2 of 2 published" in shown
+    assert spent(folder)["series"] == [{"name": "series", "published": 2, "releases": 2}]
     assert run("ledger", "check", "b.ledger", cwd=folder).returncode == 0

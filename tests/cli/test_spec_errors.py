@@ -24,7 +24,10 @@ importence = 2
 """
 _NUMBER = "Expected a decimal number, got epsilon=True. Write epsilon like 0.5 or 1e-5."
 _LIMIT = "give max_rows, say, the most rows that one person can have."
-_COLUMN = "The column 'siz' is not in data.types. Did you mean size?"
+_COLUMN = (
+    "The column 'siz' has no type in data.types. Did you mean size? If both are one column, "
+    "correct one of the two."
+)
 
 
 def test_each_problem_starts_with_its_file_and_line(tmp_path: Path) -> None:
@@ -95,3 +98,25 @@ def test_a_query_of_sql_is_the_commands_and_on_no_line(tmp_path: Path) -> None:
     done = run("release", "--sql", f"{sql} limit 3", "spec.toml", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines()[1].startswith("  query[0].sql: A block has no limit")
+
+
+SOUND = """\
+version = 1
+data = { source = "rows.csv", types = { who = "int", size = "float" } }
+privacy = { unit = "who", epsilon = "1" }
+contribution = { max_rows = 1 }
+columns = { size = { bounds = [0, 1] } }
+query = [{ name = "sizes", statistics = ["count", "mean(size)"] }]
+output = { path = "out", format = "csv" }
+"""
+
+
+def test_a_header_that_was_meant_otherwise_is_one_problem(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("who;size\n1;2\n")
+    (tmp_path / "spec.toml").write_text(SOUND)
+    done = run("release", "spec.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[1:] == [
+        "spec.toml:2: data.source: rows.csv has none of the columns that the spec names. If its "
+        'fields are apart by another sign, say so in [data]: delimiter = ";".'
+    ]

@@ -8,6 +8,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.report import words
+from leastnoise.tables.plan import summary
 from tests.tables.test_release import make_rows, release
 
 
@@ -18,15 +19,17 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     assert said[1].startswith("Promised: ε = 1, δ = 1e-6. Proved: δ ≤ 3.334e-7 (better than pro")
     assert said[1].endswith("Protected: the presence or absence of any one who.")
     assert said[2].startswith("Tables: by_plan (3 rows), bins (")
-    assert said[3] == "No budget ledger was used for this release."
+    limits = said[3 : said.index("No budget ledger was used for this release.")]
+    assert limits == summary.what_counts(found.plan)
+    assert limits[0] == "In by_plan and bins, each who has at most 4 rows."
     assert said[2].endswith("Each file has the SHA-256 that release.json states.")
-    assert said[4].startswith("Signature: none. Whoever can write")
+    assert said[-2].startswith("Signature: none. Whoever can write")
     (tmp_path / "out" / "release.sig").write_text("00")
     (tmp_path / "out" / "more.csv").write_text("")
     found = ln.verify_directory(tmp_path / "out")
     said = words.verified_release(found, tmp_path / "out")
     assert "Not of the release, and not checked: more.csv." in said[2]
-    assert said[4].startswith("Signature: there is one, not checked (--key FILE). Whoever can")
+    assert said[-2].startswith("Signature: there is one, not checked (--key FILE). Whoever can")
     assert not any("changed since" in one for one in said)
     assert said[-1].startswith("Not checked, since nobody can")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from leastnoise.certificate.plan import PlanCertificate
-    from leastnoise.ledger.account import Account
+    from leastnoise.ledger.account import Account, Books
     from leastnoise.ledger.store import Entry
 
 _file = argument("file", FILE, "The ledger.")
@@ -92,15 +92,24 @@ def show(*, file: Path, as_json: bool) -> None:
     from leastnoise.ledger.ledger import Ledger
 
     entries = Ledger(file).history()
-    accounts = Books.of(entries).accounts.values()
+    books = Books.of(entries)
+    accounts = books.accounts.values()
+    series = {one.dataset: _series_of(file, one, books) for one in accounts}
     last = {one.body["dataset"]: one for one in entries if one.body["kind"] != "account"}
     if as_json:
-        found = [_account_record(one, last.get(one.dataset)) for one in accounts]
+        found = [
+            _account_record(one, last.get(one.dataset)) | {"series": series[one.dataset]}
+            for one in accounts
+        ]
         records.print_json({"accounts": found})
         return
     for account in accounts:
         terminal.print_sentences([f"{account.dataset}:"])
-        terminal.print_facts(_facts(account, last.get(account.dataset)))
+        facts = _facts(account, last.get(account.dataset))
+        for one in series[account.dataset]:
+            made = f"{one['published']:,} of {one['releases']:,} published"
+            facts.append(("series", f"{one['name']}: {made}"))
+        terminal.print_facts(facts)
         terminal.say()
     if not accounts:
         terminal.print_sentences([f"{file} has no account yet: leastnoise ledger init opens one."])
@@ -235,6 +244,20 @@ def _facts(account: Account, last: Entry | None) -> list[tuple[str, str]]:
     if account.last is not None:
         facts.append(("fits", _more(account.more_like(account.last))))
     return facts
+
+
+def _series_of(file: Path, account: Account, books: Books) -> list[dict[str, Any]]:
+    """Return records of the series of an account: how many releases each has, and published."""
+    from leastnoise.ledger.series import Series
+
+    persons = {"unit": account.unit, "neighbours": account.neighbours}
+    own = [name for dataset, name in books.series if dataset == account.dataset]
+    found = [Series(path=file, name=n, dataset=account.dataset, **persons).find() for n in own]
+    return [
+        {"name": name, "published": one.published, "releases": one.certificate.releases}
+        for name, one in zip(own, found, strict=True)
+        if one is not None
+    ]
 
 
 def _last(entry: Entry) -> dict[str, str]:

@@ -21,18 +21,14 @@ from leastnoise.cli.options import FILE, FOLDER, NAME, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from fractions import Fraction
-
     from leastnoise.guarantees.interval import Interval
     from leastnoise.tables.publish.release import Release
     from leastnoise.tables.publish.released import ReleasedTables
-    from leastnoise.tables.spec.model import Privacy
 
 _PLAN = "Plan"
 _ENGINES = ("duckdb", "polars", "spark", "sc://")
-_WEAK = 10  # an ε above which a release is asked about
 _LABEL = "What the ledger's entry says of it; else the title of [report], or its queries."
-_YES = f"Publish without a question where ε is above {_WEAK}, or δ above 1 in the population."
+_YES = "Publish without a question where ε is above 10, or δ above 1 in the population."
 _NO_LEDGER = (
     "No budget ledger: nothing counts what other releases of these data spend. leastnoise ledger "
     "init opens one."
@@ -122,35 +118,20 @@ def _agree(release: Release, *, silent: bool) -> None:
     A script is never asked: it says --yes.
     """
     from leastnoise.errors import Refused
+    from leastnoise.tables.plan import summary
     from leastnoise.tables.spec.values import LEAST
 
     epsilon = release.spec.privacy.epsilon
     if epsilon == LEAST:
         with terminal.stages("Planning", silent=silent) as tell:
             epsilon = release.plan(progress=tell).budget.epsilon
-    weak = " ".join(_weak(epsilon, release.spec.privacy))
+    weak = " ".join(summary.weak_promises(epsilon, release.spec.privacy))
     if not weak:
         return
     if silent or not terminal.asks():
         raise Refused(f"{weak} Nothing was released or spent. If it is meant, say so with --yes.")
     if not click.confirm(_words.plain(f"{weak} Release it?"), err=True):
         raise Refused("Nothing was released or spent.")
-
-
-def _weak(epsilon: Fraction, privacy: Privacy) -> Iterator[str]:
-    """Yield why a promise is weak."""
-    if epsilon > _WEAK:
-        large = _words.at_least(epsilon)
-        yield (
-            f"ε = {large} is a weak promise: a result may be e^{large} times as likely with the "
-            f"rows of any one {privacy.person} as without."
-        )
-    if privacy.population is not None and privacy.delta * privacy.population > 1:
-        yield (
-            f"δ = {_words.at_least(privacy.delta)} is a weak promise: above 1 in "
-            f"{privacy.population:,}, it would allow publishing all rows of one {privacy.person} "
-            "who is drawn by lot."
-        )
 
 
 def _publish(

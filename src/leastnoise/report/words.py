@@ -9,6 +9,7 @@ from leastnoise import _words
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
+from leastnoise.tables.plan import summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +77,7 @@ def promise(budget: Budget, delta: Interval) -> str:
 
 
 def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
-    """Return, in sentences, the checks of `verify_directory`, and what nobody can check."""
+    """Return in sentences what was checked, what the numbers are of, and what nobody can check."""
     privacy, budget = found.spec.privacy, found.certificate.budget
     tables = ", ".join(
         f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
@@ -90,6 +91,7 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
         *_of_series(found),
         f"{promise(budget, found.delta)} {_words.protected(privacy.neighbours, privacy.person)}",
         f"Tables: {tables}. {checked} {_SAME}{_beside(found)}",
+        *summary.what_counts(found.plan),
         of_ledger(found),
         _of_signature(found),
         _UNCHECKED,

@@ -49,7 +49,7 @@ def changed(old: str, new: str) -> dict[str, str]:
         ('"count", ', '"cuont", ', "query[0].statistics[0]", "Did you mean count?"),
         ('"count", ', '"count_units(x)", ', "query[0].statistics[0]", "without a column"),
         ('"count", ', '"count()", ', "query[0].statistics[0]", "Name the column"),
-        ('"count", ', '"count(x)", ', "query[0].statistics[0]", "is not in data.types"),
+        ('"count", ', '"count(x)", ', "query[0].statistics[0]", "has no type in data.types"),
         ("missing = 0", "missing = 7", "columns.mdvis.missing", "within the bounds"),
         ("missing = 0", 'missing = "skpi"', "columns.mdvis.missing", '"skip", a number'),
         ('"count", ', '"sum", ', "query[0].statistics[0]", "sum(column)"),

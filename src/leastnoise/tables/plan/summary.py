@@ -17,12 +17,12 @@ from leastnoise.tables.query import finding, selection
 from leastnoise.tables.query.layout import ASSUMED, Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from leastnoise.tables.plan.plan import BlockPlan, Plan
     from leastnoise.tables.query.noise_error import ExpectedError
     from leastnoise.tables.query.ranks import Ranks
-    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.model import Privacy, Spec
     from leastnoise.tables.statistics.base import Statistic
 
 HEADS = ("query", "statistic", "share", "± (95 %)", "plain noise")
@@ -34,6 +34,7 @@ OWN_NOISE = "The ± is of the noise alone. What limits and bounds take away is n
 LEFT_OUT = "Who is in more cells is left out of the others. So all cells may be far too low: in"
 WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
+_WEAK = 10  # an ε above which a promise says little
 
 
 def list_rows(plan: Plan) -> list[tuple[str, ...]]:
@@ -73,16 +74,13 @@ def list_sentences(plan: Plan) -> list[str]:
     """Return whom the release protects, what each query shares and limits, and what was wished."""
     layouts = [layout for query in plan.by_query for layout in query.layouts]
     said = [_words.protected(plan.neighbours, plan.person), *series.list_sentences(plan)]
+    said += weak_promises(plan.budget.epsilon, plan.spec.privacy)
     said += [
         f"The noise of {_words.in_turn(names)} is planned together: none has more than alone."
         for draw in plan.draws
         if len(names := list(dict.fromkeys(block.query for block in draw))) > 1
     ]
-    if not plan.spec.privacy.by_row:
-        said += limits_of_persons(layouts, plan.person)
-    said += limits_of_values(plan.spec, layouts)
-    said += dict.fromkeys(one for layout in layouts for one in layout.joined)
-    said += _filters(layouts)
+    said += what_counts(plan)
     chosen = [layout for layout in layouts if isinstance(layout, Layout)]
     said += dict.fromkeys(one for layout in chosen for one in selection.in_words(layout))
     said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
@@ -91,6 +89,31 @@ def list_sentences(plan: Plan) -> list[str]:
     said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
     said += [PLAIN, OWN_NOISE, *counted_in(layouts)] if plan.blocks else []
     return [*said, *quantiles_notes(plan.quantiles)] if plan.quantiles else said
+
+
+def what_counts(plan: Plan) -> list[str]:
+    """Return which rows the numbers are of, and what limits and bounds do to them, in sentences."""
+    layouts = [layout for query in plan.by_query for layout in query.layouts]
+    said = [] if plan.spec.privacy.by_row else limits_of_persons(layouts, plan.person)
+    said += limits_of_values(plan.spec, layouts)
+    said += dict.fromkeys(one for layout in layouts for one in layout.joined)
+    return said + _filters(layouts)
+
+
+def weak_promises(epsilon: Fraction, privacy: Privacy) -> Iterator[str]:
+    """Yield why a promise is weak: ε above 10, or δ above 1 in the population."""
+    if epsilon > _WEAK:
+        large = _words.at_least(epsilon)
+        yield (
+            f"ε = {large} is a weak promise: a result may be e^{large} times as likely with the "
+            f"rows of any one {privacy.person} as without."
+        )
+    if privacy.population is not None and privacy.delta * privacy.population > 1:
+        yield (
+            f"δ = {_words.at_least(privacy.delta)} is a weak promise: above 1 in "
+            f"{privacy.population:,}, it would allow publishing all rows of one {privacy.person} "
+            "who is drawn by lot."
+        )
 
 
 def width(error: ExpectedError) -> str:

@@ -106,7 +106,8 @@ def undeclared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
     declared = spec.data.types
     if is_csv(spec) and declared and column not in declared and column not in spec.derive:
         hint = _validate.nearest(column, (*declared, *spec.derive))
-        yield key, f"The column {column!r} is not in data.types.{' ' if hint else ''}{hint}"
+        hint = f" {hint} If both are one column, correct one of the two." if hint else ""
+        yield key, f"The column {column!r} has no type in data.types.{hint}"
 
 
 def has_bounds(spec: Spec, column: str) -> bool:

@@ -73,11 +73,18 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
     computed, wrong = _compute(spec, present)
     problems += wrong
     columns: dict[str, ColumnType] = computed.types
-    for column, key in (*_named(spec), *((use.column, use.key) for use in uses)):
-        if column in spec.derive:
-            continue
+    stored = [
+        (column, key)
+        for column, key in (*_named(spec), *((use.column, use.key) for use in uses))
+        if column not in spec.derive
+    ]
+    told = _hint(spec.data, rows, present)
+    if told and not any(column in present for column, _ in stored):  # its header is another
+        none = f"{rows.name} has none of the columns that the spec names. {told}"
+        raise SpecError([("data.source", none)])
+    for column, key in stored:
         if column not in present:
-            hint = _validate.nearest(column, tuple(present)) or _hint(spec.data, rows, present)
+            hint = _validate.nearest(column, tuple(present)) or told
             message = f"{rows.name} has no column {column!r}.{' ' if hint else ''}{hint}"
             problems.append((key, message))
             continue
@@ -95,8 +102,8 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
     computed = computed.only(used)
     for name in computed.inputs:
         columns[name] = spec.data.types.get(name) or present[name].type or "text"  # a date
-    stored = {*used, *computed.inputs} - {*computed.columns}
-    kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in stored}
+    read = {*used, *computed.inputs} - {*computed.columns}
+    kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in read}
     return Source(rows=rows, columns=kept, computed=computed, engine=spec.data.engine)
 
 
