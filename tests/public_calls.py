@@ -340,6 +340,10 @@ SUBJECTS: dict[str, Subject] = {
     "calibrate_jointly": subject(
         ln.calibrate_jointly, releases=("pairs", [(gaussian(), 2)]), **BUDGET
     ),
+    "workload": subject(
+        ln.workload, queries=("rows", [[1, 1], [0, 1]]), neighbours=("word", "add-remove"),
+        max_rows=("whole", 1), **BUDGET,
+    ),
     "Ledger": subject(ln.Ledger, path=("path", "x.ledger")),
     "open_account": subject(
         lambda **arguments: ledger().open_account(**arguments), dataset=("text", "visits"),

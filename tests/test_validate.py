@@ -37,6 +37,7 @@ OPTIONAL = {
 }  # fmt: skip
 LEGAL: Mapping[tuple[str, str], Callable[[Any], bool]] = {
     ("ScaledIntegers", "bits"): lambda value: value == -1,
+    ("workload", "queries"): lambda value: value == [[True]],  # a table of who is counted
     ("ScaledIntegers", "numerators"): lambda value: value in (1, [1]),  # numpy makes int64 of them
     # an empty plan, or a witness that makes no sense, is refused when it is proved
     ("PlanCertificate", "blocks"): lambda value: value == [],

@@ -76,6 +76,7 @@ RETURNED: dict[str, Callable[[], Any]] = {
     "ReleasedTables": released,
     "Skipped": lambda: compared().skipped[0],
     "VerifiedRelease": lambda: ln.verify_directory(released().path or ""),
+    "WorkloadNoise": lambda: ln.workload([[1, 1], [0, 1]], epsilon=1),
 }
 CLASSES = [name for name in dir(ln) if inspect.isclass(getattr(ln, name))]
 VALUES = (

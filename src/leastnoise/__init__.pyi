@@ -42,6 +42,8 @@ from .selection.public import calibrate as calibrate
 from .selection.public import compare as compare
 from .selection.public import least_noise as least_noise
 from .selection.public import privacy_profile as privacy_profile
+from .selection.workload import WorkloadNoise as WorkloadNoise
+from .selection.workload import workload as workload
 from .tables.plan.plan import Plan as Plan
 from .tables.publish.builder import ReleaseBuilder as ReleaseBuilder
 from .tables.publish.builder import release as release

@@ -75,6 +75,7 @@ RESULTS = (
     "Remaining",
     "Skipped",
     "VerifiedRelease",
+    "WorkloadNoise",
 )
 INTERNAL = ("admit", "check_statement", "largest", "of", "one_release_at", "rule_for")
 
@@ -205,6 +206,7 @@ _INSTANCES: dict[str, Callable[[], Any]] = {
     ),
     "SphericalLaplace": lambda: ln.noise.SphericalLaplace(scale=1, dimension=2),
     "Groups": lambda: ln.Groups(groups=2, dimension=2),
+    "WorkloadNoise": lambda: ln.workload([[1]], epsilon=1),
     "ImportedLosses": lambda: interop.from_pld(interop.to_pld(mechanism(), interval=0.1)),
 }
 _BY_TYPE: dict[str, Any] = {
@@ -277,6 +279,7 @@ _GOOD: dict[str, Any] = {
     "order": "2",
     "data": lambda: {"source": "rows.csv", "types": {"person": "int"}},
     "privacy": lambda: {"unit": "row", "epsilon": "1"},
+    "queries": lambda: [[1.0]],
     "query": lambda: [{"name": "n", "statistics": ["count"]}],
     "pld": lambda: interop.to_pld(mechanism(), interval=0.1),
     "plds": lambda: [(interop.to_pld(mechanism(), interval=0.1), 1)],

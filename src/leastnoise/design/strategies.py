@@ -1,0 +1,130 @@
+"""Strategies for a workload: which sums of cells to add noise to, found in floats.
+
+notation: W the workload, shape (m, n), V = WᵀW; A a strategy, X = AᵀA. Noise of variance v a number
+in A x leaves tr(V X⁻¹)·v in all answers together. Sources: theory/workloads.md §2 ("The best
+Gaussian strategy"); McKenna, Miklau, Hay & Machanavajjhala (2018), HDMM, for p-identities.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_GAP = 1e-7  # of the total variance, from the optimum
+_WORK = 3e10  # about n³ times steps of the fixed point
+_FEWEST, _MOST = 30, 300  # steps
+_POWER = 2.0  # y ← y·X_ii^2, in fewer steps than with X_ii
+_LEAST_PRICE = 1e-9  # of the largest: D⁻¹ has to be found in floats
+_SPARE = 1e-6  # of X is I: then A has an inverse, though nobody asks for some sums
+_ROWS = 1.2  # of a p-identity beside I, times √n
+_MOST_STARTING_ROWS = 64
+_LARGEST = 100.0  # of Θ: beyond it tr(V X⁻¹) is a difference of numbers too near for floats
+_SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # multiples of them spread evenly over [0, 1)
+_MANY_CELLS = 300  # beyond, one start of spread numbers is tried, of 4
+
+
+def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
+    """Return A, shape (n, n), with the least tr(V X⁻¹) under X_ii <= 1; and prices y, shape (n,).
+
+    The fixed point y = diag((D V D)^½)/Σ, D = diag(√y). Every y proves a bound by duality,
+    (tr (D V D)^½)²/Σy, and makes an X; the best of each that was met is returned.
+    """
+    prices = _floored(np.sqrt(np.diag(gram)))
+    best, least, bound, proof = prices, math.inf, 0.0, prices
+    for _ in range(int(min(max(_WORK / len(gram) ** 3, _FEWEST), _MOST))):
+        roots, basis = _root(gram, prices)
+        diagonal, total = (basis * basis) @ roots, float(roots.sum())
+        value = total * float((diagonal / prices).max())
+        if value < least:
+            best, least = prices, value
+        if total**2 > bound:
+            bound, proof = total**2, prices
+        if least <= bound * (1 + _GAP):
+            break
+        prices = _floored(prices * (diagonal / prices / total) ** _POWER)
+    roots, basis = _root(gram, best)
+    scaled = basis / np.sqrt(best)[:, None]
+    found = (scaled * roots) @ scaled.T
+    found *= (1 - _SPARE) / np.diag(found).max()
+    found[np.diag_indices_from(found)] += _SPARE
+    return np.asarray(np.linalg.cholesky(found).T, dtype=np.float64), proof
+
+
+def _floored(prices: Floats) -> Floats:
+    found = np.maximum(prices, _LEAST_PRICE * prices.max())
+    return np.asarray(found / found.sum(), dtype=np.float64)
+
+
+def _root(gram: Floats, prices: Floats) -> tuple[Floats, Floats]:
+    """Return the eigenvalues of (D V D)^½, and its eigenvectors in columns."""
+    d = np.sqrt(prices)
+    squares, basis = np.linalg.eigh(d[:, None] * gram * d)
+    return np.sqrt(np.maximum(squares, 0.0)), np.asarray(basis, dtype=np.float64)
+
+
+def p_identity(queries: Floats, gram: Floats) -> Floats:
+    """Return A = [I; Θ]·diag(1/(1 + Σ_k Θ_kj)), Θ >= 0, with a small tr(V X⁻¹).
+
+    All columns have the l1 norm 1. The best of a few starts' local optima.
+    """
+    from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
+
+    size = len(gram)
+    steps = int(min(max(_WORK / 100 / size**2, 100), _MOST))
+    best, least = np.zeros((0, size)), float(np.trace(gram))
+    for start in _starts(queries, gram):
+        found = minimize(
+            lambda flat, shape: _variance(flat.reshape(shape), gram),
+            start.ravel(),
+            args=(start.shape,),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, _LARGEST)] * start.size,
+            options={"maxiter": steps},
+        )
+        if found.fun < least:
+            best, least = found.x.reshape(start.shape), float(found.fun)
+    kept = best[best.any(axis=1)]
+    return np.asarray(np.concatenate([np.eye(size), kept]) / (1 + kept.sum(axis=0)))
+
+
+def _starts(queries: Floats, gram: Floats) -> list[Floats]:
+    """Return Θ to begin with: numbers spread evenly, main directions, and the questions asked."""
+    size = len(gram)
+    rows = min(size, max(1, round(_ROWS * math.sqrt(size))))
+    kinds = [(count, one) for count in (rows, (rows + 1) // 2) for one in _SPREADS]
+    found = [
+        np.asarray(np.arange(1, count * size + 1) * one % 1, dtype=np.float64).reshape(count, size)
+        for count, one in (kinds if size <= _MANY_CELLS else kinds[:1])
+    ]
+    squares, basis = np.linalg.eigh(gram)
+    asked = [np.abs(basis[:, -rows:] * np.sqrt(np.maximum(squares[-rows:], 0.0))).T]
+    questions = np.unique(np.abs(queries), axis=0)
+    if len(questions) <= _MOST_STARTING_ROWS:
+        asked.append(questions)
+    scaled = (np.asarray(one / one.sum(axis=0).max(), dtype=np.float64) for one in asked)
+    return [*found, *scaled]
+
+
+def _variance(theta: Floats, gram: Floats) -> tuple[float, Floats]:
+    """Return tr(V X⁻¹) of a p-identity, and its gradient in Θ.
+
+    With s = 1 + Σ_k Θ_k, U = diag(s) V diag(s) and C = (I + ΘΘᵀ)⁻¹, X⁻¹ = diag(s)(I − ΘᵀCΘ)diag(s)
+    (Woodbury): tr U − tr CΘUΘᵀ.
+    """
+    s = 1 + theta.sum(axis=0)
+    diagonal = s * s * np.diag(gram)
+    seen = ((theta * s) @ gram) * s  # ΘU
+    inner = np.linalg.inv(np.eye(len(theta)) + theta @ theta.T)
+    fitted, moved = inner @ theta, inner @ seen
+    of_scale = 2 * (diagonal - (seen * fitted).sum(axis=0)) / s
+    slope = -2 * (moved - (moved @ theta.T) @ fitted) + of_scale
+    value = float(diagonal.sum() - (fitted * seen).sum())
+    return value, slope.ravel()

@@ -1,0 +1,121 @@
+"""Which sums of cells get noise: a matrix of exact numbers, and how far a unit moves them.
+
+notation: A, shape (p, n), the strategy; x the n cells, to at most one of which a unit adds 1, or R
+times so if it has R rows; a_j the columns of A. Noise is added to A x. A unit that is added or
+removed moves A x by R·max ‖a_j‖ at most, since a norm is convex; one that is replaced also by
+R·max ‖a_i − a_j‖, as all its rows may move from cell j to cell i, or from outside all cells. All of
+it is worked out in whole numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import numpy as np
+
+from leastnoise._record import field, record, takes
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import float_at_least, root_above
+from leastnoise.guarantees.sensitivity import L1, L2, Neighbours
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BITS = 24
+"""A's numbers are multiples of 2^−24, at most 1: the sums below fit an int64 for 2^11 rows."""
+_UNIT = 1 << BITS
+_MOST_ROWS = 1 << 11
+
+StrategyNorm = Literal["l1", "l2"]
+
+
+def _numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
+    found = np.array(numerators)  # a copy: whoever gave it may change it
+    shape = found.shape
+    if found.dtype != np.int64 or len(shape) != 2 or not all(shape) or shape[0] > _MOST_ROWS:
+        kind = f"an array of {found.dtype} of shape {shape}"
+        expected = f"an int64 matrix of at most {_MOST_ROWS:,} rows"
+        raise InvalidArgument(name=name, value=kind, expected=expected)
+    if found.min() < -_UNIT or found.max() > _UNIT:
+        expected = f"whole numbers of at most 2^{BITS} in size"
+        raise InvalidArgument(name=name, value="larger ones", expected=expected)
+    found.setflags(write=False)
+    return found
+
+
+@final
+@record(eq=False)
+class Strategy:
+    """The matrix A = numerators·2^−24, shape (sums, cells), of exact numbers in [−1, 1].
+
+    Raises InvalidArgument for what is no int64 matrix of such numbers of up to 2,048 rows.
+
+    >>> Strategy.within(np.array([[0.5, 0], [0, 0.5], [0.5, 0.5]])).reach("l1", "replace-one")
+    Fraction(1, 1)
+    """
+
+    numerators: NDArray[np.int64] = field(converter=takes(_numerators))
+
+    @classmethod
+    def within(cls, matrix: NDArray[np.float64]) -> Strategy:
+        """Return the strategy next to a matrix of floats in [−1, 1], none of its numbers larger."""
+        return cls(numerators=np.trunc(matrix * _UNIT).astype(np.int64))
+
+    def __repr__(self) -> str:
+        sums, cells = self.numerators.shape
+        return f"<Strategy: {sums:,} sums of {cells:,} cells>"
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """A, shape (sums, cells), exactly."""
+        return np.asarray(self.numerators / _UNIT, dtype=np.float64)
+
+    def image(self, cells: Sequence[Fraction]) -> list[Fraction]:
+        """Return A·cells, exactly."""
+        common = math.lcm(*(one.denominator for one in cells))
+        whole = np.array([int(one * common) for one in cells], dtype=object)
+        sums: list[Any] = (self.numerators.astype(object) @ whole).tolist()
+        return [Fraction(one, common << BITS) for one in sums]
+
+    def reach(self, norm: StrategyNorm, neighbours: Neighbours) -> Fraction:
+        """Return the most by which one row moves A x, exactly; in l2 its square."""
+        found = self._own(norm)
+        if neighbours == "replace-one":
+            found = max(found, self._between(norm))
+        return Fraction(found, _UNIT if norm == "l1" else _UNIT**2)
+
+    def sensitivity(self, norm: StrategyNorm, neighbours: Neighbours, max_rows: int) -> L1 | L2:
+        """Return the ball that holds all shifts of A x by a unit of so many rows."""
+        most = self.reach(norm, neighbours)
+        if norm == "l1":
+            return L1(max_rows * most)
+        return L2(Fraction(float_at_least(root_above(max_rows**2 * most))))
+
+    def with_total(self, norm: StrategyNorm) -> Strategy:
+        """Return it with the total of all cells, as far as that costs nothing in replace-one.
+
+        A row (t, …, t) leaves a_i − a_j alone, and t is what max ‖a_j‖ then has to spare.
+        """
+        own, between = self._own(norm), self._between(norm)
+        spare = max(between - own, 0)
+        total = min(spare if norm == "l1" else math.isqrt(spare), _UNIT)
+        row = np.full((1, self.numerators.shape[1]), total, dtype=np.int64)
+        return Strategy(numerators=np.concatenate([self.numerators, row])) if total else self
+
+    def _own(self, norm: StrategyNorm) -> int:
+        return int(_lengths(self.numerators, norm).max())
+
+    def _between(self, norm: StrategyNorm) -> int:
+        """Return max ‖a_i − a_j‖, or its square: |differences| <= 2^25, 2^11 of them, squared."""
+        columns = self.numerators.T.copy()
+        pairs = (columns[i + 1 :] - columns[i] for i in range(len(columns) - 1))
+        return max((int(_lengths(one.T, norm).max()) for one in pairs), default=0)
+
+
+def _lengths(columns: NDArray[np.int64], norm: StrategyNorm) -> NDArray[np.int64]:
+    """Return the columns' l1 norms, or squared l2 norms."""
+    parts = np.abs(columns) if norm == "l1" else columns * columns
+    return np.asarray(parts.sum(axis=0), dtype=np.int64)
