@@ -1,8 +1,8 @@
 """Strategies for a workload: which sums of cells to add noise to, found in floats.
 
 notation: W the workload, shape (m, n), V = WᵀW; A a strategy, X = AᵀA. Noise of variance v a number
-in A x leaves tr(V X⁻¹)·v in all answers together. Sources: theory/workloads.md §2 ("The best
-Gaussian strategy"); McKenna, Miklau, Hay & Machanavajjhala (2018), HDMM, for p-identities.
+in A x leaves tr(V X⁻¹)·v in all answers together. Sources: theory/marginals.md §7;
+p-identities are of McKenna, Miklau, Hay & Machanavajjhala (2018).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _GAP = 1e-7  # of the total variance, from the optimum
-_WORK = 3e10  # about n³ times steps of the fixed point
+_OPERATIONS = 3e10  # about n³ times steps of the fixed point
 _FEWEST, _MOST = 30, 300  # steps
 _POWER = 2.0  # y ← y·X_ii^2, in fewer steps than with X_ii
 _LEAST_PRICE = 1e-9  # of the largest: D⁻¹ has to be found in floats
 _SPARE = 1e-6  # of X is I: then A has an inverse, though nobody asks for some sums
 _ROWS = 1.2  # of a p-identity beside I, times √n
 _MOST_STARTING_ROWS = 64
-_LARGEST = 100.0  # of Θ: beyond it tr(V X⁻¹) is a difference of numbers too near for floats
+_MOST_SHARED = 100.0  # of Θ: beyond it tr(V X⁻¹) is a difference of numbers too near for floats
 _SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # multiples of them spread evenly over [0, 1)
 _MANY_CELLS = 300  # beyond, one start of spread numbers is tried, of 4
 
@@ -38,7 +38,7 @@ def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
     """
     prices = _floored(np.sqrt(np.diag(gram)))
     best, least, bound, proof = prices, math.inf, 0.0, prices
-    for _ in range(int(min(max(_WORK / len(gram) ** 3, _FEWEST), _MOST))):
+    for _ in range(int(min(max(_OPERATIONS / len(gram) ** 3, _FEWEST), _MOST))):
         roots, basis = _root(gram, prices)
         diagonal, total = (basis * basis) @ roots, float(roots.sum())
         value = total * float((diagonal / prices).max())
@@ -77,7 +77,7 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 
     size = len(gram)
-    steps = int(min(max(_WORK / 100 / size**2, 100), _MOST))
+    steps = int(min(max(_OPERATIONS / 100 / size**2, 100), _MOST))
     best, least = np.zeros((0, size)), float(np.trace(gram))
     for start in _starts(queries, gram):
         found = minimize(
@@ -86,7 +86,7 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
             args=(start.shape,),
             jac=True,
             method="L-BFGS-B",
-            bounds=[(0, _LARGEST)] * start.size,
+            bounds=[(0, _MOST_SHARED)] * start.size,
             options={"maxiter": steps},
         )
         if found.fun < least:

@@ -1,9 +1,9 @@
 """How little variance any additive noise leaves in the answers to a workload: a proved bound.
 
 notation: W the workload, shape (m, n); y > 0 prices of the cells, D = diag(√y); U any matrix of W's
-shape; V₁ the least variance of noise for one number that hides a shift of 1. Theorem 6 of
-theory/workloads.md: the answers' variances add up to V₁·tr(W X⁻¹ Wᵀ) at least, X_ii <= 1, and for
-every such X that is (tr UᵀWD)²/(Σy·‖U‖²) or more, ‖U‖² <= 1 + ‖G − I‖_F, G = UᵀU or UUᵀ.
+shape; V₁ the least variance of noise for one number that hides a shift of 1; R the rows of a unit.
+The answers' variances add up to V₁R²·min tr(W X⁻¹ Wᵀ) at least, over X_ii <= 1, and that to
+V₁R²·(tr UᵀWD)²/(Σy·‖U‖²); ‖U‖² <= 1 + ‖G − I‖_F, G = UᵀU or UUᵀ. Proofs: theory/marginals.md §7.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _BITS = 26  # of U's numbers: of whole numbers below 2^53 floats add up exactly
-_PRICE_BITS = 40  # of √y
+_ROOT_BITS = 40  # of √y
 
 
 def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int) -> float:
@@ -36,7 +36,7 @@ def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int)
     a unit may also move from cell to cell ask for more: it holds for them, too. Any `prices` will
     do, and U is rounded from the best in floats: W and both are then exact.
     """
-    roots = np.rint(np.ldexp(np.sqrt(prices / prices.max()), _PRICE_BITS))
+    roots = np.rint(np.ldexp(np.sqrt(prices / prices.max()), _ROOT_BITS))
     rotation = np.rint(np.ldexp(_polar(queries * roots), _BITS))
     square = _norm_square(rotation)
     if square is None:
