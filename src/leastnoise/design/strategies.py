@@ -106,9 +106,8 @@ def _starts(queries: Floats, gram: Floats) -> list[Floats]:
     ]
     squares, basis = np.linalg.eigh(gram)
     asked = [np.abs(basis[:, -rows:] * np.sqrt(np.maximum(squares[-rows:], 0.0))).T]
-    questions = np.unique(np.abs(queries), axis=0)
-    if len(questions) <= _MOST_STARTING_ROWS:
-        asked.append(questions)
+    if len(queries) <= _MOST_STARTING_ROWS:
+        asked.append(np.abs(queries))
     scaled = (np.asarray(one / one.sum(axis=0).max(), dtype=np.float64) for one in asked)
     return [*found, *scaled]
 

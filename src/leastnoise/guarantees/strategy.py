@@ -10,8 +10,9 @@ it is worked out in whole numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
@@ -84,7 +85,7 @@ class Strategy:
         """Return the most by which one row moves A x, exactly; in l2 its square."""
         found = self._own(norm)
         if neighbours == "replace-one":
-            found = max(found, self._between(norm))
+            found = max(found, self._between[norm])
         return Fraction(found, _UNIT if norm == "l1" else _UNIT**2)
 
     def sensitivity(self, norm: StrategyNorm, neighbours: Neighbours, max_rows: int) -> L1 | L2:
@@ -99,7 +100,7 @@ class Strategy:
 
         A row (t, …, t) leaves a_i − a_j alone, and t is what max ‖a_j‖ then has to spare.
         """
-        own, between = self._own(norm), self._between(norm)
+        own, between = self._own(norm), self._between[norm]
         spare = max(between - own, 0)
         total = min(spare if norm == "l1" else math.isqrt(spare), _UNIT)
         row = np.full((1, self.numerators.shape[1]), total, dtype=np.int64)
@@ -108,11 +109,16 @@ class Strategy:
     def _own(self, norm: StrategyNorm) -> int:
         return int(_lengths(self.numerators, norm).max())
 
-    def _between(self, norm: StrategyNorm) -> int:
-        """Return max ‖a_i − a_j‖, or its square: |differences| <= 2^25, 2^11 of them, squared."""
+    @cached_property
+    def _between(self) -> Mapping[StrategyNorm, int]:
+        """Longest ‖a_i − a_j‖, in l2 its square: of up to 2^11 differences, each at most 2^25."""
         columns = self.numerators.T.copy()
-        pairs = (columns[i + 1 :] - columns[i] for i in range(len(columns) - 1))
-        return max((int(_lengths(one.T, norm).max()) for one in pairs), default=0)
+        found: dict[StrategyNorm, int] = {"l1": 0, "l2": 0}
+        for i in range(len(columns) - 1):
+            moves = (columns[i + 1 :] - columns[i]).T
+            for norm, longest in found.items():
+                found[norm] = max(longest, int(_lengths(moves, norm).max()))
+        return found
 
 
 def _lengths(columns: NDArray[np.int64], norm: StrategyNorm) -> NDArray[np.int64]:

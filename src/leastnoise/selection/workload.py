@@ -150,7 +150,7 @@ class WorkloadNoise:
     @cached_property
     def std(self) -> Floats:
         """The standard deviation of each answer, before rounding, shape (questions,)."""
-        made = self.queries @ self.inverse
+        made = self.queries if self.strategy is None else self.queries @ self.inverse
         return np.asarray(np.sqrt((made * made) @ self.mechanism.variances), dtype=np.float64)
 
     @cached_property
