@@ -184,9 +184,18 @@ def test_other_arguments_are_refused_by_name(options: Any) -> None:
         workload(np.eye(2), **{"epsilon": 1, **options})
 
 
-def test_a_scale_beyond_what_answers_can_hold_is_refused() -> None:
-    with pytest.raises(ln.errors.Refused):
-        workload(np.eye(2), epsilon="1e-200")
+@pytest.mark.parametrize("epsilon", ["1e-120", "1000"])
+def test_noise_beyond_what_floats_hold_is_refused(epsilon: str) -> None:
+    with pytest.raises(ln.errors.Refused, match=r"rms of .* is out of range"):
+        workload(np.eye(2), epsilon=epsilon)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_units_of_the_answers_do_not_matter(factor: float) -> None:
+    one = workload(factor * np.tri(40), epsilon=1, delta="1e-6")
+    for name, rms in found("cumulative", "1e-6").rms_by_strategy.items():
+        assert one.rms_by_strategy[name] / factor == pytest.approx(rms, rel=1e-3)
+    assert one.bound / factor == pytest.approx(found("cumulative", "1e-6").bound, rel=1e-6)
 
 
 def test_values_of_another_shape_or_type_are_refused_and_no_value_is() -> None:

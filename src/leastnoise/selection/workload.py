@@ -247,8 +247,9 @@ def workload(
     best = min(found.values(), key=_rank, default=None)
     if best is None:
         raise reasons[-1]
-    if not best.rms < _WIDEST:
-        raise Refused(f"The answers' noise would be out of range. {_words.number(best.rms)}")
+    if not 0 < best.rms < _WIDEST:
+        value = _words.number(best.rms)
+        raise Refused(f"An rms of {value} is out of range: give another epsilon.")
     return replace(
         best,
         rms_by_strategy={name: one.rms for name, one in found.items()},
