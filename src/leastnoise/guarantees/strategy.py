@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BITS = 24
 """A's numbers are multiples of 2^−24, at most 1: the sums below fit an int64 for 2^11 rows."""
 _UNIT = 1 << BITS
-_MOST_SUMS = 1 << 11
+MOST_SUMS = 1 << 11
 
 StrategyNorm = Literal["l1", "l2"]
 
@@ -36,9 +36,9 @@ StrategyNorm = Literal["l1", "l2"]
 def _numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
     found = np.array(numerators)  # a copy: whoever gave it may change it
     shape = found.shape
-    if found.dtype != np.int64 or len(shape) != 2 or not all(shape) or shape[0] > _MOST_SUMS:
+    if found.dtype != np.int64 or len(shape) != 2 or not all(shape) or shape[0] > MOST_SUMS:
         kind = f"an array of {found.dtype} of shape {shape}"
-        expected = f"an int64 matrix of at most {_MOST_SUMS:,} rows"
+        expected = f"an int64 matrix of at most {MOST_SUMS:,} rows"
         raise InvalidArgument(name=name, value=kind, expected=expected)
     if found.min() < -_UNIT or found.max() > _UNIT:
         expected = f"whole numbers of at most 2^{BITS} in size"

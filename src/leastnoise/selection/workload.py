@@ -6,6 +6,7 @@ W A⁺ y: all answers come from one estimate of the cells, and agree.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -23,7 +24,7 @@ from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.row_counts import RowCounts
 from leastnoise.guarantees.sensitivity import L1, NEIGHBOURS, Neighbours, Sensitivity
-from leastnoise.guarantees.strategy import BITS, Strategy
+from leastnoise.guarantees.strategy import BITS, MOST_SUMS, Strategy
 from leastnoise.guarantees.structured import Linf
 from leastnoise.mechanism.mechanism import Mechanism, Released
 from leastnoise.mechanism.reading import as_exact
@@ -46,6 +47,7 @@ MOST_QUESTIONS = 10_000
 _LEAST, _LARGEST = 1e-9, 1e9  # of a number in W: what is made of squares of them stays in range
 _WIDEST = 1e100  # of an rms
 _MOST_ROWS = 10**9  # of a unit
+_SINGULAR = 1e-12  # of the largest singular value: W itself may have dependent rows
 _REFINEMENTS = 3  # each leaves about 1e-9 of what was off: 2^62 steps, then less than one
 _EQUAL = 1 + 1e-6  # noise in the cells alone is taken where all else gains less
 _IN_CELLS = ("geometric", "discrete-staircase", "laplace", "gaussian")
@@ -144,8 +146,8 @@ class WorkloadNoise:
         """A⁺, shape (cells, sums), in floats: what estimates the cells by least squares."""
         if self.strategy is None:
             return np.eye(self.queries.shape[1])
-        basis, triangle = np.linalg.qr(self.strategy.matrix)
-        return np.asarray(np.linalg.solve(triangle, basis.T), dtype=np.float64)
+        found = np.linalg.pinv(self.strategy.matrix, rcond=_SINGULAR)
+        return np.asarray(found, dtype=np.float64)
 
     @cached_property
     def std(self) -> Floats:
@@ -204,10 +206,11 @@ def workload(
     `queries` is W, shape (questions, cells), of up to 1,000 cells and 10,000 questions: ranges,
     cumulative counts, weighted sums. A unit adds 1 to one cell at most; with `max_rows` R, up to R
     to all cells together. Tried are noise in the cells alone (geometric, the truncated geometric
-    noise of discrete-staircase, Laplace and Gaussian), Laplace noise in cells and sums of them (a
-    p-identity: McKenna et al. 2018), and, at δ > 0, Gaussian noise in the sums that are best for
-    it. What has the least root mean square std is returned, with that of the others, and a proved
-    bound that no additive noise is below. For 1,000 cells it takes about a minute.
+    noise of discrete-staircase, Laplace and Gaussian); Laplace noise in the answers, if W has
+    numbers of 24 bits, and in cells and sums of them (a p-identity: McKenna et al. 2018); and, at
+    δ > 0, Gaussian noise in the sums that are best for it. What has the least root mean square std
+    is returned, with that of the others, and a proved bound that no additive noise is below. For
+    1,000 cells it takes about a minute.
 
     With neighbours="replace-one" a unit may also move from cell to cell, or out of all cells. Sums
     are those for "add-remove" then, with their total as far as it is free; the bound is the same.
@@ -228,22 +231,23 @@ def workload(
     rows = _validate.whole(max_rows, name="max_rows", most=_MOST_ROWS)
     gram = np.asarray(asked.T @ asked, dtype=np.float64)
     sums, prices = gaussian_strategy(gram)
-    tries: list[_Try] = [(None, name) for name in _IN_CELLS]
-    tries.append((_strategy(p_identity(asked, gram), "l1", related), "laplace"))
+    tries: list[_Try] = [("cells", None, name) for name in _IN_CELLS]
+    if (own := _as_strategy(asked)) is not None:
+        tries.append(("answers", own, "laplace"))
+    tries.append(("sums", _strategy(p_identity(asked, gram), "l1", related), "laplace"))
     if budget.delta:
-        tries.append((_strategy(sums, "l2", related), "gaussian"))
+        tries.append(("sums", _strategy(sums, "l2", related), "gaussian"))
     found: dict[str, WorkloadNoise] = {}
     reasons: list[Refused] = []
-    for strategy, family in tries:
+    for where, strategy, family in tries:
         try:
             one = _noise(asked, strategy, family, budget=budget, neighbours=related, max_rows=rows)
         except Refused as error:
             reasons.append(error)
             continue
-        where = "cells" if strategy is None else "cells and sums"
-        if strategy is None and (before := found.get(where)) is not None and before.rms <= one.rms:
-            continue
-        found[where if strategy is None else f"{where}, {family}"] = one
+        name = where if strategy is None else f"{where}, {family}"
+        if name not in found or one.rms < found[name].rms:
+            found[name] = one
     best = min(found.values(), key=_rank, default=None)
     if best is None:
         raise reasons[-1]
@@ -257,12 +261,21 @@ def workload(
     )
 
 
-_Try = tuple[Strategy | None, str]
-"""Where there is noise, None being in the cells, and of which family."""
+_Try = tuple[str, Strategy | None, str]
+"""Where there is noise, None being in the cells themselves, and of which family."""
 
 
 def _rank(one: WorkloadNoise) -> float:
     return one.rms * (1 if one.strategy is None else _EQUAL)
+
+
+def _as_strategy(queries: Floats) -> Strategy | None:
+    """Return W times a power of two, so that noise is in the answers; None if W has more digits."""
+    shift = BITS - math.frexp(float(np.abs(queries).max()))[1]
+    scaled = np.ldexp(queries, shift)
+    if len(queries) > MOST_SUMS or not np.array_equal(scaled, np.rint(scaled)):
+        return None
+    return Strategy(numerators=scaled.astype(np.int64))
 
 
 def _strategy(matrix: Floats, norm: StrategyNorm, neighbours: Neighbours) -> Strategy:
