@@ -49,8 +49,8 @@ def test_figures_of_cumulative_counts() -> None:
     pure = least_rms(queries, prices, budget=PURE, max_rows=1)
     assert pure == pytest.approx(3.0335, abs=1e-4)  # theory/workloads.md §2: 3.03
     assert least_rms(queries, prices, budget=PURE, max_rows=3) == pytest.approx(3 * pure, rel=1e-12)
-    approximate = least_rms(queries, prices, budget=Budget(epsilon=1, delta="1e-8"), max_rows=1)
-    assert approximate / pure == pytest.approx(0.7071, abs=2e-4)
+    approximate = least_rms(queries, prices, budget=Budget(epsilon=1, delta="1e-5"), max_rows=1)
+    assert (approximate / pure) ** 2 == pytest.approx(1.83962 / 1.84135, abs=1e-5)  # §4's V₁
 
 
 def test_a_histogram_has_the_bound_that_geometric_noise_attains() -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.balls.core import ball, float_below, precision
-from leastnoise.design.marginal_shares import least_variance
+from leastnoise.design.variance_bound import least_variance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_BITS = 26  # of U's numbers: of whole numbers below 2^53 floats add up exactly
+_TURN_BITS = 26  # of U's numbers: of whole numbers below 2^53 floats add up exactly
 _ROOT_BITS = 40  # of √y
 
 
@@ -37,7 +37,7 @@ def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int)
     do, and U is rounded from the best in floats: W and both are then exact.
     """
     roots = np.rint(np.ldexp(np.sqrt(prices / prices.max()), _ROOT_BITS))
-    rotation = np.rint(np.ldexp(_polar(queries * roots), _BITS))
+    rotation = np.rint(np.ldexp(_polar(queries * roots), _TURN_BITS))
     square = _norm_square(rotation)
     if square is None:
         return 0.0
@@ -47,7 +47,7 @@ def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int)
         sum(map(mul, map(mul, _ints(row), _ints(turned)), weights))
         for row, turned in zip(whole, rotation, strict=True)
     )
-    total = Fraction(trace, 1 << (bits + _BITS)) ** 2 / sum(map(mul, weights, weights))
+    total = Fraction(trace, 1 << (bits + _TURN_BITS)) ** 2 / sum(map(mul, weights, weights))
     mean = max_rows**2 * total / square / len(queries)
     with precision():
         return float_below((least_variance(budget) * ball(mean)).sqrt())
@@ -85,6 +85,6 @@ def _norm_square(whole: Floats) -> Fraction | None:
     if not gram.diagonal().max() < 2.0**53:
         return None
     off = gram.astype(np.int64)
-    off[np.diag_indices_from(off)] -= 1 << (2 * _BITS)
+    off[np.diag_indices_from(off)] -= 1 << (2 * _TURN_BITS)
     squares = sum(one * one for one in off.ravel().tolist())
-    return 1 + Fraction(math.isqrt(squares) + 1, 1 << (2 * _BITS))
+    return 1 + Fraction(math.isqrt(squares) + 1, 1 << (2 * _TURN_BITS))
