@@ -84,7 +84,7 @@ def test_nothing_is_lost_to_noise_in_the_answers(name: str) -> None:
 def test_one_question_gets_noise_of_its_own() -> None:
     one = found("one total")
     assert one.rms == pytest.approx(np.sqrt(2), rel=1e-9)
-    assert np.mean(drawn_errors(one, times=5000) ** 2) == pytest.approx(2, rel=0.1)
+    assert np.mean(drawn_errors(one, times=3000) ** 2) == pytest.approx(2, rel=0.12)
 
 
 def test_noise_in_answers_that_depend_on_each_other_is_averaged() -> None:
@@ -100,8 +100,8 @@ def test_noise_in_answers_that_depend_on_each_other_is_averaged() -> None:
     own = replace(one, strategy=strategy, mechanism=ln.Mechanism(certificate))
     assert own.rms == pytest.approx(one.rms_by_strategy[ANSWERS], rel=1e-9)
     assert own.std == pytest.approx(2 * np.sqrt([4 / 3, 4 / 3, 4 / 3]), rel=1e-9)
-    scores = drawn_errors(own, times=5000) / own.std
-    assert np.mean(scores**2) == pytest.approx(1, abs=0.1)
+    scores = drawn_errors(own, times=2000) / own.std
+    assert np.mean(scores**2) == pytest.approx(1, abs=0.12)
     values = own.release(np.arange(10)).values
     assert values[0] + values[1] == pytest.approx(values[2], abs=1e-12)
 
@@ -185,6 +185,15 @@ def test_sums_without_noise_give_the_answers_back() -> None:
     rounded = np.rint(sums / grid) * grid
     truth = WORKLOADS["two-way tables"] @ np.array(counts, dtype=float)
     assert np.abs(find_answers(one, rounded) - truth).max() < 1000 * grid
+
+
+def test_answers_with_noise_of_their_own_are_what_was_drawn() -> None:
+    one = workload(np.ones((1, 200)), epsilon=1)
+    assert one.strategy is not None
+    assert len(one.strategy.numerators) == 1
+    noisy = np.array([12345 * float(one.mechanism.grid)])
+    exact = noisy[0] / float(one.strategy.matrix[0, 0])
+    assert find_answers(one, noisy)[0] == pytest.approx(exact, abs=float(one.mechanism.grid) / 10)
 
 
 @pytest.mark.parametrize(
