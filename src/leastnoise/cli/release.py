@@ -21,6 +21,7 @@ from leastnoise.cli.options import FILE, FOLDER, NAME, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
     from leastnoise.guarantees.interval import Interval
     from leastnoise.tables.publish.release import Release
     from leastnoise.tables.publish.released import ReleasedTables

@@ -79,7 +79,8 @@ class Layout:
     which every group has, whatever public keys stand beside, and whose number at `counted` says
     whether it is published.
 
-    With `margins` these tables of sums of its cells are published: see `margins`.
+    With `margins` these tables of sums of its cells are published: see `margins`. With `cumulative`
+    the running sums of its bins are, which are its last axis: see `cumulative`.
 
     With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
     say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
@@ -114,6 +115,7 @@ class Layout:
     counted: int | None = None
     joined: tuple[str, ...] = ()
     margins: tuple[int, ...] = ()
+    cumulative: bool = False
     within: tuple[Axis, ...] = ()
     clipped: tuple[str, ...] = ()
 
@@ -149,6 +151,11 @@ class Layout:
     def unlisted(self) -> tuple[Unlisted, ...]:
         """The columns whose keys nobody listed."""
         return tuple(axis for axis in self.axes if isinstance(axis, Unlisted))
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether tables of sums of its cells are published, from one draw of noise of its own."""
+        return bool(self.margins) or self.cumulative
 
     @property
     def grouped(self) -> tuple[Axis, ...]:
