@@ -140,7 +140,8 @@ def _best_tree(
             if len(branches) == 1:
                 found.append((Fraction(0), Fraction(1)))
             for shares in found:
-                noise = Agreeing(scale=scale, branches=branches, shares=shares)
+                unit = Agreeing(scale=scale, branches=branches, shares=shares)
+                noise = unit.scaled(unit.cost(rows) / rows.most)  # a unit that is replaced costs 2
                 check_moments(noise)
                 offers.append((loss([one.variance for one in level_laws(noise)]), noise))
         except NotApplicable as error:

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 _DEEPEST = 5
 _PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 _SAID = (
-    "Whole-number noise is drawn for the bins on a tree {tree}. Each cumulative count is the sum of "
-    "the published bins below its edge, exactly. The root mean square of their standard deviations "
-    "is {own:.4g}, the largest is {largest:.4g}; the ± is the largest. They are compared with plain "
-    "noise in the bins, summed, for the share of both tables."
+    "Whole-number noise is drawn for the bins on a tree {tree}. Each cumulative count is the sum "
+    "of the published bins below its edge, exactly. The root mean square of their standard "
+    "deviations is {own:.4g}, the largest is {largest:.4g}; the ± is the largest. They are "
+    "compared with plain noise in the bins, summed, for the share of both tables."
 )
 
 
