@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from leastnoise.errors import InvalidArgument
 from leastnoise.noise.trees.levels import level_laws, rates_of, solve
 from leastnoise.noise.trees.prefixes import ORDERS, cut_law, find_window, prefix_moments
 
@@ -41,17 +42,29 @@ def prefix_half_widths(noise: Agreeing, coverage: float) -> NDArray[np.int64]:
 
     Each is the smallest, but for rounding and what windows take in. Where laws would take too much
     `law_work` that is so of sums that are a node; the others are what Markov's inequality gives.
-    Raises what `check_moments` raises.
+    Raises InvalidArgument unless 0 < coverage < 1, and where it is too near to 1 to tell; and what
+    `check_moments` raises.
     """
+    if not 0 < coverage < 1:
+        raise InvalidArgument(name="coverage", value=coverage, expected="0 < coverage < 1")
     if law_work(noise) <= MOST_LAW_WORK:
-        return np.argmax(_inside(noise) >= coverage, axis=1)
+        return _least_widths(_inside(noise), coverage)
     orders = np.array(ORDERS, dtype=np.float64)
     widths = (prefix_moments(noise) / (1 - coverage)) ** (1 / orders)
     found = np.floor(widths.min(axis=1)).astype(np.int64)  # P(|S| > h) is that of h + 1 or more
     for law in level_laws(noise):
         inside = 2 * np.cumsum(law.probabilities) - law.probabilities[0] - _ROUNDED
-        found[noise.dimension // law.nodes] = np.argmax(inside >= coverage)
+        found[noise.dimension // law.nodes] = _least_widths(inside[None, :], coverage)[0]
     return found
+
+
+def _least_widths(inside: Floats, coverage: float) -> NDArray[np.int64]:
+    """Return the first h of each row that is inside with `coverage`."""
+    sure = float(inside[:, -1].min())
+    if sure < coverage:
+        expected = f"coverage <= {sure:.12g} for this noise"
+        raise InvalidArgument(name="coverage", value=coverage, expected=expected)
+    return np.argmax(inside >= coverage, axis=1)
 
 
 def law_work(noise: Agreeing) -> int:
