@@ -80,7 +80,7 @@ def _window_of_sums(noise: Agreeing) -> int:
     """Return a power of two N, at most the nodes' window, for which E S_g^8/(N/2)^8 <= 1e-6."""
     largest = float(prefix_moments(noise)[:, -1].max())
     least = 2 * (largest / _WRAPPED) ** (1 / ORDERS[-1])
-    return min(1 << max(6, math.ceil(math.log2(least))), find_window(noise))
+    return min(1 << max(6, math.ceil(math.log2(max(least, 1.0)))), find_window(noise))
 
 
 @lru_cache(maxsize=16)

@@ -25,7 +25,7 @@ from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.prefixes import check_moments, prefix_variances
-from leastnoise.noise.trees.shares import search_shares
+from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.selection.public import find_candidate
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _best_tree(
             mean: float = second - 2 * first * float(places.mean()),
         ) -> float:
             sums = prefix_variances(branches, variances)[1 : counts + 1]
-            return math.log(float(sums.mean()) + mean * variances[0])
+            return math.log(max(float(sums.mean()) + mean * variances[0], LEAST_VARIANCE))
 
         try:
             found = [search_shares(branches, scale, loss, rows=rows)]
