@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 _DEEPEST = 5
 _PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 _SAID = (
-    "Whole-number noise is drawn for the bins on a tree {tree}. Each cumulative count is the sum "
-    "of the published bins below its edge, exactly. The root mean square of their standard "
-    "deviations is {own:.4g}, the largest is {largest:.4g}; the ± is the largest. They are "
-    "compared with plain noise in the bins, summed, for the share of both tables."
+    "Whole-number noise is drawn for {bins}. Each cumulative count is the sum of the published "
+    "bins below its edge, exactly. The root mean square of their standard deviations is {own:.4g}, "
+    "the largest is {largest:.4g}; the ± is the largest. They are compared with plain noise in the "
+    "bins, summed, for the share of both tables."
 )
 
 
@@ -124,8 +124,11 @@ class Cumulative:
 
     def in_words(self) -> list[str]:
         """Return what noise there is, and what it is worth, in sentences."""
-        tree, own = tree_in_words(self.noise), self.errors[1].std
-        return [_SAID.format(tree=tree, own=own, largest=self.largest_std)]
+        of_bins, of_sums = self.errors
+        bins = f"each bin by itself (geometric, std {of_bins.std:.4g})"
+        if any(self.noise.shares[:-1]):
+            bins = f"the bins on a tree {tree_in_words(self.noise)}"
+        return [_SAID.format(bins=bins, own=of_sums.std, largest=self.largest_std)]
 
 
 @final
