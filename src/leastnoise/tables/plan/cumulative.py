@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
 
 
-_DEEPEST = 5
+_MOST_LEVELS = 5
 _PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 _SAID = (
     "Whole-number noise is drawn for {bins}. Each cumulative count is the sum of the published "
@@ -171,6 +171,6 @@ def _trees(cells: Layout) -> Trees:
         counts=bins,
         moves=RowCounts(1, neighbours=cells.neighbours),
         levels=(Fraction(0),),
-        deepest=_DEEPEST,
+        deepest=_MOST_LEVELS,
         advice="Give fewer edges or a larger epsilon, or leave cumulative out",
     )
