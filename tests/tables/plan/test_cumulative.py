@@ -199,6 +199,17 @@ def test_what_does_not_go_with_it_is_refused_by_name(
     assert said in text
 
 
+def test_persons_are_in_one_bin() -> None:
+    plan = plan_of(spec_of(unit="who"))
+    text = str(plan)
+    assert "In ages, each who is counted in at most one cell." in text
+    assert "In ages_cumulative, each who is counted in at most one of the bins" in text
+    for block in plan.blocks:
+        ((moved,), way) = (block.to_record()[key] for key in ("sensitivities", "bounding"))
+        assert moved["kind"] == "row-counts"  # of the bins that noise is in
+        assert way == {"kind": "first-cells", "most": 1}
+
+
 def test_names_of_both_tables_are_taken() -> None:
     raw = spec_of()
     raw["query"].append({"name": "Ages_cumulative", "statistics": ["count"]})

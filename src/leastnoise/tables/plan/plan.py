@@ -141,6 +141,7 @@ class BlockPlan:
         """Return the block as JSON values, all of which a certificate can confirm."""
         layout, certificate, grid = self.layout, self.certificate, self.certificate.grid
         errors = self.errors
+        moved = layout.sensitivities if self.running is None else (certificate.sensitivity,)
         return {
             "name": layout.name,
             "statistics": [one.label for one in layout.statistics],
@@ -148,7 +149,7 @@ class BlockPlan:
             "dimension": layout.dimension,
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
-            "sensitivities": [write_record(one) for one in layout.sensitivities],
+            "sensitivities": [write_record(one) for one in moved],
             "bounding": None if layout.by_row else layout.bounding.to_record(),
             "bits": layout.bits,
             "exact_rows": self.exact_rows,
@@ -199,7 +200,8 @@ class QueryPlan:
 class Plan(Framed, Shown):
     """A whole release before it happens; everything in it is public.
 
-    As a frame it has a row an expected error, the same in every cell of a query, with the columns
+    As a frame it has a row an expected error, the same in every cell of a query (of running sums
+    the root mean square, and the largest half-width), with the columns
     `query`, `statistic`, `rows` (assumed of a group, for a mean), `cells`, `noise`, `epsilon` and
     `delta` (the query's share of the budget), and in the statistic's own units `std`,
     `half_width_95`, `plain_laplace_std` and `plain_gaussian_std` (missing where there is none).

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.query import replaced
-from leastnoise.tables.query.axes import Axis, Condition, Unlisted
+from leastnoise.tables.query.axes import Axis, Bins, Condition, Unlisted
 from leastnoise.tables.query.limits import (
     CHOSEN,
     Bounding,
@@ -136,6 +136,8 @@ class Layout:
     @property
     def limits(self) -> str:
         """What one unit can do, to end a sentence that begins with the unit."""
+        if self.axes and isinstance(self.axes[-1], Bins) and self.axes[-1].running:
+            return "is counted in at most one of the bins that are summed"
         said = self.bounding.in_words(self.numbers)
         return said.removesuffix(CHOSEN) if self.by_row else said
 
