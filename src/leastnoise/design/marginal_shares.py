@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.design.variance_bound import least_variance
 
 if TYPE_CHECKING:
     from flint import arb
@@ -138,17 +139,6 @@ def bound(
             share = ball(Fraction(marginals.contrasts(one), whole))
             value += price * (exact[one] * share * total / price).log()
         return float_below(value)
-
-
-def least_variance(budget: Budget) -> arb:
-    """Return a ball for what no noise for one number that hides a shift of 1 is below in variance.
-
-    1/(2 sinh²(ε/2)) at δ = 0, (1 − δ)/(4(sinh²(ε/2) + δ)) beyond.
-    """
-    square = (ball(budget.epsilon) / 2).sinh() ** 2
-    if budget.delta == 0:
-        return 1 / (2 * square)
-    return (1 - ball(budget.delta)) / (4 * (square + ball(budget.delta)))
 
 
 def _starts(marginals: Marginals) -> list[Floats]:

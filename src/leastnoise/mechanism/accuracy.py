@@ -23,7 +23,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.noise.bodies.profile.gauge import list_representatives
 from leastnoise.noise.body_noise import BodyNoise
-from leastnoise.noise.draw import find_quantile, has_quantiles
+from leastnoise.noise.draw import find_difference, find_quantile, has_quantiles
 from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.registry import registered
 from leastnoise.noise.steps.law import Geometric
@@ -65,6 +65,19 @@ def half_width(certificate: Certificate, probability: float, coordinate: int = 0
     if isinstance(certificate.noise, Agreeing):  # a whole number, but for its division by the scale
         quantile = float(round(quantile))
     return factor * (quantile + spread * _added(certificate) / 2)
+
+
+def half_width_of_quotient(
+    certificate: Certificate, probability: float, places: tuple[int, int], ratio: float
+) -> float | None:
+    """Return t with P(|E_i − ratio·E_j| <= t) >= probability, of two errors of one draw.
+
+    None where their law isn't known; ratio >= 0.
+    """
+    if certificate.geometry is not None:
+        return None
+    found = find_difference(certificate.noise, probability, places, ratio)
+    return None if found is None else found + (1 + ratio) * _added(certificate) / 2
 
 
 def half_widths(certificate: Certificate, probability: float) -> NDArray[np.float64]:

@@ -82,3 +82,19 @@ def find_quantile(noise: Noise, probability: float, coordinate: int = 0) -> floa
     alike = not isinstance(noise, VectorNoise)
     found = find(noise, outside) if alike else find(noise, outside, coordinate)
     return float(noise.scale) * found
+
+
+def find_difference(
+    noise: Noise, probability: float, places: tuple[int, int], ratio: float
+) -> float | None:
+    """Return t with P(|X_i − ratio·X_j| <= t) = probability, i and j = places, ratio >= 0.
+
+    None where the law of two coordinates together isn't known.
+    """
+    find = registered(type(noise)).part("difference")
+    if find is None:
+        return None
+    try:
+        return float(noise.scale) * find(noise, 1 - probability, places, ratio)
+    except NotApplicable:
+        return None

@@ -64,6 +64,7 @@ OURS: Mapping[str, Family] = {
         sampler="leastnoise.noise.gaussian.sampler:sampler",
         share="leastnoise.noise.gaussian.sampler:share",
         quantile="leastnoise.noise.gaussian.profile:quantile",
+        difference="leastnoise.noise.gaussian.profile:difference",
         beyond="leastnoise.noise.gaussian.proof:beyond",
     ),
     "gaussian-mixture": Family(
@@ -120,6 +121,7 @@ OURS: Mapping[str, Family] = {
         several="leastnoise.noise.bodies.fit:several",
         sampler="leastnoise.noise.bodies.sampler.draw:k_norm_sampler",
         quantile="leastnoise.noise.bodies.profile.gauge:one_coordinate_quantile",
+        difference="leastnoise.noise.bodies.profile.gauge:difference_quantile",
         beyond="leastnoise.noise.bodies.proof:beyond",
         knows_quantiles="leastnoise.noise.bodies.profile.gauge:one_coordinate_known",
     ),
@@ -135,6 +137,7 @@ OURS: Mapping[str, Family] = {
         several="leastnoise.noise.bodies.fit:several",
         sampler="leastnoise.noise.bodies.sampler.draw:k_staircase_sampler",
         quantile="leastnoise.noise.bodies.profile.gauge:one_coordinate_quantile",
+        difference="leastnoise.noise.bodies.profile.gauge:difference_quantile",
         knows_quantiles="leastnoise.noise.bodies.profile.gauge:one_coordinate_known",
     ),
     "l2": Family(
@@ -236,6 +239,7 @@ OURS: Mapping[str, Family] = {
         several="leastnoise.noise.bodies.fit:several",
         sampler="leastnoise.noise.bodies.sampler.draw:truncated_k_staircase_sampler",
         quantile="leastnoise.noise.bodies.profile.gauge:one_coordinate_quantile",
+        difference="leastnoise.noise.bodies.profile.gauge:difference_quantile",
         knows_quantiles="leastnoise.noise.bodies.profile.gauge:one_coordinate_known",
     ),
     "truncated-laplace": Family(

@@ -100,6 +100,8 @@ class Family:
     quantile: returns t with P(|X_i| > t·scale) = p, from the law and p (and i, of `VectorNoise`);
         left out where the law of one coordinate isn't known.
     beyond: encloses P(X_i > t), from the law, t and i; left out where no proof has asked for it.
+    difference: returns t with P(|X_i − r·X_j| > t·scale) = p, from the law, p, i and j, and r >= 0;
+        raises NotApplicable where that isn't known, and is left out where it never is.
     knows_quantiles: says whether `quantile` knows those of a law; left out where it knows all.
     """
 
@@ -132,6 +134,7 @@ class Family:
     radius: Part | None = None
     share: Part | None = None
     quantile: Part | None = None
+    difference: Part | None = None
     beyond: Part | None = None
     knows_quantiles: Part | None = None
 
@@ -198,6 +201,7 @@ _OPTIONAL = (
     "radius",
     "share",
     "quantile",
+    "difference",
     "beyond",
     "knows_quantiles",
 )

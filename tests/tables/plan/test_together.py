@@ -15,6 +15,7 @@ import pytest
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
+from leastnoise.mechanism.accuracy import half_width_of_quotient
 from leastnoise.selection.public import least_noise
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.release import Release
@@ -328,13 +329,17 @@ def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
     )
     made = release.run()
     (draw,) = made.plan.draws
-    halves = draw[0].mechanism.accuracy(0.975)
+    halves = draw[0].mechanism.accuracy(0.95)
     own = {block.name: halves[block.first] for block in draw}
     assert own["b"] > 1.2 * own["a"]
     for block, column in zip(draw, "xy", strict=True):
-        table, t = made.tables[block.name].columns, own[block.name]
-        count = table["count"][0]
-        total = count * table[f"mean_{column}"][0]
-        ends = [(total + one) / (count + two) for one in (-t, t) for two in (-t, t)]
-        assert table[f"mean_{column}_low"][0] == pytest.approx(min(ends), rel=1e-6)
-        assert table[f"mean_{column}_high"][0] == pytest.approx(max(ends), rel=1e-6)
+        table = made.tables[block.name].columns
+        count, mean = table["count"][0], table[f"mean_{column}"][0]
+        for end in ("low", "high"):
+            a = table[f"mean_{column}_{end}"][0]
+            places = block.first, block.first + 1
+            next_ratio = math.ceil(abs(a) * 16) / 16
+            width = half_width_of_quotient(block.certificate, 0.95, places, next_ratio)
+            assert width is not None
+            assert width >= own[block.name] * (1 - 1e-9)
+            assert abs(mean - a) * count == pytest.approx(width, rel=1e-6)

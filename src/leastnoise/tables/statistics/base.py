@@ -23,6 +23,7 @@ from leastnoise.tables.spec.values import SKIP
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.tables.spec.model import Spec
 
 SUFFIXES = ("", "_std", "_low", "_high")
@@ -105,6 +106,8 @@ class NoiseError:
     half95: float
     half975: float
     half983: float
+    drawn: tuple[Certificate, int] | None = None
+    """The noise that it is of, and which coordinate of it, where others of the draw matter."""
     rows: RowErrors | None = None
 
     @property

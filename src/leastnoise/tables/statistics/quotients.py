@@ -34,6 +34,7 @@ from leastnoise.tables.statistics.base import (
     outside,
     size_of,
 )
+from leastnoise.tables.statistics.fieller import find_tests
 from leastnoise.tables.statistics.totals import Count, Sum
 
 if TYPE_CHECKING:
@@ -83,9 +84,8 @@ class Quotient(Statistic):
         """All between least and most.
 
         std: delta method, scale·√(σ_S² + (S/n)²σ_n²)/n, and at most `most`, since S/n can't leave
-        [−most, most]. low, high: S and n each lie in an interval of 97.5 %, so both do with 95 %
-        (Bonferroni), and S/n is between the corners of that box if it keeps n > 0; otherwise
-        anything between least and most is possible.
+        [−most, most]. low, high: what tests of all quotients accept (`fieller`); `_in_box` where
+        there are none, since the law of both noises together isn't known, and where none accepts.
         """
         middle, scale, smallest, largest = self.scaled(own)
         numerator, count = numbers
@@ -95,14 +95,28 @@ class Quotient(Statistic):
         of_numerator, of_count = own.noise
         deviation = np.hypot(of_numerator.std, ratio * of_count.std) / divisor
         std = scale * np.where(positive, np.minimum(deviation, largest), largest)
-        t, u = of_numerator.half975, of_count.half975
+        low, high = self._in_box(own, numerator, count)
+        if (tests := find_tests(own.noise, most=largest)) is not None:
+            ends = tests.accept(numerator, divisor, between=(smallest, largest))
+            known = positive & (ends[0] <= ends[1])
+            ends = np.minimum(ends[0], ratio), np.maximum(ends[1], ratio)
+            low, high = np.where(known, ends, (low, high))
+        below, above = (middle + scale * np.clip(end, smallest, largest) for end in (low, high))
+        return middle + scale * ratio, std, below, above
+
+    def _in_box(self, own: Ingredients, numerator: Floats, count: Floats) -> tuple[Floats, Floats]:
+        """Return the ends of S/n where S and n each lie in an interval of 97.5 %.
+
+        Both do with 95 % (Bonferroni), and S/n is between the corners of that box if it keeps
+        n > 0; otherwise anything between least and most is possible.
+        """
+        _, _, smallest, largest = self.scaled(own)
+        t, u = (noise.half975 for noise in own.noise)
         sure = count - u > 0
         least, most = np.where(sure, count - u, 1.0), np.where(sure, count + u, 1.0)
         below, above = numerator - t, numerator + t
         low = np.where(sure, np.minimum(below / least, below / most), smallest)
-        high = np.where(sure, np.maximum(above / least, above / most), largest)
-        below, above = (middle + scale * np.clip(end, smallest, largest) for end in (low, high))
-        return middle + scale * ratio, std, below, above
+        return low, np.where(sure, np.maximum(above / least, above / most), largest)
 
     @final
     def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int | None) -> float:
@@ -114,14 +128,20 @@ class Quotient(Statistic):
 
     @final
     def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
-        """Half of the width of [S − t, S + t]/[n − u, n + u], cut off, at the worst S.
+        """Half of the width at the worst S.
 
-        Between −1 and 1 it is widest where one end just meets a bound, S + t = n − u: (t + u)/(n +
-        u), if S >= t there. Else it is widest at S = 0: t/(n − u). Where nothing cuts it off it is
-        the wider the larger S is, and has no bound where n <= u.
+        What tests accept is at most that of |a| = 1, which all others pass, or without bounds the
+        wider the larger S is. Of [S − t, S + t]/[n − u, n + u], cut off between −1 and 1, it is
+        widest where one end just meets a bound, S + t = n − u: (t + u)/(n + u), if S >= t there;
+        else at S = 0: t/(n − u). Where nothing cuts it off it has no bound where n <= u.
         """
         scaled = self.scaled(own)
         n = self._denominator(own, rows)
+        if (tests := find_tests(own.noise, most=scaled.most)) is not None:
+            if scaled.most <= 1:
+                return scaled.scale * min(tests.widths[-1] / n, (scaled.most - scaled.least) / 2)
+            *_, low, high = self.values(own, [np.array([size_of(rows)]), np.array([n])])
+            return float((high - low)[0]) / 2
         t, u = (noise.half975 for noise in own.noise)
         if math.isinf(scaled.most):
             largest = float(size_of(rows))

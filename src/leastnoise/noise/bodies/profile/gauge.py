@@ -7,7 +7,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
+from leastnoise.noise.bodies.profile.cell import CellLaw
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.profile import solve
 from leastnoise.numerics.quadrature import gauss_legendre
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 # Several blocks together (`Together`, p = exponent, r = radius of the block, d its coordinates):
 # the gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p), and its point of gauge 1 is
 # independent of it, with a cell of gauge Beta(q, d − q). For p = ∞ a block of U is uniform in r·K.
+# Two numbers of one cell together: `cell`.
 #
 # Differences of {x >= 0, Σx <= b} in D numbers (theory/bodies.md §6): s of the numbers of U are
 # above 0 with probability C(D, s)²/C(2D, D), uniform in b times a simplex, and the others below 0
@@ -91,17 +93,37 @@ def alike_cells(body: Body, coordinate: int) -> AlikeCells | None:
 
 def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | None:
     """Return t ↦ P(|X_i| > t·scale), i = coordinate; None where that law isn't known."""
-    if isinstance(noise.body, Together):
-        return _tail_of_block(noise, noise.body, coordinate)
     if isinstance(noise.body, Differences):
         return _tail_of_differences(noise, noise.body.of)
-    shape = alike_cells(noise.body, coordinate)
+    found = _cell_of(noise, coordinate)
+    if found is None:
+        return None
+    law, bound, _ = found
+    return lambda t: law.tail(t / bound)
+
+
+def _cell_of(noise: BodyNoise, coordinate: int) -> tuple[CellLaw, float, int] | None:
+    """Return the law of a coordinate's cell, its bound, and which number of all cells it is.
+
+    None where that isn't known.
+    """
+    body, place = noise.body, coordinate
+    if isinstance(body, Together):
+        firsts = [0, *itertools.accumulate(one.dimension for one in body.bodies)]
+        index = bisect_right(firsts, coordinate) - 1
+        body, place = body.bodies[index].times(body.radii[index]), coordinate - firsts[index]
+    shape = alike_cells(body, place)
     if shape is None:
         return None
+    whole = noise.body
     if isinstance(noise, KNorm):
-        return _exponential(shape)
-    found = _mixture(noise, shape.dimension)
-    return None if found is None else _steps(shape, *found)
+        if isinstance(whole, Together) and whole.exponent != 1:  # then blocks aren't independent
+            return _exponential_in_block(shape, whole), shape.bound, place
+        return _exponential(shape), shape.bound, place
+    found = _mixture(noise, whole.dimension)
+    if found is None or (isinstance(whole, Together) and whole.exponent is not None):
+        return None
+    return _steps(shape, *found), shape.bound, place
 
 
 def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
@@ -163,21 +185,6 @@ def _bounds(body: Body) -> Floats:
     return np.ones(body.dimension)
 
 
-def _tail_of_block(
-    noise: BodyNoise, body: Together, coordinate: int
-) -> Callable[[float], float] | None:
-    firsts = [0, *itertools.accumulate(one.dimension for one in body.bodies)]
-    index = bisect_right(firsts, coordinate) - 1
-    block = body.bodies[index].times(body.radii[index])
-    shape = alike_cells(block, coordinate - firsts[index])
-    if shape is None:
-        return None
-    if isinstance(noise, KNorm):
-        return _exponential_in_block(shape, body)
-    found = _mixture(noise, body.dimension)
-    return None if found is None or body.exponent is not None else _steps(shape, *found)
-
-
 def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
     """Return edges e_j and P(X is uniform in e_j·K); None where they are too many, or no steps."""
     if isinstance(noise, TruncatedKStaircase) and len(noise.steps.edges) <= _MOST_STEPS:
@@ -192,22 +199,20 @@ def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
     return None
 
 
-def _exponential(shape: AlikeCells) -> Callable[[float], float]:
+def _exponential(shape: AlikeCells) -> CellLaw:
+    """Return the law of a cell whose gauge is Gamma(q)."""
+    own = _gamma_moment(shape.each)
+    return CellLaw(each=shape.each, moment=lambda k, x: float(own(k, x)))
+
+
+def _gamma_moment(order: int) -> Callable[[int, Any], Any]:
+    """Return (k, x) ↦ E[R^(−k); R > x] of R ~ Gamma(order)."""
     from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
 
-    q = shape.each
-
-    def tail(t: float) -> float:
-        c = t / shape.bound
-        beyond = float(gammaincc(q, c))
-        return beyond if q == 1 else beyond - c / q * float(gammaincc(q - 1, c))
-
-    return tail
+    return lambda k, x: gammaincc(order - k, x) / math.prod(range(order - k, order))
 
 
-def _exponential_in_block(shape: AlikeCells, body: Together) -> Callable[[float], float]:
-    from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
-
+def _exponential_in_block(shape: AlikeCells, body: Together) -> CellLaw:
     q, d, rest = shape.each, shape.dimension, body.dimension - shape.dimension
     if body.exponent is None:  # U uniform in K times Gamma(D + 1)
         order = body.dimension + 1
@@ -220,17 +225,11 @@ def _exponential_in_block(shape: AlikeCells, body: Together) -> Callable[[float]
         weights = weights * (-np.expm1(p * np.log(shares)) / (1 - shares)) ** (rest / p - 1)
         weights /= weights.sum()
         cells, masses = _beta(q, d - q) if d > q else (np.ones(1), np.ones(1))
-    factors = shape.bound * np.outer(shares, cells)
-    weights = np.outer(weights, masses)
-
-    def tail(t: float) -> float:
-        c = t / factors
-        beyond = gammaincc(order, c)
-        if q > 1:
-            beyond = beyond - (q - 1) / q * c / (order - 1) * gammaincc(order - 1, c)
-        return float((weights * beyond).sum())
-
-    return tail
+    factors, weights = np.outer(shares, cells), np.outer(weights, masses)
+    own = _gamma_moment(order)
+    return CellLaw(
+        each=q, moment=lambda k, x: float((weights * factors ** (-k) * own(k, x / factors)).sum())
+    )
 
 
 def _beta(a: float, b: float) -> tuple[Floats, Floats]:
@@ -241,21 +240,21 @@ def _beta(a: float, b: float) -> tuple[Floats, Floats]:
     return (1 + nodes) / 2, weights / weights.sum()
 
 
-def _steps(shape: AlikeCells, edges: Floats, masses: Floats) -> Callable[[float], float]:
-    """Return the tail of a mixture of uniform laws in e·K."""
-    from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
+def _steps(shape: AlikeCells, edges: Floats, masses: Floats) -> CellLaw:
+    """Return the law of a cell's gauge of a mixture of uniform laws in e·K.
 
-    q, d = shape.each, shape.dimension
-    rest = d - q + 1
+    It is e times Beta(q, D − q + 1).
+    """
+    from scipy.special import betainc, betaln  # noqa: PLC0415  (0.2 s, needed here alone)
 
-    def tail(t: float) -> float:
-        c = np.minimum(t / (shape.bound * edges), 1.0)
-        beyond = betainc(rest, q, 1 - c)
-        if q > 1:
-            beyond = beyond - d * c / q * betainc(rest, q - 1, 1 - c)
-        return float(masses @ beyond)
+    q, rest = shape.each, shape.dimension - shape.each + 1
 
-    return tail
+    def moment(k: int, x: float) -> float:
+        factor = math.exp(betaln(q - k, rest) - betaln(q, rest))
+        beyond = betainc(rest, q - k, 1 - np.minimum(x / edges, 1.0))
+        return float(factor * (masses * edges ** (-k)) @ beyond)
+
+    return CellLaw(each=q, moment=moment)
 
 
 def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -> float:
@@ -264,6 +263,29 @@ def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -
     if tail is None:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
     guess = math.sqrt(float(noise.variances[coordinate])) / float(noise.scale)
+    return solve(tail, outside, guess=guess)
+
+
+def difference_quantile(
+    noise: BodyNoise, outside: float, places: tuple[int, int], ratio: float
+) -> float:
+    """Return t with P(|X_i − ratio·X_j| > t·scale) = outside, i and j = places, ratio >= 0.
+
+    Raises NotApplicable where that isn't known: unless both are numbers of one cell.
+    """
+    first, second = (_cell_of(noise, place) for place in places)
+    if first is None or second is None or places[0] == places[1]:
+        raise NotApplicable(family=noise.name, why="the law of two coordinates isn't known")
+    (law, bound, place), (_, other, beside) = first, second
+    one_block = places[0] - place == places[1] - beside
+    if not one_block or place // law.each != beside // law.each:
+        raise NotApplicable(family=noise.name, why="the two coordinates aren't of one cell")
+    i, j = (math.sqrt(float(noise.variances[one])) / float(noise.scale) for one in places)
+    guess, own = math.hypot(i, ratio * j), ratio * other
+
+    def tail(t: float) -> float:
+        return law.tail_of_difference(t, bound, own) if own else law.tail(t / bound)
+
     return solve(tail, outside, guess=guess)
 
 

@@ -1,0 +1,100 @@
+"""Which quotients S/n the noise leaves possible: a test of each (Fieller).
+
+notation: X and Y = the noise of S and of n; c(a) = the half-width that |X − a·Y| keeps with 95 %.
+A true quotient a is rejected where |S − a·n| > c(|a|), with 5 % at most. c rises with |a|, since
+the law of X given Y is symmetric and falls away from 0 (Anderson's inequality), and for the same
+reason c(|a|)/|a| falls. So c(|a|) is at most that of the next of `_RATIOS`, and beyond the last
+one its own times |a|/ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.mechanism.accuracy import half_width_of_quotient
+from leastnoise.tables.statistics.base import Floats, NoiseError
+
+if TYPE_CHECKING:
+    from leastnoise.certificate.certificate import Certificate
+
+_UP_TO_1 = tuple(k / 16 for k in range(17))
+_RATIOS = (*_UP_TO_1, *(2 ** (k / 8) for k in range(1, 25)))
+"""Of S/n, in units of their bounds."""
+
+
+@final
+@dataclass(frozen=True)
+class QuotientTests:
+    """The tests of quotients up to 1, or of all: c at each of `_RATIOS` up to there."""
+
+    widths: tuple[float, ...]
+
+    def accept(
+        self, numerator: Floats, count: Floats, *, between: tuple[float, float]
+    ) -> tuple[Floats, Floats]:
+        """Return the least and the largest quotient that isn't rejected, of those `between`.
+
+        Of counts above 0. Where all are rejected they are ∞ and −∞.
+        """
+        least, most = between
+        low, high = self._accept(numerator, count, most)
+        if least < 0:
+            last, first = self._accept(-numerator, count, -least)
+            low, high = np.minimum(low, -first), np.maximum(high, -last)
+        return low, high
+
+    def _accept(self, numerator: Floats, count: Floats, most: float) -> tuple[Floats, Floats]:
+        """Return the same of quotients from 0 to `most`."""
+        low, high = np.full(numerator.shape, np.inf), np.full(numerator.shape, -np.inf)
+
+        def add(first: Floats, last: Floats) -> None:
+            inside = first <= last
+            np.minimum(low, first, out=low, where=inside)
+            np.maximum(high, last, out=high, where=inside)
+
+        steps = [(0.0, 0.0), *pairwise(_RATIOS[: len(self.widths)])]
+        with np.errstate(over="ignore"):
+            for (left, right), width in zip(steps, self.widths, strict=True):
+                start, end = (numerator - width) / count, (numerator + width) / count
+                add(np.maximum(start, left), np.minimum(end, min(right, most)))
+            last = steps[-1][1]
+            if most > last:
+                slope = self.widths[-1] / last
+                apart = np.where(count == slope, 1.0, np.abs(count - slope))
+                first = np.maximum(numerator / (count + slope), last)
+                first = np.where(count < slope, np.maximum(first, -numerator / apart), first)
+                end = np.where(count > slope, numerator / apart, np.inf)
+                add(first, np.minimum(end, most))
+        return low, high
+
+
+def find_tests(noise: Sequence[NoiseError], *, most: float) -> QuotientTests | None:
+    """Return the tests of S/n for their `noise`, where S/n is at most `most`.
+
+    None where the law of both together isn't known.
+    """
+    above, below = noise
+    if above.drawn is None or below.drawn is None or above.drawn[0] != below.drawn[0]:
+        return None
+    places = above.drawn[1], below.drawn[1]
+    return _tests(above.drawn[0], places, _UP_TO_1 if most <= 1 else _RATIOS)
+
+
+@lru_cache(maxsize=64)
+def _tests(
+    certificate: Certificate, places: tuple[int, int], ratios: tuple[float, ...]
+) -> QuotientTests | None:
+    found: list[float] = []
+    for ratio in ratios:
+        width = half_width_of_quotient(certificate, 0.95, places, ratio)
+        if width is None or not math.isfinite(width):
+            return None
+        found.append(width)
+    return QuotientTests(tuple(found))

@@ -1,0 +1,97 @@
+"""Two numbers of one cell together: their law against draws by rejection, and against one alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.box import Box, Interval
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.guarantees.bodies.together import Together
+from leastnoise.noise.base import Noise
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
+from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.noise.draw import find_difference, find_quantile
+from leastnoise.noise.gaussian.law import Gaussian
+from tests.noise.bodies.examples import SCALE, rejected
+
+DRAWS = 60_000
+PAIR = Box(bounds=[1, "0.5"])
+CELLS = Cells(bodies=[Box(bounds=[1, 2])], copies=[2])
+BODIES: dict[str, tuple[Body, tuple[int, int]]] = {
+    "two numbers": (PAIR, (0, 1)),
+    "three numbers": (Box(bounds=[1, "0.5", 2]), (2, 0)),
+    "two of three in a cell": (Cells(bodies=[Box(bounds=[1, 1, 1])], copies=[2]), (3, 5)),
+    "a cell": (CELLS, (1, 0)),
+    "beside another block": (
+        Together(bodies=[Interval(bound=1), CELLS], radii=[1, 2], exponent=None),
+        (3, 4),
+    ),
+}
+LAWS: dict[str, Callable[[Body], BodyNoise]] = {
+    "k-norm": lambda body: KNorm(scale=SCALE, body=body),
+    "k-staircase": lambda body: KStaircase(scale=SCALE, body=body, gamma="0.4", decay="1.5"),
+    "truncated-k-staircase": lambda body: TruncatedKStaircase(
+        scale=SCALE, body=body, gamma="0.4", radius="2.9", decay="0.6"
+    ),
+}
+CASES = {
+    f"{name}, {where}": (make(body), places)
+    for name, make in LAWS.items()
+    for where, (body, places) in BODIES.items()
+} | {
+    f"k-norm, p = {p}": (
+        KNorm(scale=SCALE, body=Together(bodies=[PAIR, CELLS], radii=[2, 3], exponent=p)),
+        (2, 3),
+    )
+    for p in (1, "1.7")
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_against_draws_by_rejection(name: str) -> None:
+    law, (i, j) = CASES[name]
+    x = rejected(law, DRAWS, seed=len(name)) * SCALE
+    for ratio in (0.0, 0.25, 1.0, 3.0):
+        for probability in (0.5, 0.95):
+            t = find_difference(law, probability, (i, j), ratio)
+            assert t is not None
+            share = (np.abs(x[:, i] - ratio * x[:, j]) <= t).mean()
+            assert abs(share - probability) < 4.5 * (probability * (1 - probability) / DRAWS) ** 0.5
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_rises_with_the_ratio_and_its_ends_are_the_laws_of_one_number(name: str) -> None:
+    law, (i, j) = CASES[name]
+    ratios = [0.0, *(2.0**k for k in range(-6, 21))]
+    found = [find_difference(law, 0.95, (i, j), ratio) for ratio in ratios]
+    widths = np.array(found, dtype=np.float64)
+    assert (np.diff(widths) >= -1e-9).all()
+    a_ratio = widths[1:] / ratios[1:]
+    assert (np.diff(a_ratio) <= 1e-9 * a_ratio[1:]).all()
+    assert widths[0] == pytest.approx(find_quantile(law, 0.95, i))
+    assert widths[-1] / ratios[-1] == pytest.approx(find_quantile(law, 0.95, j), rel=1e-5)
+
+
+def test_gaussians_are_added() -> None:
+    law = Gaussian(scale=2, dimension=5)
+    assert find_difference(law, 0.95, (0, 3), 0.75) == pytest.approx(1.25 * 3.919927969)
+
+
+@pytest.mark.parametrize(
+    ("law", "places"),
+    [
+        (KNorm(scale=1, body=CELLS), (1, 2)),
+        (KNorm(scale=1, body=CELLS), (1, 1)),
+        (KNorm(scale=1, body=Together(bodies=[PAIR, PAIR], radii=[2, 2], exponent=1)), (1, 2)),
+        (KNorm(scale=1, body=Together(bodies=[PAIR, PAIR], radii=[2, 2], exponent=1)), (0, 2)),
+        (KNorm(scale=1, body=Signed(of=Counts(queries=2))), (0, 1)),
+    ],
+)
+def test_numbers_of_no_common_cell_have_no_known_law(law: Noise, places: tuple[int, int]) -> None:
+    assert find_difference(law, 0.95, places, 0.5) is None

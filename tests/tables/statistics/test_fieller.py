@@ -1,0 +1,128 @@
+"""Intervals of means and ratios by the noise of both numbers together: they hold, and with 95 %."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.noise.draw import make_sampler
+from leastnoise.tables.plan.plan import BlockPlan
+from leastnoise.tables.plan.planning import plan
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.statistics.base import Ingredients, Statistic
+from leastnoise.tables.statistics.fieller import QuotientTests, find_tests
+
+GROUPS = 1000
+WIDTHS = {17: tuple(2 + k / 16 for k in range(17)), 41: tuple(2 + k / 16 for k in range(41))}
+
+
+def planned(statistics: list[str], **privacy: Any) -> BlockPlan:
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1, **privacy},
+        "columns": {"x": {"bounds": [10, 30]}, "y": {"bounds": [0, 8]}},
+        "query": [{"name": "q", "statistics": statistics, "group_by": {"g": list(range(GROUPS))}}],
+    }
+    return plan(spec_file.lay_out(raw)).blocks[0]
+
+
+def drawn(block: BlockPlan, place: int, seed: int) -> tuple[Statistic, Ingredients, np.ndarray]:
+    """A statistic, and the noise of its two numbers in every group, shape (2, groups)."""
+    layout = block.layout
+    claim = block.certificate
+    grid = claim.grid or Fraction(1)
+    sampler = make_sampler(claim.noise, grid=grid, entropy=InsecureSeededEntropy(seed))
+    noise = sampler.draw(claim.dimension).estimates * float(grid)
+    each = noise.reshape(GROUPS, -1).T[list(layout.uses[place])]
+    return layout.statistics[place], layout.ingredients(block.noise_errors)[place], each
+
+
+CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "k-staircase": (["mean(x)", "ratio(sum(y), count(y))"], {}),
+    "open": (["ratio(sum(x), sum(y))"], {}),
+    "truncated": (["mean(x)"], {"delta": "1e-3"}),
+    "replace-one": (["mean(x)"], {"neighbours": "replace-one"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("n", "quotient"), [(3, 0.1), (60, 0.0), (60, 0.8), (400, 0.3), (400, 1.0)]
+)
+def test_intervals_of_real_noise_hold_with_95_percent_and_little_more(
+    name: str, n: int, quotient: float
+) -> None:
+    statistics, privacy = CASES[name]
+    block = planned(statistics, **privacy)
+    for place in range(len(statistics)):
+        runs = [drawn(block, place, seed) for seed in range(8)]
+        asked, own, _ = runs[0]
+        assert find_tests(own.noise, most=1.0) is not None
+        noise = np.concatenate([each for *_, each in runs], axis=1)
+        value, _, low, high = asked.values(own, [quotient * n + noise[0], n + noise[1]])
+        assert (low <= value).all()
+        assert (value <= high).all()
+        true = own.middle * (asked.kind == "mean") + asked.unit(own) * quotient
+        share = float(((low <= true) & (true <= high)).mean())
+        error = (0.05 * 0.95 / noise.shape[1]) ** 0.5
+        assert share > 0.95 - 4 * error
+        if n > 3 and 0 < quotient < 1:
+            assert share < 0.965 + 4 * error
+
+
+@pytest.mark.parametrize("most", [1.0, np.inf])
+@pytest.mark.parametrize("least", [0.0, -1.0])
+def test_the_ends_are_those_of_all_quotients_that_no_test_rejects(
+    least: float, most: float
+) -> None:
+    widths = WIDTHS[17 if most == 1 else 41]
+    rng = np.random.default_rng(3)
+    numerator, count = rng.normal(size=200) * 12, rng.exponential(size=200) * 8 + 1e-3
+    low, high = QuotientTests(widths).accept(numerator, count, between=(least, most))
+    ratios = [k / 16 for k in range(17)] + [2 ** (k / 8) for k in range(1, 25)]
+    tried = np.concatenate([np.linspace(least, 8, 20_001), np.geomspace(8, 1e4, 2001)])
+    for s, n, first, last in zip(numerator, count, low, high, strict=True):
+        own = tried[(tried <= most) & (tried >= least)]
+        index = np.searchsorted(ratios[: len(widths)], np.abs(own))
+        beyond = np.abs(own) / ratios[len(widths) - 1] * widths[-1]
+        c = np.where(index < len(widths), np.array([*widths, 0.0])[index], beyond)
+        kept = own[np.abs(s - own * n) <= c]
+        if not len(kept):
+            assert last - first < 2e-3 or first > last  # too short to be met
+            continue
+        assert first <= kept[0] + 1e-9
+        assert last >= kept[-1] - 1e-9
+        assert first >= kept[0] - 1e-2 * (1 + abs(kept[0]))
+        assert min(last, 1e4) <= kept[-1] + 1e-2 * (1 + abs(kept[-1]))
+
+
+def test_numbers_of_groups_that_nobody_listed_have_no_such_tests() -> None:
+    """Given that a group is published its noise has another law."""
+    raw: dict[str, Any] = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-6"},
+        "columns": {"x": {"bounds": [10, 30]}},
+        "query": [
+            {
+                "name": "q",
+                "statistics": ["count", "mean(x)"],
+                "group_by": {"g": {"keys": "private", "longest": 8}},
+            }
+        ],
+    }
+    (block,) = plan(spec_file.lay_out(raw)).blocks
+    own = block.layout.ingredients(block.noise_errors)[1]
+    assert find_tests(own.noise, most=1.0) is None
+
+
+def test_of_two_draws_nothing_is_known_together() -> None:
+    first, second = planned(["mean(x)"]), planned(["mean(x)"], delta="1e-3")
+    (one,) = first.layout.ingredients(first.noise_errors)
+    (other,) = second.layout.ingredients(second.noise_errors)
+    assert find_tests((one.noise[0], other.noise[1]), most=1.0) is None
