@@ -1,4 +1,4 @@
-"""Tables with margins: the geometric mean of their standard deviations, and what bounds it.
+"""Tables with margins, and cumulative counts: their standard deviations, and others' or a bound.
 
 python -m benchmarks.bench_margins
 """
@@ -23,6 +23,8 @@ from leastnoise.design.marginal_shares import (
 )
 from leastnoise.design.marginals import Marginals
 from leastnoise.guarantees.budget import Budget
+from leastnoise.tables.plan.planning import plan
+from leastnoise.tables.read import spec_file
 
 NAMES = {
     "20 × 2 × 10, all tables": Marginals(sizes=(20, 2, 10), tables=tuple(range(8))),
@@ -61,6 +63,23 @@ def figures(marginals: Marginals) -> list[str]:
     return [f"{len(shares)}", *(f"{value:.2f}" for value in values)]
 
 
+def cumulative_figures(bins: int) -> list[str]:
+    """The columns of cumulative counts, at ε = 1 for one row that is there or not."""
+    histogram = {"column": "x", "edges": [*range(bins + 1)], "cumulative": True}
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1},
+        "query": [{"name": "q", "histogram": histogram}],
+    }
+    _, sums = plan(spec_file.lay_out(raw)).blocks
+    assert sums.running is not None
+    found = sums.running.whole.to_record()
+    cells = math.sqrt((bins + 1) / 2) / (math.sqrt(2) * math.sinh(1 / 2))
+    numbers = (found["bin_std"], found["root_mean_square_std"], found["largest_std"], cells)
+    return [" × ".join(map(str, found["branches"])), *(f"{one:.2f}" for one in numbers)]
+
+
 def main() -> None:
     heads = (
         "tables", "measured", "cells, summed", "a share each", "and least squares", "best shares",
@@ -68,6 +87,9 @@ def main() -> None:
     )  # fmt: skip
     title = "Tables with margins: geometric mean of the standard deviations"
     print_rows(title, heads, [(name, *figures(marginals)) for name, marginals in NAMES.items()])
+    heads = ("bins", "tree", "bin", "cumulative, rms", "largest", "cells, summed, rms")
+    rows = [(f"{bins:,}", *cumulative_figures(bins)) for bins in (4, 10, 100, 1_000)]
+    print_rows("Cumulative counts: standard deviations", heads, rows)
 
 
 if __name__ == "__main__":

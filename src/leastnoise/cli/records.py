@@ -89,6 +89,8 @@ def _print_block(block: BlockPlan, plan: Plan) -> None:
         for error in block.errors
     ]
     where = "in each cell" if block.groups is None else "in each group"
+    if block.running is not None and block.running.sums:
+        where = "of all edges: root mean square, largest ±"
     print_table(
         _title(block, unit),
         (where, "std", "95 % of the noise", "plain Laplace", "plain Gaussian"),
@@ -164,7 +166,7 @@ def _title(block: BlockPlan, unit: str) -> str:
         said += f", beside {_words.counted(public, 'public cell')}" if public > 1 else ""
     said += f", for ε = {_words.at_least(budget.epsilon)}, δ = {_words.at_least(budget.delta)}"
     others = [label for label in block.group if label != layout.label]
-    if block.margin is not None:
+    if block.summed is not None:
         return f"{said}, together with {_words.listed(others)}, with which it adds up."
     said += f", planned together with {_words.listed(others)}" if others else ""
     said += f". Noise: {noise.name}"

@@ -1,7 +1,7 @@
 """Strategies for a workload: which sums of cells to add noise to, found in floats.
 
 notation: W the workload, shape (m, n), V = WᵀW; A a strategy, X = AᵀA. Noise of variance v a number
-in A x leaves tr(V X⁻¹)·v in all answers together. Sources: theory/marginals.md §7;
+in A x leaves tr(V X⁻¹)·v in all answers together. Sources: theory/marginals.md §8;
 p-identities are of McKenna, Miklau, Hay & Machanavajjhala (2018).
 """
 

@@ -3,7 +3,7 @@
 notation: W the workload, shape (m, n); y > 0 prices of the cells, D = diag(√y); U any matrix of W's
 shape; V₁ the least variance of noise for one number that hides a shift of 1; R the rows of a unit.
 The answers' variances add up to V₁R²·min tr(W X⁻¹ Wᵀ) at least, over X_ii <= 1, and that to
-V₁R²·(tr UᵀWD)²/(Σy·‖U‖²); ‖U‖² <= 1 + ‖G − I‖_F, G = UᵀU or UUᵀ. Proofs: theory/marginals.md §7.
+V₁R²·(tr UᵀWD)²/(Σy·‖U‖²); ‖U‖² <= 1 + ‖G − I‖_F, G = UᵀU or UUᵀ. Proofs: theory/marginals.md §8.
 """
 
 from __future__ import annotations

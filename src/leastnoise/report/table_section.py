@@ -309,6 +309,7 @@ def _asked_in_words(parts: Sequence[Layout | Ranks], spec: Spec) -> str:
     by = _words.in_turn([
         spec.labels.get(axis.column, axis.column)
         + (" (keys that nobody listed)" if isinstance(axis, Unlisted) else "")
+        + (" (cumulative)" if isinstance(axis, Bins) and axis.running else "")
         for axis in layout.axes
     ]) if layout.axes else ""  # fmt: skip
     return f"{what}, by {by}." if by else f"{what}."

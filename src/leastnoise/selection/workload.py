@@ -99,7 +99,7 @@ class WorkloadNoise:
     `queries` is W, shape (questions, cells). With a `strategy` A the mechanism's noise is added to
     A x, without one to the cells x as they are. `rms_by_strategy` has the root mean square of the
     answers' standard deviations for each strategy that was tried. `bound`: no additive noise for
-    this budget has less, as is proved (theory/marginals.md §7).
+    this budget has less, as is proved (theory/marginals.md §8).
 
     Raises CertificateRejected where the mechanism's sensitivity isn't what A, a unit of `max_rows`
     rows and the neighbours make it, in exact numbers.

@@ -20,8 +20,9 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
+from leastnoise.tables.plan.count_trees import list_trees
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
-from leastnoise.tables.plan.rank_tree import RankTree, find_noise, list_trees, read_tree
+from leastnoise.tables.plan.rank_tree import RankTree, find_noise, read_tree
 from leastnoise.tables.publish.quantiles import read_places
 from leastnoise.tables.query.axes import KeyColumn
 from leastnoise.tables.read import spec_file
@@ -134,7 +135,7 @@ def test_half_widths_hold_by_enumeration(shares: tuple[Any, ...]) -> None:
 
 def test_a_tree_has_a_cell_for_each_candidate() -> None:
     for candidates in (2, 3, 10, 97, 1_000, 4_097):
-        for branches in list_trees(candidates):
+        for branches in list_trees(candidates, 5):
             cells = list(accumulate(branches, lambda one, other: one * other))[-1]
             assert candidates <= cells < 2 * candidates
             assert min(branches) > 1

@@ -12,7 +12,7 @@ By Markov's inequality P(|X| >= h) <= E X^p/h^p for each even p; of sums of many
 about ±2.75 standard deviations for 95 %.
 
 All is modulo a window, smaller than that of `levels`. On the event that every node is below the M
-of `_window`, that is exact; what else the window takes in is nowhere negative, and makes even
+of `find_window`, that is exact; what else the window takes in is nowhere negative, and makes even
 moments larger. Outside the event, of probability 1e-12, E W^p is below √(E W^2p)·1e-6.
 """
 
@@ -72,11 +72,11 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     Raises what `check_moments` raises.
     """
     check_moments(noise)
-    size, branches = _window(noise), noise.branches
+    size, branches = find_window(noise), noise.branches
     rates, solved = rates_of(noise), solve(branches, rates_of(noise))
     places = np.arange(size, dtype=np.float64)
     places[size // 2 :] -= size
-    alone = [_cut(one.values, size) for one in solved.alone]
+    alone = [cut_law(one.values, size) for one in solved.alone]
     weights = [
         np.exp(-rate * np.abs(places)) / kept
         for rate, kept in zip(rates[:-1], solved.kept, strict=True)
@@ -118,10 +118,10 @@ def moments_work(noise: Agreeing) -> int:
     for b in reversed(noise.branches):
         nodes += b * below + 20 * b + 8 * below
         below *= b
-    return _window(noise) * nodes
+    return find_window(noise) * nodes
 
 
-def _window(noise: Agreeing) -> int:
+def find_window(noise: Agreeing) -> int:
     """Return a power of two above 2bM, where all nodes together pass M with 1e-12 at most."""
     laws = level_laws(noise)
     longest = max(len(one.probabilities) for one in laws)
@@ -133,7 +133,7 @@ def _window(noise: Agreeing) -> int:
     return 1 << max(6, math.ceil(math.log2(2 * max(noise.branches) * most + 2)))
 
 
-def _cut(law: Floats, size: int) -> Floats:
+def cut_law(law: Floats, size: int) -> Floats:
     """Return the law modulo a smaller window, without what is beyond it."""
     found = np.zeros(size)
     half = min(size, len(law)) // 2

@@ -15,15 +15,17 @@ from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import notes, series, summary
+from leastnoise.tables.plan.cumulative import Step
 from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.plan.unlisted import Groups
-from leastnoise.tables.query import clipped, finding, margins, selection
+from leastnoise.tables.query import clipped, cumulative, finding, selection
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
 from leastnoise.tables.query.noise_error import (
     ExpectedError,
+    check_range,
     expected_errors,
     noise_errors,
     rounded_rows,
@@ -66,6 +68,9 @@ class BlockPlan:
     margin: Margin | None = None
     """Which table it is of those that add up: then `certificate` is about the noise that takes most
     of the budget, and `budget` is an equal part of what all these tables have together."""
+    running: Step | None = None
+    """Which table it is, of bins or of their running sums: `certificate` is about the noise of both
+    then, and `budget` is half of what they have together."""
 
     @property
     def name(self) -> str:
@@ -75,7 +80,12 @@ class BlockPlan:
     @property
     def query(self) -> str:
         """The name of the query."""
-        return self.name if self.margin is None else self.margin.whole.cells.name
+        return self.name if self.summed is None else self.summed.whole.cells.name
+
+    @property
+    def summed(self) -> Margin | Step | None:
+        """Which table it is where several are sums of the same cells, and so have one draw."""
+        return self.running if self.margin is None else self.margin
 
     @property
     def mechanism(self) -> Mechanism:
@@ -85,14 +95,21 @@ class BlockPlan:
     @cached_property
     def noise_errors(self) -> tuple[NoiseError, ...]:
         """The error of each number of a cell, in units of what it is scaled by."""
-        if self.margin is not None:
-            return (self.margin.error,)
+        if self.summed is not None:
+            return (self.summed.error,)
         return noise_errors(self.certificate, self.layout, self.first)
 
     @property
     def errors(self) -> tuple[ExpectedError, ...]:
-        """The expected errors, the same in every cell: of a mean one for each assumed size."""
+        """The expected errors, the same in every cell: of a mean one for each assumed size.
+
+        Of running sums the standard deviation is the root mean square, the half-width the largest.
+        """
         return expected_errors(self.layout, self.noise_errors, self.baselines)
+
+    def check_range(self) -> None:
+        """Raise Refused if a number may be out of the range of float64."""
+        check_range(self.layout, self.certificate, self.baselines, lambda: self.noise_errors)
 
     @property
     def exact_rows(self) -> int | None:
@@ -107,7 +124,7 @@ class BlockPlan:
     @property
     def saved(self) -> float | None:
         """The part of the variance of spherical noise that the geometry saves, None without one."""
-        if self.groups is not None or self.margin is not None:
+        if self.groups is not None or self.summed is not None:
             return None
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
@@ -124,6 +141,7 @@ class BlockPlan:
         """Return the block as JSON values, all of which a certificate can confirm."""
         layout, certificate, grid = self.layout, self.certificate, self.certificate.grid
         errors = self.errors
+        moved = layout.sensitivities if self.running is None else (certificate.sensitivity,)
         return {
             "name": layout.name,
             "statistics": [one.label for one in layout.statistics],
@@ -131,7 +149,7 @@ class BlockPlan:
             "dimension": layout.dimension,
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
-            "sensitivities": [write_record(one) for one in layout.sensitivities],
+            "sensitivities": [write_record(one) for one in moved],
             "bounding": None if layout.by_row else layout.bounding.to_record(),
             "bits": layout.bits,
             "exact_rows": self.exact_rows,
@@ -152,6 +170,7 @@ class BlockPlan:
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
             **clipped.to_record(layout),
             **({} if self.margin is None else {"margins": self.margin.whole.to_record()}),
+            **({} if self.running is None else {"cumulative": self.running.to_record()}),
         }
 
 
@@ -181,7 +200,8 @@ class QueryPlan:
 class Plan(Framed, Shown):
     """A whole release before it happens; everything in it is public.
 
-    As a frame it has a row an expected error, the same in every cell of a query, with the columns
+    As a frame it has a row an expected error, the same in every cell of a query (of running sums
+    the root mean square, and the largest half-width), with the columns
     `query`, `statistic`, `rows` (assumed of a group, for a mean), `cells`, `noise`, `epsilon` and
     `delta` (the query's share of the budget), and in the statistic's own units `std`,
     `half_width_95`, `plain_laplace_std` and `plain_gaussian_std` (missing where there is none).
@@ -305,7 +325,7 @@ class Plan(Framed, Shown):
 
     @property
     def by_query(self) -> tuple[QueryPlan, ...]:
-        """The parts of each query together; of one with margins those of each table."""
+        """The parts of each query together; of one whose tables add up those of each."""
         return tuple(
             QueryPlan(
                 name=name,
@@ -313,7 +333,7 @@ class Plan(Framed, Shown):
                 quantiles=tuple(one for one in self.quantiles if one.name == name),
             )
             for query in self.spec.query
-            for name in margins.file_names(query)
+            for name in cumulative.file_names(query)
         )
 
     @property

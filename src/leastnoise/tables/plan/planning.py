@@ -14,6 +14,7 @@ from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, NotCertified, Refused
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import together
+from leastnoise.tables.plan.cumulative import Cumulative, Step, find_running
 from leastnoise.tables.plan.joint import split_noise
 from leastnoise.tables.plan.margins import Margin, Margins, find_measured
 from leastnoise.tables.plan.plan import BlockPlan, Plan
@@ -23,7 +24,6 @@ from leastnoise.tables.plan.served import JOIN, check_draw, check_groups, find_s
 from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
 from leastnoise.tables.query import margins
 from leastnoise.tables.query.baselines import Baselines
-from leastnoise.tables.query.noise_error import check_range
 from leastnoise.tables.query.ranks import share_parts
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ _Drawn = tuple[int, "Claims", "Noise | None"]
 
 
 def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) -> Iterator[_Drawn]:
-    """Yield the draws of groups that nobody listed and of margins, each at its block's share."""
+    """Yield the draws that none shares: of groups that nobody listed, and of tables that add up."""
     times = laid.spec.releases
     for block in together.list_blocks(laid):
         way, share = block.ways[0], together.share_budget(laid.spec.budget, (block,))
@@ -77,6 +77,9 @@ def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) ->
         elif way.margins:
             tell(f"Finding and proving the noise of {block.label}")
             yield block.index, find_measured(way, share, pure=pure, releases=times), None
+        elif way.cumulative:
+            tell(f"Finding and proving the noise of {block.label}")
+            yield block.index, find_running(way, share, releases=times), None
 
 
 def _proved(laid: LaidOut, drawn: list[_Drawn]) -> Plan:
@@ -115,6 +118,9 @@ def plan_as_certified(
         if isinstance(drawn, Margins):
             found[blocks[0].index] = _of_margins(drawn)
             continue
+        if isinstance(drawn, Cumulative):
+            found[blocks[0].index] = _of_running_sums(drawn)
+            continue
         if isinstance(drawn, ThresholdCertificate):
             (block,), (layout,) = blocks, layouts
             check_groups(drawn, layout, share.share(Fraction(1, times)), where=where)
@@ -151,7 +157,7 @@ def plan_as_certified(
             first += layout.dimension
     plans = tuple(block for _, some in sorted(found.items()) for block in some)
     for block in plans:
-        check_range(block.layout, block.certificate, block.baselines, block.first)
+        block.check_range()
     return Plan(
         spec=spec, blocks=plans, quantiles=_chosen(laid, certificate), certificate=certificate
     )
@@ -186,6 +192,23 @@ def _of_margins(drawn: Margins) -> list[BlockPlan]:
     ]
 
 
+def _of_running_sums(drawn: Cumulative) -> list[BlockPlan]:
+    """Return the plan of bins and of running sums; plain noise in the bins has all of ε and δ."""
+    half, releases = drawn.budget.share(Fraction(1, 2)), drawn.claim.compositions
+    return [
+        BlockPlan(
+            layout=layout,
+            group=tuple(one.name for one in drawn.layouts),
+            first=0,
+            budget=half,
+            certificate=drawn.claim,
+            baselines=Baselines.of((layout,), drawn.budget, releases, summed=summed),
+            running=Step(whole=drawn, sums=bool(place)),
+        )
+        for place, (layout, summed) in enumerate(zip(drawn.layouts, drawn.summed, strict=True))
+    ]
+
+
 def _chosen(laid: LaidOut, certificate: PlanCertificate) -> tuple[QuantilePlan, ...]:
     """Return the plans of quantiles; raises CertificateRejected unless it is about them."""
     wanted = plan_quantiles(laid, certificate.blocks)
@@ -212,7 +235,7 @@ def _listed(laid: LaidOut) -> LaidOut | None:
 
     None if there is none. These are the same parts of the whole as before.
     """
-    apart = [bool(one[0][0].unlisted or one[0][0].margins) if one else True for one in laid.queries]
+    apart = [bool(one[0][0].unlisted or one[0][0].adds_up) if one else True for one in laid.queries]
     if not any(laid.ranks) and not any(apart):
         return laid
     kept = [

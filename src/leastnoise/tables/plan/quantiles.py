@@ -17,6 +17,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.plan.count_trees import tree_to_record
 from leastnoise.tables.plan.rank_tree import RankTree, find_noise, read_tree
 from leastnoise.tables.query.ranks import share_parts
 from leastnoise.tables.spec.query import FLIP, TREE
@@ -113,7 +114,7 @@ class QuantilePlan:
         """Return it as JSON values, all of which a certificate can confirm."""
         layout, claim = self.layout, self.certificate
         axis = layout.candidates
-        how: dict[str, Any] = {} if self.tree is None else {"tree": self.tree.to_record()}
+        how: dict[str, Any] = {} if self.tree is None else {"tree": tree_to_record(self.tree.noise)}
         if isinstance(claim, QuantileCertificate):
             how = {"parts": claim.parts, "nested": claim.nested}
         return {

@@ -9,43 +9,28 @@ n − g cells, which have the law of the first.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.certificate.certificate import Certificate
-from leastnoise.errors import CertificateRejected, NotApplicable
-from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.row_counts import RowCounts
-from leastnoise.guarantees.rows import Rows
-from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.noise.trees.levels import level_laws
-from leastnoise.noise.trees.prefixes import (
-    ORDERS,
-    check_moments,
-    prefix_moments,
-    prefix_variances,
-)
-from leastnoise.noise.trees.shares import search_shares
-from leastnoise.selection.public import find_candidate
+from leastnoise.noise.trees.prefixes import ORDERS, prefix_moments
+from leastnoise.tables.plan.count_trees import Trees, tree_in_words
 from leastnoise.tables.spec.query import FLIP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.query.ranks import Ranks
 
     Floats = NDArray[np.float64]
 
-_MOST_LEVELS = 4
-_COUNTS = Fraction(1)  # the grid: counts and noise are whole
+_DEEPEST = 4
 _MISSED, _HALF = 0.05, 0.5
 _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
 
@@ -75,11 +60,9 @@ class RankTree:
 
     def in_words(self, column: str) -> str:
         """Return what is drawn, in a sentence."""
-        tree = " × ".join(f"{b:,}" for b in self.noise.branches)
         return (
             f"The quantiles of {column} are read off counts of rows at each candidate, with whole "
-            f"noise of a tree ({tree}) that partly cancels in sums (agreeing, std "
-            f"{math.sqrt(self.noise.variance):.4g} in a count)."
+            f"noise of a tree {tree_in_words(self.noise)}."
         )
 
     def _norms(self, level: Fraction) -> Floats:
@@ -90,83 +73,10 @@ class RankTree:
             a, end = 1 - a, end[::-1]
         return (1 - 2 * a) * end + 2 * a * middle
 
-    def to_record(self) -> dict[str, Any]:
-        """Return the tree as JSON values."""
-        return {
-            "branches": list(self.noise.branches),
-            "shares": [decimal_text(one) for one in self.noise.shares],
-        }
-
 
 def find_noise(layout: Ranks, budget: Budget, releases: int) -> Certificate:
-    """Return the noise of all groups' trees, proved; each release has an equal part of ε.
-
-    All groups are children of a root that has no share. Raises Refused if there is none.
-    """
-    moves = _moves(layout)
-    apart = layout.cells > 1
-    levels = tuple(one.level for one in layout.statistics)
-    scale = releases * layout.reach / budget.epsilon
-    rows = Rows(most=int(moves.bound), replaced=moves.neighbours == "replace-one" and not apart)
-    best = _best_tree(layout.candidates.cells, levels, scale, rows)
-    branches = (layout.cells, *best.branches) if apart else best.branches
-    question = Question(
-        budget=replace(budget, delta=Fraction(0)),
-        sensitivities=(moves,),
-        dimension=math.prod(branches),
-        compositions=releases,
-    )
-    shares = (Fraction(0), *best.shares) if apart else best.shares
-    parameters = {"branches": branches, "shares": shares}
-    made = find_candidate(Agreeing.name, question, parameters=parameters).mechanism
-    return made.certificate.about(layout.neighbours).on_grid(_COUNTS)
-
-
-@lru_cache(maxsize=64)
-def _best_tree(
-    candidates: int, levels: tuple[Fraction, ...], scale: Fraction, rows: Rows
-) -> Agreeing:
-    """Return the tree with the least mean of Var W over candidates and levels, in floats."""
-    first, second = (
-        float(sum(one**power for one in levels) / len(levels)) for power in (1, 2)
-    )  # fmt: skip
-    offers: list[tuple[float, Agreeing]] = []
-    why: NotApplicable | None = None
-    for branches in list_trees(candidates):
-        places = np.arange(1, candidates + 1) / math.prod(branches)
-
-        def loss(
-            variances: Sequence[float],
-            branches: Sequence[int] = branches,
-            mean: float = second - 2 * first * float(places.mean()),
-        ) -> float:
-            sums = prefix_variances(branches, variances)[1 : candidates + 1]
-            return math.log(float(sums.mean()) + mean * variances[0])
-
-        try:
-            shares = search_shares(branches, scale, loss, rows=rows)
-            noise = Agreeing(scale=scale, branches=branches, shares=shares)
-            check_moments(noise)
-            offers.append((loss([one.variance for one in level_laws(noise)]), noise))
-        except NotApplicable as error:
-            why = error
-    if not offers:
-        raise NotApplicable(
-            family=Agreeing.name,
-            why=f"of {candidates:,} candidates no tree of counts can be used "
-            f"({why.why if why else 'too few'}). Give fewer candidates or a larger epsilon, or use "
-            f'quantiles_by = "{FLIP}"',
-        )
-    return min(offers, key=lambda one: one[0])[1]
-
-
-def list_trees(candidates: int) -> Iterator[tuple[int, ...]]:
-    """Yield trees of 1 to 4 levels with a cell for each candidate, as even as they can be."""
-    for levels in range(1, _MOST_LEVELS + 1):
-        b = next(b for b in range(2, candidates + 2) if b**levels >= candidates)
-        first = -(-candidates // b ** (levels - 1))
-        if first > 1:
-            yield (first, *[b] * (levels - 1))
+    """Return the noise of all groups' trees, proved; raises Refused if there is none."""
+    return _trees(layout).find(budget, releases)
 
 
 def read_tree(layout: Ranks, claim: Certificate, budget: Budget) -> RankTree:
@@ -174,35 +84,20 @@ def read_tree(layout: Ranks, claim: Certificate, budget: Budget) -> RankTree:
 
     Raises CertificateRejected unless that is noise for this layout, within `budget`.
     """
-    noise, groups = claim.noise, layout.cells
-    if not isinstance(noise, Agreeing):
-        raise CertificateRejected(f"Block {layout.label!r}: its quantiles are by no such noise.")
-    apart = groups > 1
-    first = (noise.branches[0], noise.shares[0]) if len(noise.branches) > apart else None
-    cells = groups * layout.candidates.cells
-    fits = (
-        (first == (groups, 0) if apart else first is not None, "it is of other groups"),
-        (noise.dimension >= cells, "its trees have fewer cells than candidates"),
-        (claim.sensitivity == _moves(layout), "a unit moves its counts otherwise"),
-        (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
-        (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
-        (claim.grid == _COUNTS, "its counts aren't whole"),
-        (claim.geometry is None, "noise is alike in all groups"),
-        (claim.budget == replace(budget, delta=Fraction(0)), "its budget isn't its share"),
-    )
-    for fit, why in fits:
-        if not fit:
-            raise CertificateRejected(f"Block {layout.label!r}: {why}.")
-    one = replace(noise, branches=noise.branches[apart:], shares=noise.shares[apart:])
-    try:
-        check_moments(one)
-    except NotApplicable as error:
-        raise CertificateRejected(f"Block {layout.label!r}: {error.why}.") from None
-    return RankTree(noise=one, candidates=layout.candidates.cells)
+    noise = _trees(layout).read(claim, budget)
+    return RankTree(noise=noise, candidates=layout.candidates.cells)
 
 
-def _moves(layout: Ranks) -> RowCounts:
-    """Return how a unit moves the counts: by whole rows, for which alone there are trees."""
+def _trees(layout: Ranks) -> Trees:
+    """Return what trees there are: a unit moves counts by whole rows, for which alone there are."""
     if layout.reach.denominator != 1:
         raise ValueError("a tree counts whole rows")
-    return RowCounts(layout.reach.numerator, neighbours=layout.neighbours)
+    return Trees(
+        label=layout.label,
+        groups=layout.cells,
+        counts=layout.candidates.cells,
+        moves=RowCounts(layout.reach.numerator, neighbours=layout.neighbours),
+        levels=tuple(one.level for one in layout.statistics),
+        deepest=_DEEPEST,
+        advice=f'Give fewer candidates or a larger epsilon, or use quantiles_by = "{FLIP}"',
+    )

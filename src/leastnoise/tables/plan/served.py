@@ -13,6 +13,7 @@ from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.tables.plan import together
+from leastnoise.tables.plan.cumulative import Cumulative
 from leastnoise.tables.plan.margins import Margins
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.limits import FewGroups
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
 
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
 
-Served = tuple[
-    tuple[together.Block, ...], tuple[Layout, ...], Certificate | ThresholdCertificate | Margins
-]
-"""The blocks of one draw of noise, a layout of each, and its certificate, or those of margins."""
+Drawn = Certificate | ThresholdCertificate | Margins | Cumulative
+Served = tuple[tuple[together.Block, ...], tuple[Layout, ...], Drawn]
+"""The blocks of one draw of noise, a layout of each, and its certificate, or what adds up by it."""
 
 
 def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]:
@@ -54,12 +54,11 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
         raise CertificateRejected("The certificate's queries are not in the spec's order.")
     for group, (name, claims) in zip(members, drawn_blocks, strict=True):
         own = tuple(blocks[index] for index in group)
-        if any(block.ways[0].margins for block in own):
+        if any(block.ways[0].adds_up for block in own):
             if len(own) != 1:
-                raise CertificateRejected(f"Query {name!r}: margins share no draw with others.")
-            share = together.share_budget(laid.spec.budget, own)
-            composed = certificate.rule == COMPOSED
-            yield own, own[0].ways, Margins.of(own[0].ways[0], share, claims, composed=composed)
+                why = "tables that add up share no draw with others."
+                raise CertificateRejected(f"Query {name!r}: {why}")
+            yield own, own[0].ways, _adding_up(own[0], laid, claims, certificate)
             continue
         ((_, drawn),) = claims
         nobody_listed = [bool(block.ways[0].unlisted) for block in own]
@@ -76,6 +75,16 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
                 f"Query {name!r}: its sensitivity is not one that the spec implies."
             )
         yield own, layouts, drawn
+
+
+def _adding_up(
+    block: together.Block, laid: LaidOut, claims: Claims, certificate: PlanCertificate
+) -> Margins | Cumulative:
+    """Return the tables of a block that add up; raises CertificateRejected unless it is theirs."""
+    layout, share = block.ways[0], together.share_budget(laid.spec.budget, (block,))
+    if layout.cumulative:
+        return Cumulative.of(layout, share, claims)
+    return Margins.of(layout, share, claims, composed=certificate.rule == COMPOSED)
 
 
 Claims = list[tuple[str, Certificate | ThresholdCertificate]]

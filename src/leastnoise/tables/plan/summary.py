@@ -84,8 +84,8 @@ def list_sentences(plan: Plan) -> list[str]:
     chosen = [layout for layout in layouts if isinstance(layout, Layout)]
     said += dict.fromkeys(one for layout in chosen for one in selection.in_words(layout))
     said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
-    firsts = [draw[0].margin for draw in plan.draws]
-    said += [text for margin in firsts if margin for text in margin.whole.in_words()]
+    firsts = [draw[0].summed for draw in plan.draws]
+    said += [text for first in firsts if first for text in first.whole.in_words()]
     said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
     said += [PLAIN, OWN_NOISE, *counted_in(layouts)] if plan.blocks else []
     return [*said, *quantiles_notes(plan.quantiles)] if plan.quantiles else said

@@ -223,11 +223,11 @@ def _half_width(before: _Drawn, after: _Drawn) -> float | None:
     """Return t such that the difference of one number has no more noise, with 95 %.
 
     Rounded counts are off by half a multiple more. None where a value isn't one number of known
-    noise, as with margins that add up, or may have been clamped.
+    noise, as with tables that add up, or may have been clamped.
     """
     half, ends = 0.0, []
     for part, asked, own, coordinate in (before, after):
-        if part.margin is not None or len(own.components) > 1:
+        if part.summed is not None or len(own.components) > 1:
             return None
         if own.clamp and asked.clamps:
             return None

@@ -15,6 +15,7 @@ from leastnoise import _words
 from leastnoise.errors import InvalidInput, Refused
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.plan.planning import plan_as_certified
+from leastnoise.tables.publish.cumulative import publish_running_sums
 from leastnoise.tables.publish.groups import publish_groups
 from leastnoise.tables.publish.margins import margins_of, publish_margins
 from leastnoise.tables.publish.quantiles import chosen_in, publish_quantiles
@@ -87,6 +88,10 @@ class Draws:
             cells = rows.vector(margins_of(draw).cells)
             rows.tell(f"Drawing the noise of {first.name}")
             return publish_margins(draw, cells)
+        if first.running is not None:
+            cells = rows.vector(first.running.whole.cells)
+            rows.tell(f"Drawing the noise of {first.name}")
+            return publish_running_sums(draw, cells)
         bits = max(block.layout.bits for block in draw)
         # persons are counted in whole numbers, which any scale of the rows' integers holds
         exact = [rows.vector(block.layout) << (bits - block.layout.bits) for block in draw]

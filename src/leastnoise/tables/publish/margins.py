@@ -62,16 +62,23 @@ def add_up(blocks: Sequence[BlockPlan], noisy: Mapping[int, NDArray[np.float64]]
     """
     margins = margins_of(blocks)
     marginals, grid = margins.marginals, float(margins.grid)
-    estimate = marginals.estimate(margins.information, noisy) / grid
-    most = _EXACT // estimate.size  # where all together might be no float, each has its share
-    if np.abs(estimate).sum() >= _EXACT / 2:
-        estimate = np.clip(estimate, -most, most)
-    steps = np.rint(estimate).astype(np.int64)
+    steps = whole_steps(marginals.estimate(margins.information, noisy) / grid)
     found: list[Table] = []
     for block, table in zip(blocks, margins.cells.margins, strict=True):
         summed = steps.sum(axis=marginals.axes(marginals.every[-1] & ~table))
         found.append(table_of(block.layout, summed.reshape(-1) * grid, block.noise_errors))
     return found
+
+
+def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the nearest whole numbers, of which any sum is a float, as they are.
+
+    Where all together might be none, each has its share of what is.
+    """
+    most = _EXACT // estimate.size
+    if np.abs(estimate).sum() >= _EXACT / 2:
+        estimate = np.clip(estimate, -most, most)
+    return np.rint(estimate).astype(np.int64)
 
 
 def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:

@@ -17,7 +17,7 @@ from leastnoise.tables.query.columns import key_names, result_columns
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import key_columns
 from leastnoise.tables.query.selection import wrong_rows
-from leastnoise.tables.statistics.base import CLOSE, LARGEST_WHOLE, SUFFIXES, NoiseError
+from leastnoise.tables.statistics.base import CLOSE, LARGEST_WHOLE, SUFFIXES, Ends, NoiseError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ def check_table(
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
     count = len(key_names(layout))
     for label, std in wanted.items():
-        if not all(is_close(value, std) for value in deviations[label]):
+        if not _are_close(deviations[label], std):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
     told = numbers_of(parts, dict(list(columns.items())[count:]), path.suffix.removeprefix("."))
     keys = list(columns.values())[:count]
@@ -207,8 +207,8 @@ def _same(told: list[Any], wanted: list[Any]) -> bool:
     return told == wanted and list(map(type, told)) == list(map(type, wanted))
 
 
-def _deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, float]:
-    """Return the `_std` of each statistic that has the same in every cell."""
+def _deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, Ends]:
+    """Return the `_std` of each statistic whose noise says it, of every cell or of each."""
     found = {
         f"{asked.label}_std": asked.stated_std(own)
         for asked, own in zip(layout.statistics, layout.ingredients(noise), strict=True)
@@ -237,6 +237,13 @@ def wrong_number(
         if suffix is not None:
             return f"{asked.label}{suffix}"
     return None
+
+
+def _are_close(told: Sequence[float], wanted: Ends) -> bool:
+    """Whether all numbers are the one that is wanted, or each is its own."""
+    each = np.ravel(wanted).tolist()
+    each = each * len(told) if isinstance(wanted, float) else each
+    return len(told) == len(each) and all(map(is_close, told, each))
 
 
 def is_close(told: float, wanted: float) -> bool:

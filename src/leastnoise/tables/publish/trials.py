@@ -148,8 +148,8 @@ def try_limits(
     ]
     if not found:
         raise Refused(
-            "No statistic can be compared: groups that nobody listed, margins, conditions and "
-            "quantiles can't."
+            "No statistic can be compared: groups that nobody listed, margins, cumulative counts, "
+            "conditions and quantiles can't."
         )
     return Trials(tried=tuple(_marked(found)), others=tuple(_others(found, *plans[values[0]])))
 
@@ -202,7 +202,7 @@ def _unlimited(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
 
 
 def _comparable(layout: Layout) -> bool:
-    return not (layout.unlisted or layout.margins or layout.conditions or layout.clipped)
+    return not (layout.unlisted or layout.adds_up or layout.conditions or layout.clipped)
 
 
 def _numbers(spec: Spec, layout: Layout, folder: Path) -> NDArray[np.float64]:

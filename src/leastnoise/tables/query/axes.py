@@ -44,12 +44,14 @@ class KeyColumn:
 class Bins:
     """A column and the increasing edges of its bins [a, b), the last one closed.
 
-    `missing` stands for what is no number; without it such rows are dropped.
+    `missing` stands for what is no number; without it such rows are dropped. The `running` sums of
+    bins are from the first edge on, up to each other one.
     """
 
     column: str
     edges: tuple[Edge, ...]
     missing: Fraction | None
+    running: bool = False
 
     @property
     def cells(self) -> int:
@@ -59,8 +61,9 @@ class Bins:
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
         """The columns of the result that tell the groups apart, each with a value a group."""
-        edges = tuple(map(float, self.edges))
-        return {f"{self.column}_from": edges[:-1], f"{self.column}_to": edges[1:]}
+        low, *high = map(float, self.edges)
+        begin = [low] * len(high) if self.running else [low, *high[:-1]]
+        return {f"{self.column}_from": tuple(begin), f"{self.column}_to": tuple(high)}
 
     @property
     def dropped(self) -> str:

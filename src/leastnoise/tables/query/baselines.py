@@ -32,15 +32,19 @@ class Baselines:
 
     `laplace` for its l1 norm, `gaussian` for its l2 norm, and the least `spherical`. One that can't
     serve is None, as `gaussian` at δ = 0. Of a series each is for all of its releases together, and
-    `spherical` is the Gaussian if δ > 0.
+    `spherical` is the Gaussian if δ > 0. Where numbers are sums of several that noise is in, its
+    error is `summed` times as large.
     """
 
     laplace: Noise | None
     gaussian: Noise | None
     spherical: Noise
+    summed: float = 1.0
 
     @classmethod
-    def of(cls, ways: Sequence[Layout], budget: Budget, releases: int = 1) -> Baselines:
+    def of(
+        cls, ways: Sequence[Layout], budget: Budget, releases: int = 1, *, summed: float = 1.0
+    ) -> Baselines:
         """Return what the block needs if no more than the least of its norms is known.
 
         `ways` are its layouts, one for each way to bound a unit.
@@ -49,7 +53,9 @@ class Baselines:
         found = _spherical(L2(min(way.l2 for way in ways)), budget, dimension, releases)
         spherical = min(found.values(), key=lambda noise: noise.mse)
         laplace = plain_laplace(min(way.l1 for way in ways), budget, dimension, releases)
-        return cls(laplace=laplace, gaussian=found.get("gaussian"), spherical=spherical)
+        return cls(
+            laplace=laplace, gaussian=found.get("gaussian"), spherical=spherical, summed=summed
+        )
 
     def saved(self, certificate: Certificate, layout: Layout, first: int) -> float | None:
         """Return the part of the spherical noise's variance that fitting to the shape saves.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.query import replaced
-from leastnoise.tables.query.axes import Axis, Condition, Unlisted
+from leastnoise.tables.query.axes import Axis, Bins, Condition, Unlisted
 from leastnoise.tables.query.limits import (
     CHOSEN,
     Bounding,
@@ -79,7 +79,8 @@ class Layout:
     which every group has, whatever public keys stand beside, and whose number at `counted` says
     whether it is published.
 
-    With `margins` these tables of sums of its cells are published: see `margins`.
+    With `margins` these tables of sums of its cells are published: see `margins`. With `cumulative`
+    the running sums of its bins are, which are its last axis: see `cumulative`.
 
     With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
     say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
@@ -114,6 +115,7 @@ class Layout:
     counted: int | None = None
     joined: tuple[str, ...] = ()
     margins: tuple[int, ...] = ()
+    cumulative: bool = False
     within: tuple[Axis, ...] = ()
     clipped: tuple[str, ...] = ()
 
@@ -134,6 +136,8 @@ class Layout:
     @property
     def limits(self) -> str:
         """What one unit can do, to end a sentence that begins with the unit."""
+        if self.axes and isinstance(self.axes[-1], Bins) and self.axes[-1].running:
+            return "is counted in at most one of the bins that are summed"
         said = self.bounding.in_words(self.numbers)
         return said.removesuffix(CHOSEN) if self.by_row else said
 
@@ -149,6 +153,11 @@ class Layout:
     def unlisted(self) -> tuple[Unlisted, ...]:
         """The columns whose keys nobody listed."""
         return tuple(axis for axis in self.axes if isinstance(axis, Unlisted))
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether tables of sums of its cells are published, from one draw of noise of its own."""
+        return bool(self.margins) or self.cumulative
 
     @property
     def grouped(self) -> tuple[Axis, ...]:

@@ -174,7 +174,7 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
 
 
 def file_names(query: Query) -> list[str]:
-    """Return the names of the tables that a block publishes."""
+    """Return the names of the tables that a block publishes, with margins or without."""
     columns = list(query.group_by)
     known = query.margins is True or all(set(by) <= set(columns) for by in query.margins or ())
     tables = published_tables(query) if known and len(columns) <= MOST_COLUMNS else ()

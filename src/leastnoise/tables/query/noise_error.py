@@ -17,7 +17,7 @@ from leastnoise.mechanism.rounding import LARGEST_RESULT
 from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.tables.query.baselines import Baselines
@@ -103,7 +103,7 @@ def expected_errors(
 ) -> tuple[ExpectedError, ...]:
     """Return what `BlockPlan.errors` says; `noise` holds an error a component."""
     plain = [
-        None if one is None else math.sqrt(one.variance)
+        None if one is None else math.sqrt(one.variance) * baselines.summed
         for one in (baselines.laplace, baselines.gaussian)
     ]
     found: list[ExpectedError] = []
@@ -128,10 +128,14 @@ def expected_errors(
 
 
 def check_range(
-    layout: Layout, certificate: Certificate, baselines: Baselines, first: int = 0
+    layout: Layout,
+    certificate: Certificate,
+    baselines: Baselines,
+    errors_of: Callable[[], Sequence[NoiseError]],
 ) -> None:
     """Raise Refused, naming the bounds, if a published number could overflow, or vanish.
 
+    `errors_of` returns the error of each component, or raises OverflowError.
     Whatever the rows and the noise are. What is drawn is at most LARGEST_RESULT·g, and a geometry
     makes it at most √d·factor times as large (Cauchy & Schwarz). Totals are monotone in it, means
     and variances stay in their bounds, and a ratio is largest over the least denominator above 0,
@@ -139,7 +143,7 @@ def check_range(
     but for the value.
     """
     try:
-        noise = noise_errors(certificate, layout, first)
+        noise = [replace(one, rows=None) for one in errors_of()]
         step = float(certificate.grid or 0)
         if certificate.geometry is not None:
             step *= float(certificate.geometry.deviations[0]) * math.sqrt(certificate.dimension)

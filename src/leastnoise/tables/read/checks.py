@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables.expressions.tree import columns_of
-from leastnoise.tables.query import margins
+from leastnoise.tables.query import cumulative
 from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut, LayoutError
@@ -209,7 +209,7 @@ def _names(spec: Spec) -> Iterator[Problem]:
             )
         elif name.lower() in _TAKEN:
             yield path, f"{name!r} is the name of a file of the release. Choose another."
-        for own in margins.file_names(query):
+        for own in cumulative.file_names(query):
             if own.lower() in seen:
                 yield path, f"{own!r} is used twice (capitals don't count). Names must differ."
             seen.add(own.lower())

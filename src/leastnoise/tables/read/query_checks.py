@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
-from leastnoise.tables.query import accuracy, margins
+from leastnoise.tables.query import accuracy, cumulative, margins
 from leastnoise.tables.read import clipping, find_bounds
 from leastnoise.tables.read.column_checks import (
     edge_problems,
@@ -204,6 +204,7 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _quantiles,
     accuracy.problems,
     margins.problems,
+    cumulative.problems,
     clipping.problems,
     find_bounds.accuracy_problems,
 )

@@ -33,11 +33,17 @@ QuantilesBy = Literal["permute-and-flip", "tree"]
 class Histogram(Section):
     """Counts of rows per bin [a, b), the last one closed; values outside are dropped.
 
-    The first edge may be −∞ and the last one ∞, which no value is.
+    The first edge may be −∞ and the last one ∞, which no value is. With `cumulative` the running
+    sums of the bins are published beside them.
     """
 
     column: Text = key("the column that is counted by", 'column = "visits"')
     edges: Edges = key("the edges of the bins [a, b), the last one closed", "edges = [0, 5, 30]")
+    cumulative: bool = key(
+        "also how many are below each edge, from the first one on: exactly the sums of the bins",
+        "cumulative = true",
+        default=False,
+    )
 
 
 @final

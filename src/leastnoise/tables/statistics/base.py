@@ -84,12 +84,22 @@ OVER_LIMITS = Component(kind="over")
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class RowErrors:
+    """The standard deviation of each row of a table, and the half-width that holds 95 % there."""
+
+    std: tuple[float, ...]
+    half95: tuple[float, ...]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class NoiseError:
     """The law of one published coordinate's error, in the query's own units; rounding counted.
 
     `std` is its standard deviation, `half95`, `half975` and `half983` the half-widths of the
     intervals that hold it with probability 1 − 0.05/k, k = 1, 2, 3: k of them hold together with
-    95 % (Bonferroni).
+    95 % (Bonferroni). Where the `rows` of a table have unlike errors, `std` is the root of their
+    mean square, and half-widths are the largest.
     """
 
     std: float
@@ -98,6 +108,17 @@ class NoiseError:
     half983: float
     drawn: tuple[Certificate, int] | None = None
     """The noise that it is of, and which coordinate of it, where others of the draw matter."""
+    rows: RowErrors | None = None
+
+    @property
+    def stds(self) -> Ends:
+        """The standard deviation of every row, or of each."""
+        return self.std if self.rows is None else np.array(self.rows.std)
+
+    @property
+    def halves95(self) -> Ends:
+        """The half-width that holds 95 % in every row, or of each."""
+        return self.half95 if self.rows is None else np.array(self.rows.half95)
 
 
 @final
@@ -217,8 +238,8 @@ class Statistic(Asked):
         return value
 
     @abstractmethod
-    def stated_std(self, own: Ingredients) -> float | None:
-        """Return its `_std` where that is the same in every cell, None where it is drawn."""
+    def stated_std(self, own: Ingredients) -> Ends | None:
+        """Return its `_std`, of every cell or of each, None where it is drawn."""
 
     @abstractmethod
     def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:

@@ -15,6 +15,7 @@ from leastnoise.tables.statistics.base import (
     Beside,
     ColumnIs,
     Component,
+    Ends,
     Floats,
     Four,
     Ingredients,
@@ -40,9 +41,9 @@ class Total(OfColumn):
     def values(self, own: Ingredients, numbers: Sequence[Floats]) -> Four:
         """The number ± the half-width of its noise."""
         (noise,), unit = own.noise, own.unit
-        half = unit * noise.half95
+        half = unit * noise.halves95
         total = unit * numbers[0]
-        return total, np.full_like(total, unit * noise.std), total - half, total + half
+        return total, np.full_like(total, unit * noise.stds), total - half, total + half
 
     @final
     def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int | None) -> float:
@@ -62,9 +63,9 @@ class Total(OfColumn):
         return value / own.unit
 
     @final
-    def stated_std(self, own: Ingredients) -> float:
+    def stated_std(self, own: Ingredients) -> Ends:
         """The noise's."""
-        return own.unit * own.noise[0].std
+        return own.unit * own.noise[0].stds
 
     @final
     def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:

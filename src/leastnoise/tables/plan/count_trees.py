@@ -1,0 +1,175 @@
+"""Noise of trees of counts, a tree for each group: which tree is the best, and that it is one.
+
+notation: counts 1, …, B, which are the first of a tree's n cells; S_g is the noise of the sum of
+the first g, T that of all n, W = S_g − aT for a level a: 0 for cumulative counts, that of a
+quantile otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.errors import CertificateRejected, NotApplicable
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.row_counts import RowCounts
+from leastnoise.guarantees.rows import Rows
+from leastnoise.noise.question import Question
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.noise.trees.levels import level_laws
+from leastnoise.noise.trees.prefixes import check_moments, prefix_variances
+from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
+from leastnoise.selection.public import find_candidate
+
+if TYPE_CHECKING:
+    from leastnoise.guarantees.budget import Budget
+
+_COUNTS = Fraction(1)  # the grid: counts and noise are whole
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Trees:
+    """A tree for each of so many `groups`, with `counts` of rows that a unit moves as `moves` says.
+
+    `label` is what the certificate of its noise is called. What is weighed is the mean of Var W
+    over counts and `levels`. Trees have at most `deepest` levels. Where there is none, `advice`
+    says what to do.
+    """
+
+    label: str
+    groups: int
+    counts: int
+    moves: RowCounts
+    levels: tuple[Fraction, ...]
+    deepest: int
+    advice: str
+
+    def find(self, budget: Budget, releases: int) -> Certificate:
+        """Return the noise of all groups' trees, proved; each release has an equal part of ε.
+
+        All groups are children of a root that has no share. Raises Refused if there is none.
+        """
+        moves, apart = self.moves, self.groups > 1
+        scale = releases * moves.bound / budget.epsilon
+        rows = Rows(most=int(moves.bound), replaced=moves.neighbours == "replace-one" and not apart)
+        try:
+            best = _best_tree(self.counts, self.levels, scale, rows=rows, deepest=self.deepest)
+        except NotApplicable as error:
+            why = f"of {self.counts:,} counts no tree can be used ({error.why}). {self.advice}"
+            raise NotApplicable(family=Agreeing.name, why=why) from None
+        branches = (self.groups, *best.branches) if apart else best.branches
+        question = Question(
+            budget=replace(budget, delta=Fraction(0)),
+            sensitivities=(moves,),
+            dimension=math.prod(branches),
+            compositions=releases,
+        )
+        shares = (Fraction(0), *best.shares) if apart else best.shares
+        parameters = {"branches": branches, "shares": shares}
+        made = find_candidate(Agreeing.name, question, parameters=parameters).mechanism
+        return made.certificate.about(moves.neighbours).on_grid(_COUNTS)
+
+    def read(self, claim: Certificate, budget: Budget) -> Agreeing:
+        """Return the noise of one group's tree that `claim` is about, proved or not.
+
+        Raises CertificateRejected unless that is noise for these trees, within `budget`.
+        """
+        noise, groups = claim.noise, self.groups
+        if not isinstance(noise, Agreeing):
+            raise CertificateRejected(f"Block {self.label!r}: its counts have no such noise.")
+        apart = groups > 1
+        first = (noise.branches[0], noise.shares[0]) if len(noise.branches) > apart else None
+        fits = (
+            (first == (groups, 0) if apart else first is not None, "it is of other groups"),
+            (noise.dimension >= groups * self.counts, "its trees have fewer cells than counts"),
+            (claim.sensitivity == self.moves, "a unit moves its counts otherwise"),
+            (
+                claim.neighbours == self.moves.neighbours,
+                f"it isn't about {self.moves.neighbours} neighbours",
+            ),
+            (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
+            (claim.grid == _COUNTS, "its counts aren't whole"),
+            (claim.geometry is None, "noise is alike in all groups"),
+            (claim.budget == replace(budget, delta=Fraction(0)), "its budget isn't its share"),
+        )
+        for fit, why in fits:
+            if not fit:
+                raise CertificateRejected(f"Block {self.label!r}: {why}.")
+        one = replace(noise, branches=noise.branches[apart:], shares=noise.shares[apart:])
+        try:
+            check_moments(one)
+        except NotApplicable as error:
+            raise CertificateRejected(f"Block {self.label!r}: {error.why}.") from None
+        return one
+
+
+@lru_cache(maxsize=64)
+def _best_tree(
+    counts: int, levels: tuple[Fraction, ...], scale: Fraction, *, rows: Rows, deepest: int
+) -> Agreeing:
+    """Return the tree with the least mean of Var W over counts and levels, in floats.
+
+    Noise in each count by itself is one of them: a tree of one level whose root has no share.
+    """
+    first, second = (
+        float(sum(one**power for one in levels) / len(levels)) for power in (1, 2)
+    )  # fmt: skip
+    offers: list[tuple[float, Agreeing]] = []
+    why = NotApplicable(family=Agreeing.name, why="too few")
+    for branches in list_trees(counts, deepest):
+        places = np.arange(1, counts + 1) / math.prod(branches)
+
+        def loss(
+            variances: Sequence[float],
+            branches: Sequence[int] = branches,
+            mean: float = second - 2 * first * float(places.mean()),
+        ) -> float:
+            sums = prefix_variances(branches, variances)[1 : counts + 1]
+            return math.log(max(float(sums.mean()) + mean * variances[0], LEAST_VARIANCE))
+
+        try:
+            found = [search_shares(branches, scale, loss, rows=rows)]
+            if len(branches) == 1:
+                found.append((Fraction(0), Fraction(1)))
+            for shares in found:
+                unit = Agreeing(scale=scale, branches=branches, shares=shares)
+                noise = unit.scaled(unit.cost(rows) / rows.most)  # a unit that is replaced costs 2
+                check_moments(noise)
+                offers.append((loss([one.variance for one in level_laws(noise)]), noise))
+        except NotApplicable as error:
+            why = error
+    if not offers:
+        raise why
+    return min(offers, key=lambda one: one[0])[1]
+
+
+def list_trees(counts: int, deepest: int) -> Iterator[tuple[int, ...]]:
+    """Yield trees of 1 to `deepest` levels with a cell for each count, as even as they can be."""
+    for levels in range(1, deepest + 1):
+        b = next(b for b in range(2, counts + 2) if b**levels >= counts)
+        first = -(-counts // b ** (levels - 1))
+        if first > 1:
+            yield (first, *[b] * (levels - 1))
+
+
+def tree_in_words(noise: Agreeing) -> str:
+    """Return a tree's branches and the noise in a count, to stand in a sentence."""
+    tree = " × ".join(f"{b:,}" for b in noise.branches)
+    std = math.sqrt(noise.variance)
+    return f"({tree}) that partly cancels in sums (agreeing, std {std:.4g} in a count)"
+
+
+def tree_to_record(noise: Agreeing) -> dict[str, Any]:
+    """Return a tree as JSON values."""
+    return {
+        "branches": list(noise.branches),
+        "shares": [decimal_text(one) for one in noise.shares],
+    }

@@ -1,0 +1,76 @@
+"""Histograms with cumulative counts: from exact bins to noisy ones, and their running sums."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.errors import CertificateRejected
+from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.publish.margins import whole_steps
+from leastnoise.tables.publish.table_files import read_table
+from leastnoise.tables.query.results import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.plan.cumulative import Cumulative
+    from leastnoise.tables.plan.plan import BlockPlan
+    from leastnoise.tables.query.results import Table
+
+
+def publish_running_sums(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) -> list[Table]:
+    """Return the tables of bins and of running sums, given the exact integers of the bins.
+
+    Noise goes into the bins, and into cells of the trees that are no bin; the rest is
+    post-processing.
+    """
+    whole = _whole(blocks)
+    padded = np.zeros((whole.groups, whole.noise.dimension), dtype=np.int64)
+    padded[:, : whole.bins] = cells.reshape(whole.groups, whole.bins)
+    integers = ScaledIntegers(numerators=padded.reshape(-1), bits=whole.cells.bits)
+    noisy = Mechanism(whole.claim).release(integers).values.reshape(padded.shape)
+    bins = whole_steps(noisy[:, : whole.bins])
+    return [
+        table_of(block.layout, numbers.reshape(-1).astype(np.float64), block.noise_errors)
+        for block, numbers in zip(blocks, (bins, bins.cumsum(axis=1)), strict=True)
+    ]
+
+
+def check_running_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
+    """Raise CertificateRejected unless the bins are whole, and cumulative counts are their sums.
+
+    The tables are as `check_table` found them.
+    """
+    bins, sums = (_numbers(folder, block, kind) for block in blocks)
+    if not all(one.is_integer() for one in bins):
+        raise CertificateRejected(
+            f"The table {blocks[0].name}.{kind} has a count that isn't whole."
+        )
+    each = _whole(blocks).bins
+    wanted = [
+        total
+        for first in range(0, len(bins), each)
+        for total in accumulate(map(int, bins[first : first + each]))
+    ]
+    if sums != wanted:  # a float is compared with a whole number exactly
+        raise CertificateRejected(
+            f"The table {blocks[1].name}.{kind} isn't the running sums of {blocks[0].name}.{kind}."
+        )
+
+
+def _numbers(folder: Path, block: BlockPlan, kind: str) -> list[float]:
+    told = read_table(folder / f"{block.name}.{kind}", [block.layout])
+    return list(map(float, told[block.layout.statistics[0].label]))
+
+
+def _whole(blocks: Sequence[BlockPlan]) -> Cumulative:
+    if blocks[0].running is None:
+        raise TypeError("these are tables of a block without cumulative counts")
+    return blocks[0].running.whole

@@ -1,0 +1,94 @@
+"""A histogram whose running sums are published, too: how many are below each edge.
+
+What is below an edge is counted from the first one on: rows below that, above the last, or without
+a value, are in no bin and in no sum. Noise is drawn for the bins (see `plan.cumulative`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from leastnoise.tables.query import margins
+from leastnoise.tables.query.axes import Bins
+from leastnoise.tables.query.margins import in_one_cell
+from leastnoise.tables.spec.query import PrivateKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.limits import Bounding
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+
+_SUFFIX = "_cumulative"
+MOST_BINS = 1 << 15
+"""Groups times bins: their trees have less than twice as many cells (`noise.trees`)."""
+_LONGEST = 64 - len(_SUFFIX)  # of a name, so that a file can be called after it
+_KEPT_APART = ("round", "round_to", "clamp", "min_count", "top")
+
+
+def is_cumulative(query: Query) -> bool:
+    """Whether the running sums of its histogram are published."""
+    return query.histogram is not None and query.histogram.cumulative
+
+
+def table_name(query: str) -> str:
+    """Return what the table of running sums, and its file, are called."""
+    return query + _SUFFIX
+
+
+def file_names(query: Query) -> list[str]:
+    """Return the names of the tables that a block publishes, whichever it is."""
+    if is_cumulative(query):
+        return [query.name, table_name(query.name)]
+    return margins.file_names(query)
+
+
+def table_layouts(layout: Layout) -> tuple[Layout, Layout]:
+    """Return the layouts of the two tables, given that of the block: bins and running sums."""
+    *others, bins = layout.axes
+    if not isinstance(bins, Bins):
+        raise TypeError("running sums are those of bins")
+    plain = replace(layout, cumulative=False)
+    return plain, replace(
+        plain, name=table_name(layout.name), axes=(*others, replace(bins, running=True))
+    )
+
+
+def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
+    """Return the way that leaves a unit in one bin; a sentence if there is none."""
+    if shape.cells > MOST_BINS:
+        return (
+            f"Expected at most {MOST_BINS:,} groups times bins with cumulative, got "
+            f"{shape.cells:,}. Give fewer edges or keys."
+        )
+    for way in ways:
+        if in_one_cell(replace(shape, bounding=way)):
+            return way
+    return (
+        "A person may be in several bins, or count for a part of a row, and cumulative counts are "
+        "of persons in one bin. Give max_rows = 1 in [contribution], or leave cumulative out."
+    )
+
+
+def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what doesn't go with running sums."""
+    if not is_cumulative(query):
+        return
+    key = f"{path}.histogram.cumulative"
+    if query.histogram is not None and len(query.histogram.edges) == 2:
+        yield key, "Not used with one bin, whose count is its only sum."
+    if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
+        yield key, "Not used with keys that nobody listed. List the keys of group_by."
+    for name in _KEPT_APART:
+        if getattr(query, name):
+            yield f"{path}.{name}", "Not used with cumulative: sums wouldn't add up."
+    if query.clipping is not None:
+        yield f"{path}.clipping", "Not used with cumulative: a person is in one bin at most."
+    if query.accuracy is not None and query.accuracy.std is not None:
+        why = "Not used with cumulative, whose counts have a std each. Give half_width_95, which"
+        yield f"{path}.accuracy.std", f"{why} all of them keep."
+    if len(query.name) > _LONGEST:
+        yield f"{path}.name", f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}."

@@ -1,0 +1,98 @@
+"""Cumulative counts: what is published tells no more of a row than is promised.
+
+Tables beside those with one row more, or with one row that is another: the exact bins, as the
+release itself reads them, and the law of its noise from the definition, by enumeration. All that is
+published are these bins and their sums.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+import leastnoise as ln
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.tables.rows import bounding, source
+from tests.noise.trees.oracle import enumerated
+
+_EPSILON = 2
+_REACH, _INNER = 8, 3  # of the noise that is enumerated, and of outputs that are looked at
+_ROWS = ((), (5,), (5, 5, 25), (-3, 10, 29, 30, 40))
+_MOVED = (-1, 0, 9, 10, 19, 25, 30, 99)
+_SLACK = 1e-6
+
+
+class Published:
+    """The bins of a release, exactly, and the law of the noise in them."""
+
+    def __init__(self, folder: Path, *, by: bool, neighbours: str) -> None:
+        pd.DataFrame({"x": [1], "k": [1]}).to_parquet(folder / "rows.parquet")
+        query: dict[str, Any] = {"name": "q", "group_by": {"k": [1, 2]} if by else {}}
+        edges = [0, 10, 30] if by else [0, 10, 20, 30]
+        query["histogram"] = {"column": "x", "edges": edges, "cumulative": True}
+        release = ln.Release(
+            data={"source": "rows.parquet"},
+            privacy={"unit": "row", "epsilon": _EPSILON, "neighbours": neighbours},
+            query=[query],
+            folder=folder,
+        )
+        self.spec, plan = release.spec, release.plan()
+        running = plan.blocks[0].running
+        assert running is not None
+        self.layout, noise = running.whole.cells, running.whole.claim.noise
+        assert isinstance(noise, Agreeing)
+        self.source, self.file = source.find_source(self.spec, folder), folder / "rows.parquet"
+        assert noise.dimension == self.layout.cells
+        self.log_law = _log_law(noise)
+
+    def bins(self, rows: tuple[int, ...]) -> tuple[int, ...]:
+        """The exact bins, as whole numbers."""
+        frame = pd.DataFrame({"x": pd.Series(rows, dtype="int64")})
+        frame["k"] = 1 + frame["x"] % 2
+        frame.to_parquet(self.file)
+        with source.open_engine(self.source, threads=1) as engine:
+            vector = bounding.query_vector(engine, self.spec, self.layout, salt="")
+        assert not (vector % 2**self.layout.bits).any()
+        return tuple((vector >> self.layout.bits).tolist())
+
+    def largest_loss(self, moved: tuple[int, ...]) -> float:
+        """Return the largest loss of outputs near to the one without noise."""
+        inner = [slice(_REACH - _INNER, _REACH + _INNER + 1)] * len(moved)
+        shifted = [
+            slice(_REACH - _INNER - s, _REACH + _INNER + 1 - s)
+            for s in moved
+        ]  # fmt: skip
+        losses = self.log_law[tuple(inner)] - self.log_law[tuple(shifted)]
+        return float(np.abs(losses).max())
+
+
+def _log_law(noise: Agreeing) -> NDArray[np.float64]:
+    """Return ln of the probability of each vector of noise within the reach."""
+    _, weights = enumerated(noise, _REACH)
+    return np.log(weights).reshape([2 * _REACH + 1] * noise.dimension)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("by", [False, True])
+def test_no_row_changes_chances_by_more_than_promised(
+    tmp_path: Path, neighbours: str, by: bool
+) -> None:
+    release = Published(tmp_path, by=by, neighbours=neighbours)
+    losses = [0.0]
+    for rows in _ROWS:
+        own = release.bins(rows)
+        units = [release.bins((*rows, one)) for one in _MOVED]
+        pairs = [(own, one) for one in units]
+        if neighbours == "replace-one":
+            pairs = [*itertools.combinations(units, 2)]
+        for one, other in pairs:
+            moved = tuple(a - b for a, b in zip(one, other, strict=True))
+            losses.append(release.largest_loss(moved))
+    assert max(losses) <= _EPSILON * (1 + _SLACK)
+    assert max(losses) > 0.99 * _EPSILON  # and no part of it is left over

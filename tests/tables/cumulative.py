@@ -1,0 +1,46 @@
+"""Specs of histograms with cumulative counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leastnoise.tables.plan.cumulative import Cumulative
+from leastnoise.tables.plan.least_epsilon import find_plan
+from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.read import spec_file
+
+EDGES = (0, 18, 40, 65, 100)
+TYPES = {"who": "int", "region": "int", "age": "int"}
+
+
+def spec_of(
+    *,
+    unit: str = "row",
+    privacy: dict[str, Any] | None = None,
+    edges: Any = EDGES,
+    rows: int = 1,
+    **block: Any,
+) -> dict[str, Any]:
+    """Return a spec whose one query is a histogram of ages; a person has at most so many `rows`."""
+    histogram = {"column": "age", "edges": list(edges), "cumulative": True}
+    raw: dict[str, Any] = {
+        "version": 1,
+        "data": {"source": "rows.csv", "types": TYPES},
+        "privacy": {"unit": unit, "epsilon": "1", **(privacy or {})},
+        "query": [{"name": "ages", "histogram": histogram, **block}],
+    }
+    if unit != "row":
+        raw["contribution"] = {"max_rows": rows}
+    return raw
+
+
+def plan_of(raw: dict[str, Any]) -> Plan:
+    """Return the plan of a spec, whose source isn't looked for."""
+    return find_plan(spec_file.lay_out(raw))[1]
+
+
+def whole_of(plan: Plan) -> Cumulative:
+    """Return what the tables of the plan's first block are tables of."""
+    running = plan.blocks[0].running
+    assert running is not None
+    return running.whole
