@@ -101,20 +101,22 @@ def test_the_ends_are_those_of_all_quotients_that_no_test_rejects(
         assert min(last, 1e4) <= kept[-1] + 1e-2 * (1 + abs(kept[-1]))
 
 
-def test_numbers_of_groups_that_nobody_listed_have_no_such_tests() -> None:
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"group_by": {"g": {"keys": "private", "longest": 8}}},
+        {"group_by": {"g": [1, 2, 3]}, "min_count": 10},
+        {"group_by": {"g": [1, 2, 3]}, "top": 2},
+    ],
+)
+def test_numbers_of_groups_that_noise_chose_have_no_such_tests(more: dict[str, Any]) -> None:
     """Given that a group is published its noise has another law."""
     raw: dict[str, Any] = {
         "version": 1,
         "data": {"source": "x.parquet"},
         "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-6"},
         "columns": {"x": {"bounds": [10, 30]}},
-        "query": [
-            {
-                "name": "q",
-                "statistics": ["count", "mean(x)"],
-                "group_by": {"g": {"keys": "private", "longest": 8}},
-            }
-        ],
+        "query": [{"name": "q", "statistics": ["count", "mean(x)"], **more}],
     }
     (block,) = plan(spec_file.lay_out(raw)).blocks
     own = block.layout.ingredients(block.noise_errors)[1]

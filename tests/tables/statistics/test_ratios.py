@@ -212,3 +212,12 @@ def test_a_release_without_bounds_on_a_ratio_verifies(tmp_path: Path, kind: str)
         assert any(one["ratio_sum_a_by_sum_b_high"] is None for one in records)
         errors = json.loads((tmp_path / "out" / "plan.json").read_text())["blocks"][0]["errors"]
         assert errors[0]["half_width_95"] is None
+
+
+@pytest.mark.parametrize("nearly", [-5e-5, 5e-5])
+def test_a_ratio_whose_interval_just_has_no_end_is_nothing_wrong(nearly: float) -> None:
+    asked, own = alone("ratio(sum(z), sum(y))", 1.0, 1.0)
+    n = np.array([own.noise[1].half975 * (1 + nearly)])
+    told = values(asked, own, [np.array([3.0]), n])
+    with np.errstate(all="ignore"):
+        assert asked.wrong_suffix(own, told, {}) is None

@@ -49,7 +49,8 @@ def noise_errors(
         if std not in found:  # numbers of one box with one bound have one law
             found[std] = measure_error(certificate, coordinate)
         # given that a group is published its noise has another law, for which there is room
-        drawn = None if layout.unlisted else (certificate, coordinate)
+        chosen = layout.unlisted or layout.decides is not None
+        drawn = None if chosen else (certificate, coordinate)
         errors.append(replace(found[std], drawn=drawn))
     return tuple(errors)
 

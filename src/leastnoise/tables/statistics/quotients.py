@@ -213,8 +213,9 @@ class Quotient(Statistic):
             # its change with n
             changes = (np.where(moved == end, 0.0, np.abs(moved - end)) for moved in (one, other))
             change = np.maximum(*changes)
-            least = np.where(known, end - change, middle + scale * smallest)
-            return least, np.where(known, end + change, middle + scale * largest)
+            sure = known & np.isfinite(change)
+            least = np.where(sure, end - change, middle + scale * smallest)
+            return least, np.where(sure, end + change, middle + scale * largest)
 
         return around(low, more[0], less[0]), around(high, more[1], less[1])
 
