@@ -70,7 +70,7 @@ def test_the_law_of_one_cell_is_that_of_the_draws() -> None:
     for name, cells in (("k-norm", 40), ("k-staircase", 3)):
         noise = ln.calibrate(name, epsilon=1, sensitivity=counting(cells, 1))
         zeros = np.zeros(cells)
-        drawn = np.array([noise.release(zeros).values for _ in range(400)])
+        drawn = np.array([noise.release(zeros).values for _ in range(1000)])
         half = find_quantile(noise.noise, 0.95)
         assert abs((np.abs(drawn) <= half).mean() - 0.95) < 0.025
         assert (np.abs(drawn) <= 0.8 * half).mean() < 0.93
