@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,12 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) ->
     path.write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(CertificateRejected, match=said):
         verify_resealed(folder)
+
+
+@pytest.mark.parametrize("epsilon", [36, 60])
+def test_noise_that_is_0_as_a_float_is_no_candidate(epsilon: int) -> None:
+    """Of geometric noise in the cells the std is known there: √(2q), q = e^(−ε)."""
+    plan = plan_of(spec_of(privacy={"epsilon": epsilon}, margins=[[]]))
+    (cells,) = plan.blocks[0].noise_errors
+    assert plan.blocks[0].certificate.noise.name == "geometric"
+    assert cells.std == pytest.approx(math.sqrt(2) * math.exp(-epsilon / 2), rel=1e-3)

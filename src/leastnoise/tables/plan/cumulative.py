@@ -66,6 +66,8 @@ class Cumulative:
         if len(claims) != 1 or not isinstance(claim, Certificate):
             raise CertificateRejected(f"Block {cells.label!r}: its bins have one draw of noise.")
         noise = _trees(cells).read(claim, budget)
+        if not level_laws(noise)[-1].variance:  # a _std of 0 would say that there is none
+            raise CertificateRejected(f"Block {cells.label!r}: its noise is 0 as a float.")
         return cls(cells=cells, budget=budget, claim=claim, noise=noise)
 
     @property
@@ -158,9 +160,13 @@ def find_running(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
     if not budget.epsilon:
         raise Refused(f"The query {cells.label!r}: cumulative counts need epsilon > 0.")
     try:
-        return ((cells.label, _trees(cells).find(budget, releases)),)
+        found = _trees(cells).find(budget, releases)
+        Cumulative.of(cells, budget, [(cells.label, found)])
     except (InvalidArgument, NotApplicable) as error:
         raise Refused(f"The query {cells.label!r}: {error}") from None
+    except CertificateRejected as error:
+        raise Refused(f"{error} Give a smaller epsilon, or leave cumulative out.") from None
+    return ((cells.label, found),)
 
 
 def _trees(cells: Layout) -> Trees:

@@ -120,7 +120,7 @@ class Margins:
                 raise CertificateRejected(
                     f"The tables of {cells.name!r} spend more {part} than their share."
                 )
-        if not np.isfinite(found._variances).all():
+        if not (np.isfinite(found._variances) & (found._variances > 0)).all():
             raise CertificateRejected(f"The noise of {cells.name!r} says nothing of some table.")
         return found
 
@@ -286,7 +286,8 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
         along, made = chain
         variances = [along.variance(table) for table in cells.margins]
         least = min((value for value, *_ in offers), default=math.inf)
-        if float(np.log(variances).sum()) < least - _GAINS:
+        # beyond ε = 35 they are 0 as floats, and tell nothing
+        if min(variances) > 0 and float(np.log(variances).sum()) < least - _GAINS:
             return ((draw_name(cells, along.order), _on_grid(cells, made)),)
     for _, way, shares in sorted(offers, key=lambda one: one[0]):
         found = way(cells, budget, shares, releases)
