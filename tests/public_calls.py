@@ -5,12 +5,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache, partial
-from pathlib import Path
-from typing import Any, final
+from functools import partial
 
 import numpy as np
 
@@ -31,72 +26,19 @@ from leastnoise.guarantees.bodies.together import Together
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Matrix
 from leastnoise.guarantees.sensitivity import ShiftBounds, sensitivity_of_kind
 from leastnoise.interop import from_plds, to_dp_event, to_opendp, to_pld
-from leastnoise.ledger.preregistered import Preregistered
 from leastnoise.mechanism.mechanism import Released
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.question import Loss
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.releases import Releases
+from tests.ledger_calls import LEDGER
 from tests.noise_calls import COUNTS, NOISE
+from tests.subjects import Subject, certificate, gaussian, plan, subject
 
 NOTHING = object()
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """`call` with arguments that work, each as (its kind above, a value); how errors name it."""
-
-    call: Callable[..., Any]
-    given: Mapping[str, tuple[str, Any]]
-    named: Mapping[str, str]
-
-    def arguments(self, **instead: Any) -> dict[str, Any]:
-        return {name: value for name, (_, value) in self.given.items()} | instead
-
-
-def subject(
-    call: Callable[..., Any], named: Mapping[str, str] | None = None, /, **given: tuple[str, Any]
-) -> Subject:
-    return Subject(call=call, given=given, named=named or {})
-
-
 COUNTING = ln.CountingQueries(dimension=3)
-
-
-@cache
-def gaussian() -> ln.Mechanism:
-    return ln.Mechanism(certificate())
-
-
-@cache
-def certificate() -> ln.Certificate:
-    budget = ln.Budget(epsilon=1, delta="0.1")
-    return ln.Certificate.prove(
-        budget=budget, noise=ln.noise.Gaussian(scale=4), sensitivity=ln.L2(1), compositions=2
-    )
-
-
-@cache
-def plan() -> ln.PlanCertificate:
-    budget = ln.Budget(epsilon=1, delta="0.1")
-    return ln.PlanCertificate.prove(budget=budget, blocks=(("a", certificate()),))
-
-
-@cache  # nothing that is refused is written
-def ledger() -> ln.Ledger:
-    return ln.Ledger(Path(tempfile.mkdtemp()) / "visits.ledger")
-
-
-@cache
-def opened() -> ln.Ledger:
-    budget = ln.Budget(epsilon=5, delta="0.5")
-    ledger().open_account("visits", unit="person", budget=budget)
-    return ledger()
-
-
-def ledger_call(method: str, **arguments: Any) -> Any:
-    return getattr(opened(), method)(**arguments)
 
 
 WITNESS = Witness(cells=1, reach=1, bits=1, multipliers=((1, 1),), prices=((1,),))
@@ -107,8 +49,6 @@ PROBLEM = {
     "loss": ("word", "mse"), "compositions": ("whole", 2), "sampling_rate": ("exact", 1),
 }  # fmt: skip
 RATES = {"sampling_rate": "sampling-rate"}
-CHARGED = {"release": ("object", certificate()), "unit": ("text", "person")}
-NAMED = {"neighbours": ("text", "add-remove"), "dataset": ("text", "visits")}
 CONVERSIONS = {
     "delta_of_pure": {"pure": 1, "epsilon": 1},
     "delta_of_approximate": {"pure": 1, "leak": "0.1", "epsilon": 1},
@@ -344,35 +284,7 @@ SUBJECTS: dict[str, Subject] = {
         ln.workload, queries=("rows", [[1, 1], [0, 1]]), neighbours=("word", "add-remove"),
         max_rows=("whole", 1), **BUDGET,
     ),
-    "Ledger": subject(ln.Ledger, path=("path", "x.ledger")),
-    "open_account": subject(
-        lambda **arguments: ledger().open_account(**arguments), dataset=("text", "visits"),
-        unit=("text", "person"), budget=("object", ln.Budget(epsilon=1)),
-        neighbours=("word", "add-remove"),
-    ),
-    "afford": subject(partial(ledger_call, "afford"), **CHARGED, **NAMED),
-    "more_like": subject(
-        ln.Account(
-            dataset="a", unit="person", neighbours="add-remove", budget=ln.Budget(epsilon=9)
-        ).more_like,
-        release=("object", certificate()),
-    ),
-    "charge": subject(partial(ledger_call, "charge"), label=("text", ""), **CHARGED, **NAMED),
-    "register": subject(
-        partial(ledger_call, "register"), releases=("pairs", [(certificate(), 2)]),
-        budget=("object", ln.Budget(epsilon=2, delta="0.2")), label=("text", ""),
-        unit=("text", "person"), **NAMED,
-    ),
-    "use": subject(
-        partial(ledger_call, "use"), plan=("whole", 9), label=("text", ""), **CHARGED, **NAMED
-    ),
-    "Preregistered": subject(
-        lambda count: Preregistered(
-            budget=ln.Budget(epsilon=1), releases=((certificate(), count),)
-        ),
-        count=("whole", 2),
-    ),
-    "check_ledger": subject(ln.check_ledger, path=("path", "none")),
+    **LEDGER,
     "verify_directory": subject(ln.verify_directory, path=("path", "none")),
     "subtract_releases": subject(
         ln.subtract_releases, before=("path", "none"), after=("path", "none")

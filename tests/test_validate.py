@@ -22,7 +22,8 @@ from leastnoise.noise.registry import FAMILIES
 from tests.attacks.public import RESULTS
 from tests.hostile_values import BIG, HOSTILE
 from tests.noise_calls import NOISE
-from tests.public_calls import SUBJECTS, certificate, gaussian
+from tests.public_calls import SUBJECTS
+from tests.subjects import certificate, gaussian
 
 # Hostile values that mean something after all.
 OPTIONAL = {
