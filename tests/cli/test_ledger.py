@@ -6,11 +6,13 @@ import json
 import os
 import pwd
 import subprocess
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import leastnoise as ln
 from leastnoise.errors import SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
@@ -153,7 +155,9 @@ def test_a_registered_plan_is_used_by_its_releases(folder: Path) -> None:
     free = write_spec(folder, "free", ledger='{ path = "b.ledger" }')
     register = ("ledger", "register", "b.ledger", f"{free}=2", "--epsilon", "0.8", "--json")
     done = run(*register, cwd=folder)
-    assert json.loads(done.stdout) == {"plan": 2, "dataset": "visits", "filter": "sums"}
+    releases = [{"spec": free, "count": 2, "epsilon": "0.4"}]
+    found = {"plan": 2, "dataset": "visits", "filter": "sums", "releases": releases}
+    assert json.loads(done.stdout) == found
     for name, code in (("a", 0), ("b", 0), ("c", 1)):
         spec = write_spec(
             folder, name, ledger='{ path = "b.ledger", dataset = "visits", plan = 2 }'
@@ -162,6 +166,48 @@ def test_a_registered_plan_is_used_by_its_releases(folder: Path) -> None:
     assert (spent(folder)["charges"], spent(folder)["spent"]["epsilon"]) == (1, "0.8")
     assert run("ledger", "check", "b.ledger", cwd=folder).returncode == 0
     assert "use of plan 2" in run("ledger", "history", "b.ledger", cwd=folder).stdout
+
+
+def test_fit_finds_the_largest_epsilon_that_is_proved(folder: Path) -> None:
+    """Sixty counts get more than a 52nd of ε each; the spec with that ε is one of the plan."""
+    Ledger(folder / "d.ledger").open_account(
+        "visits", unit="row", budget=Budget(epsilon=1, delta="1e-6")
+    )
+    wanted = '{ path = "d.ledger" }'
+    text = (folder / write_spec(folder, "out", ledger=wanted)).read_text()
+    register = ("ledger", "register", "d.ledger", "out.toml=60", "--epsilon", "1")
+    fitted = run(*register, "--delta", "1e-6", "--fit", "--json", cwd=folder)
+    (found,) = json.loads(fitted.stdout)["releases"]
+    assert found["count"] == 60
+
+    def together(epsilon: Fraction) -> float:
+        one = ln.calibrate("geometric", epsilon=epsilon, delta=0, sensitivity=ln.Integer(1))
+        return ln.compose([(one, 60)]).delta(epsilon=1).upper
+
+    epsilon = Fraction(found["epsilon"])
+    assert together(epsilon) <= 1e-6 < together(epsilon * Fraction("1.01"))
+    assert epsilon > Fraction(1, 52)
+    written = text.replace('"0.4"', f'"{found["epsilon"]}"').replace(
+        wanted, wanted[:-2] + ", plan = 2 }"
+    )
+    (folder / "out.toml").write_text(written)
+    assert run("release", "out.toml", cwd=folder).returncode == 0
+    history = run("ledger", "history", "d.ledger", cwd=folder)
+    assert "use of plan 2" in history.stdout
+
+
+def test_fit_says_why_no_epsilon_fits(folder: Path) -> None:
+    spec = write_spec(folder, "out")
+    text = (folder / spec).read_text()
+    (folder / spec).write_text(
+        text.replace('"0.4"', '"least"').replace(
+            '["count"]', '["count"], accuracy = { half_width_95 = 10 }'
+        )
+    )
+    done = run("ledger", "register", "b.ledger", spec, "--epsilon", "1", "--fit", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "a number for epsilon" in done.stderr
+    assert spent(folder)["charges"] == 0
 
 
 def test_init_opens_an_account(folder: Path) -> None:

@@ -26,7 +26,6 @@ from leastnoise.cli.spec import locate_problems
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.account import Account, Books
     from leastnoise.ledger.store import Entry
 
@@ -171,6 +170,7 @@ def check(*, file: Path, as_json: bool) -> None:
     "specs", Kind("SPEC[=COUNT]...", files=True), "Specs, and how often each is released.", MANY
 )
 @options.budget
+@option(BUDGET, "--fit", None, "Find the specs' ε: the largest that fits, all by one factor.")
 @_dataset
 @options.as_json
 def register(
@@ -179,20 +179,22 @@ def register(
     specs: tuple[str, ...],
     epsilon: str,
     delta: str,
+    fit: bool,
     dataset: str | None,
     as_json: bool,
 ) -> None:
     """Charge a plan: releases that are fixed now, and compose tightly.
 
     Together they meet ε and δ, by their composition rather than by the sum of their budgets.
-    Put the plan's number into the specs as plan of [privacy.ledger].
+    Put the plan's number into the specs as plan of [privacy.ledger], and the ε that --fit finds.
     """
     from leastnoise.errors import InvalidArgument
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.exact import decimal_text
     from leastnoise.ledger.ledger import Ledger
-    from leastnoise.tables.publish.release import Release
+    from leastnoise.tables.publish.release import Release, fit_plans
 
-    releases: list[tuple[PlanCertificate, int]] = []
+    asked: list[tuple[str, Release, int]] = []
     statements: set[tuple[str, str]] = set()
     for text in specs:
         name, used = options.split_count(text, expected="SPEC=COUNT, a whole COUNT")
@@ -204,23 +206,38 @@ def register(
             privacy = release.spec.privacy
             statements.add((privacy.unit_label, privacy.neighbours))
             with terminal.stages("Planning", silent=as_json) as tell:
-                releases.append((release.plan(progress=tell).certificate, used))
+                release.plan(progress=tell)  # kept by the release
+            asked.append((name, release, used))
     if len(statements) != 1:
         raise InvalidArgument(name="specs", value=list(specs), expected="specs of one unit")
     unit, neighbours = statements.pop()
+    budget = Budget(epsilon=epsilon, delta=delta)
+    if fit:
+        with terminal.stages("Finding the largest epsilon", silent=as_json) as tell:
+            plans = fit_plans([(one, used) for _, one, used in asked], budget, progress=tell)
+    else:
+        plans = [one.plan() for _, one, _ in asked]
     charge = Ledger(file).register(
-        releases,
-        budget=Budget(epsilon=epsilon, delta=delta),
+        [(plan.certificate, used) for plan, (_, _, used) in zip(plans, asked, strict=True)],
+        budget=budget,
         unit=unit,
         neighbours=neighbours,
         dataset=dataset,
         label=", ".join(specs),
     )
+    found = [
+        {"spec": name, "count": used, "epsilon": decimal_text(plan.budget.epsilon)}
+        for plan, (name, _, used) in zip(plans, asked, strict=True)
+    ]
     if as_json:
         record = {"plan": charge.number, "dataset": charge.dataset, "filter": charge.rule}
-        records.print_json(record)
-    else:
-        terminal.print_sentences([f"Registered plan {charge.number} for {charge.dataset}."])
+        records.print_json(record | {"releases": found})
+        return
+    terminal.print_sentences([f"Registered plan {charge.number} for {charge.dataset}."])
+    if fit:
+        terminal.print_sentences(
+            ['Write epsilon = "{epsilon}" into {spec}.'.format(**one) for one in found]
+        )
 
 
 def _facts(account: Account, last: Entry | None) -> list[tuple[str, str]]:

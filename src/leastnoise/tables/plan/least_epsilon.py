@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,13 @@ def find_needed_epsilon(laid: LaidOut, found: Plan) -> Fraction | None:
         return None
     settled, _ = _least(laid, guess=float(laid.spec.budget.epsilon or 1) * worst)
     return settled.spec.budget.epsilon
+
+
+def scale_epsilon(laid: LaidOut, factor: float) -> LaidOut:
+    """Return `laid` at `factor` times its ε, rounded down to six digits."""
+    down = Context(prec=_DIGITS, rounding=ROUND_DOWN)
+    scaled = Decimal(float(laid.spec.budget.epsilon) * factor).normalize(down)
+    return _with(laid, epsilon=Fraction(scaled))
 
 
 def _parts_alone(laid: LaidOut) -> list[float]:
@@ -145,8 +153,8 @@ def _least(laid: LaidOut, *, guess: float) -> Found:
         """Return ln(wish/error) of the worst error; above 0 where all wishes are met."""
         if log_epsilon < math.log(_SMALLEST):
             return -_FAR
-        settled = _with(laid, epsilon=_inside(math.exp(log_epsilon)))
-        epsilon = settled.spec.budget.epsilon
+        epsilon = Fraction(f"{_inside(math.exp(log_epsilon)):.{_DIGITS}g}")
+        settled = _with(laid, epsilon=epsilon)
         if epsilon not in tried:
             found = plan(settled)
             tried[epsilon] = worst = _worst(found)
@@ -213,13 +221,12 @@ def _only(laid: LaidOut, indices: Sequence[int], *, of_delta: float) -> LaidOut:
 
 
 def _with(
-    laid: LaidOut, *, epsilon: float | None = None, shares: Sequence[float] | None = None
+    laid: LaidOut, *, epsilon: Fraction | None = None, shares: Sequence[float] | None = None
 ) -> LaidOut:
     """Return `laid` with another ε, and with weights in proportion to `shares`."""
     spec, changed = laid.spec, dict[str, object]()
     if epsilon is not None:
-        exactly = Fraction(f"{epsilon:.{_DIGITS}g}")
-        changed["privacy"] = spec.privacy.model_copy(update={"epsilon": exactly})
+        changed["privacy"] = spec.privacy.model_copy(update={"epsilon": epsilon})
     if shares is not None:
         whole = math.fsum(shares)
         weights = [max(round(share / whole * _WHOLE), _SLIGHTEST) for share in shares]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final, overload
 
 from leastnoise import _validate, _words
-from leastnoise.errors import InvalidArgument, SpecError
+from leastnoise.errors import InvalidArgument, NotCertified, Refused, SpecError
 from leastnoise.tables.publish import charging, output, seal
 from leastnoise.tables.publish.charging import Standing
 from leastnoise.tables.publish.released import ReleasedTables
@@ -19,6 +19,7 @@ from leastnoise.tables.spec.source_names import IN_MEMORY
 from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
+    from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.rows.frames import Frame
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 Progress = Callable[[str], object]
+_STEP, _STEPS = 1.005, 2000  # from one ε to the next, and so many at most from what fits by sums
 _NAMES = (str, list, tuple, dict, int, float)  # a source that is no frame; the spec says if wrong
 
 
@@ -205,6 +207,14 @@ class Release:
             self._planned = laid, plan
         return self._planned
 
+    def _scaled(self, factor: float) -> Self:
+        """Return this release at `factor` times its ε."""
+        from leastnoise.tables.plan.least_epsilon import scale_epsilon
+
+        made = object.__new__(type(self))
+        made._begin(scale_epsilon(self._laid, factor), self._folder, self._frame)
+        return made
+
     def standing(self) -> Standing | None:
         """Return where the series in the ledger stands; None for a spec without one.
 
@@ -319,6 +329,45 @@ class Release:
             entry=entry,
             place=None if standing is None else standing.place,
         )
+
+
+def fit_plans(
+    releases: Sequence[tuple[Release, int]], budget: Budget, *, progress: Progress | None = None
+) -> list[Plan]:
+    """Return the plans with which `releases` meet `budget` together, at as much ε as that allows.
+
+    Each is made as often as its count says. Every ε is multiplied by one factor; it is within .5 %
+    of the largest for which the composition is proved. δ of each stays. Raises Refused if no
+    factor does, InvalidArgument for a spec that asks for the least ε, and what `plan` does.
+    """
+    from leastnoise.ledger.preregistered import Preregistered
+    from leastnoise.numerics.bisection import Bisection
+
+    if any(one.spec.privacy.epsilon == LEAST for one, _ in releases):
+        expected = "specs with a number for epsilon, whose proportions are kept"
+        raise InvalidArgument(name="specs", value=LEAST, expected=expected)
+    counts = [count for _, count in releases]
+    of_sums = sum((one.spec.budget.epsilon * count for one, count in releases), Fraction(0))
+    first = float(budget.epsilon / of_sums)
+    met: dict[int, list[Plan]] = {}
+
+    def exceeds(steps: int) -> bool:
+        factor = first * _STEP**steps
+        plans = [one._scaled(factor).plan() for one, _ in releases]  # noqa: SLF001 (the same class)
+        certificates = [plan.certificate for plan in plans]
+        try:
+            Preregistered(budget=budget, releases=zip(certificates, counts, strict=True)).prove()
+        except NotCertified:
+            return True
+        met[steps] = plans
+        if progress is not None:
+            progress(f"Proved with {factor:.4g} times the epsilon")
+        return False
+
+    Bisection().around(exceeds, 0, fails=-_STEPS, most=_STEPS)
+    if not met:
+        raise Refused("These releases meet the budget at no epsilon. Give the specs less delta.")
+    return met[max(met)]
 
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
