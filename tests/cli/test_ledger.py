@@ -14,7 +14,7 @@ import pytest
 from leastnoise.errors import SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from tests.cli.program import PROGRAM, run
 
 SPEC = """
