@@ -21,11 +21,11 @@ from leastnoise.tables.publish.groups import publish_groups
 from leastnoise.tables.publish.margins import margins_of, publish_margins
 from leastnoise.tables.publish.quantiles import chosen_in, publish_quantiles
 from leastnoise.tables.query import finding
+from leastnoise.tables.query.kept_groups import select
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.query.results import joined, table_of
-from leastnoise.tables.query.selection import select
 from leastnoise.tables.rows.exact import ExactTotals
 
 if TYPE_CHECKING:

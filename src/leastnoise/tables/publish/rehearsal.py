@@ -20,8 +20,8 @@ from leastnoise.tables.publish.seal import Seal, sum_of
 from leastnoise.tables.publish.table_checks import check_table
 from leastnoise.tables.publish.table_files import write_table
 from leastnoise.tables.query.columns import key_names
+from leastnoise.tables.query.kept_groups import publish_all
 from leastnoise.tables.query.results import joined, table_of
-from leastnoise.tables.query.selection import publish_all
 from leastnoise.tables.rows import bounding, unlisted
 from leastnoise.tables.rows.source import open_engine
 from leastnoise.tables.statistics.base import LARGEST_WHOLE
