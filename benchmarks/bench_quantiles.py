@@ -17,7 +17,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.plan.planning import plan
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.publish.quantiles import read_places
 from leastnoise.tables.spec.candidates import list_candidates

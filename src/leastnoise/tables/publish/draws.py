@@ -15,7 +15,7 @@ from leastnoise import _words
 from leastnoise.errors import InvalidInput, Refused
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.plan.planning import plan_as_certified
+from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.publish.cumulative import publish_running_sums
 from leastnoise.tables.publish.groups import publish_groups
 from leastnoise.tables.publish.margins import margins_of, publish_margins

@@ -12,8 +12,8 @@ from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.ledger.check import charged_account
 from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.planning import plan_as_certified
 from leastnoise.tables.publish import output, seal
 from leastnoise.tables.publish.cumulative import check_running_sums
 from leastnoise.tables.publish.margins import check_sums

@@ -15,11 +15,11 @@ from leastnoise.errors import CertificateRejected, NotCertified, Refused
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import together
 from leastnoise.tables.plan.cumulative import Cumulative, Step, find_running
-from leastnoise.tables.plan.joint import split_noise
+from leastnoise.tables.plan.joint_budget import split_noise
 from leastnoise.tables.plan.margins import Margin, Margins, find_measured
 from leastnoise.tables.plan.plan import BlockPlan, Plan
-from leastnoise.tables.plan.plan_search import search_draws
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
+from leastnoise.tables.plan.search_draws import search_draws
 from leastnoise.tables.plan.served import JOIN, check_draw, check_groups, find_served
 from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
 from leastnoise.tables.query import margins

@@ -16,7 +16,7 @@ from leastnoise.selection.constructions import list_ways
 from leastnoise.selection.public import compare_families
 from leastnoise.selection.rivals import list_first, list_later, list_quick, may_lead
 from leastnoise.tables.plan import together
-from leastnoise.tables.plan.joint import Chosen, Offers, jointly
+from leastnoise.tables.plan.joint_budget import Chosen, Offers, jointly
 from leastnoise.tables.query.baselines import plain_laplace
 from leastnoise.tables.query.noise_error import variances
 
