@@ -22,7 +22,7 @@ from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStair
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.estimates import log_of_additions
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.together import find_layouts, list_blocks
+from leastnoise.tables.plan.shared_draws import find_layouts, list_blocks
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.resealed import verify_resealed
