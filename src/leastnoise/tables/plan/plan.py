@@ -19,9 +19,10 @@ from leastnoise.tables.plan.cumulative import Step
 from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.plan.unlisted import Groups
-from leastnoise.tables.query import clipped, cumulative, finding, kept_groups
+from leastnoise.tables.query import clipped, finding, kept_groups
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
+from leastnoise.tables.query.columns import file_names
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
 from leastnoise.tables.query.noise_error import (
     ExpectedError,
@@ -333,7 +334,7 @@ class Plan(Framed, Shown):
                 quantiles=tuple(one for one in self.quantiles if one.name == name),
             )
             for query in self.spec.query
-            for name in cumulative.file_names(query)
+            for name in file_names(query)
         )
 
     @property
