@@ -23,8 +23,8 @@ from leastnoise.design.marginal_shares import (
 )
 from leastnoise.design.marginals import Marginals
 from leastnoise.guarantees.budget import Budget
-from leastnoise.tables.plan.planning import plan
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 
 NAMES = {
     "20 × 2 × 10, all tables": Marginals(sizes=(20, 2, 10), tables=tuple(range(8))),

@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks.timing import print_rows, show
 from leastnoise.cli.demo import SPEC
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.planning import plan
-from leastnoise.tables.read import spec_file
 
 REGIONS = {"region": list(range(50))}
 COUNT = {"name": "n", "statistics": ["count"], "group_by": REGIONS}

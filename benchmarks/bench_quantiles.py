@@ -16,10 +16,10 @@ from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.plan.planning import plan
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.publish.quantiles import read_places
-from leastnoise.tables.read import spec_file
 from leastnoise.tables.spec.candidates import list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 

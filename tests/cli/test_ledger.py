@@ -16,7 +16,7 @@ import leastnoise as ln
 from leastnoise.errors import SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from tests.cli.program import PROGRAM, run
 
 SPEC = """

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.program import run
-from tests.tables.publish.test_trials import SPEC, rows
+from tests.tables.publish.test_try_limits import SPEC, rows
 
 
 def test_the_command_says_loudly_that_nothing_is_private(tmp_path: Path) -> None:

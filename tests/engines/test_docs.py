@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.tables.expressions.computed import Use
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import source
 from leastnoise.tables.spec.values import ColumnType
 from tests.tables import hostile

@@ -26,7 +26,7 @@ ROWS = "person,x\n" + "".join(f"{row // 2},{row % 5}\n" for row in range(100))
 RELEASES = """
 import sys
 from pathlib import Path
-from leastnoise.tables.plan.planning import plan as plans
+from leastnoise.tables.plan.make_plan import plan as plans
 from leastnoise.tables.publish.release import Release
 folder, name = Path(sys.argv[1]), sys.argv[2]
 spec = (folder / "spec.toml").read_text()

@@ -6,9 +6,9 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.ranks import lay_out_ranks
-from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source_names import IN_MEMORY

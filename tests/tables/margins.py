@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.margins import Margins
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.read import spec_file
 
 GROUP_BY = {"region": [0, 1, 2], "sex": ["f", "m"], "age": {"edges": [0, 30, 60]}}
 TYPES = {"who": "int", "region": "int", "sex": "text", "age": "int"}

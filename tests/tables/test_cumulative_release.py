@@ -18,7 +18,7 @@ from leastnoise.ledger.ledger import Ledger
 from leastnoise.report.page import report
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.trials import try_limits
+from leastnoise.tables.publish.try_limits import try_limits
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.cumulative import EDGES, spec_of
 from tests.tables.resealed import verify_resealed

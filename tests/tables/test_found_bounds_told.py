@@ -13,9 +13,9 @@ import pytest
 import leastnoise as ln
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused, SpecError
-from leastnoise.tables.plan.planning import plan_as_certified
-from leastnoise.tables.publish.trials import try_limits
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan_as_certified
+from leastnoise.tables.publish.try_limits import try_limits
 from tests.cli.program import run
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_found_bounds import CANDIDATES, FIND, rows_of, spec_of, written

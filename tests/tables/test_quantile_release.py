@@ -13,8 +13,8 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
-from leastnoise.tables.plan.planning import plan
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.rows import bounding, source
 from tests.tables.quantiles import ROWS, claim_in, edit_of, ranks_of, restored, spec_of
 from tests.tables.reference import SALT

@@ -15,7 +15,7 @@ from leastnoise.cli.commands import REQUIRED, Command, Kind, argument, option
 from leastnoise.cli.options import FILE
 
 if TYPE_CHECKING:
-    from leastnoise.tables.publish.trials import Trials
+    from leastnoise.tables.publish.try_limits import Trials
 
 _LIMIT = "Limit"
 _WARNING = (
@@ -49,7 +49,7 @@ def command(*, spec: Path, tried: str, sample: Path, as_json: bool) -> None:
 
     The numbers are exact ones of the sample, and not private. No ledger is charged.
     """
-    from leastnoise.tables.publish.trials import key_of, try_limits
+    from leastnoise.tables.publish.try_limits import key_of, try_limits
 
     name, _, values = tried.partition("=")
     key = key_of(name)

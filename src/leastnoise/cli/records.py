@@ -122,7 +122,7 @@ def _print_quantiles(part: QuantilePlan, unit: str) -> None:
 
 def _rows_of(layout: Layout | Ranks, unit: str, said: Sequence[str]) -> list[str]:
     """Return which rows count and for how much, in sentences, around those that are `said`."""
-    from leastnoise.tables.query import selection
+    from leastnoise.tables.query import kept_groups
     from leastnoise.tables.query.axes import Bins
     from leastnoise.tables.query.layout import Layout
 
@@ -133,7 +133,7 @@ def _rows_of(layout: Layout | Ranks, unit: str, said: Sequence[str]) -> list[str
     ]
     filters = [f"Only rows where {text} count." for text in layout.filters]
     limits = [] if layout.by_row else [f"Each {unit} {layout.limits}."]
-    kept = selection.in_words(layout) if isinstance(layout, Layout) else ()
+    kept = kept_groups.in_words(layout) if isinstance(layout, Layout) else ()
     return [*limits, *said, *dropped, *layout.joined, *filters, *layout.missing, *kept]
 
 

@@ -66,7 +66,7 @@ def schema() -> None:
 
     An editor that knows it completes keys, explains them, and marks what can't be right.
     """
-    from leastnoise.tables.read.spec_schema import json_schema
+    from leastnoise.tables.parse.spec_schema import json_schema
 
     terminal.say(json.dumps(json_schema(), indent=2, ensure_ascii=False), lines=True)
 
@@ -83,7 +83,7 @@ def locate_problems(file: Path, *, elsewhere: Collection[str] = ()) -> Iterator[
     try:
         yield
     except SpecError as error:
-        from leastnoise.tables.read import spec_file, spec_lines
+        from leastnoise.tables.parse import spec_file, spec_lines
 
         try:
             text = _files.read_text(file, most=spec_file.LARGEST)

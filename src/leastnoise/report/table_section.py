@@ -12,7 +12,7 @@ from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
 from leastnoise.report.numbers import as_float, beside_noise, number, wide_table
 from leastnoise.tables.plan.notes import SELECTED_NOTE
-from leastnoise.tables.query import selection
+from leastnoise.tables.query import kept_groups
 from leastnoise.tables.query.axes import Bins, Unlisted
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.layout import Layout
@@ -264,7 +264,7 @@ def _decided(
         if one["name"] == name and "unlisted" in one
     ]
     said += [_chosen(one, names) for one in plan.get("quantiles", []) if one["name"] == name]
-    said += dict.fromkeys(one for part in noisy for one in selection.in_words(part))
+    said += dict.fromkeys(one for part in noisy for one in kept_groups.in_words(part))
     return [*said, SELECTED_NOTE] if any(part.decides for part in noisy) else said
 
 

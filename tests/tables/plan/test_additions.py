@@ -19,12 +19,12 @@ from leastnoise.guarantees.added import Added
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.estimates import log_of_additions
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.together import find_layouts, list_blocks
+from leastnoise.tables.plan.shared_draws import find_layouts, list_blocks
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.read import spec_file
 from tests.tables.resealed import verify_resealed
 
 TWO_CELLS = {"statistics": ["count"], "group_by": {"g": [0, 1]}}

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import BlockPlan, Plan
-from leastnoise.tables.plan.planning import plan
-from leastnoise.tables.read import spec_file
 
 CLOSE = 1e-3  # of the objective: what scales are rounded up by, and coarse accounting
 _ALONE = 4  # blocks of a spec that are planned alone, too: each takes seconds

@@ -12,8 +12,8 @@ import pytest
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.mechanism.quantiles import choose_quantiles
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
-from leastnoise.tables.read import spec_file
 from tests.quantile_laws import permute_and_flip
 
 _DRAWS = 60

@@ -20,12 +20,12 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.count_trees import list_trees
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
 from leastnoise.tables.plan.rank_tree import RankTree, find_noise, read_tree
 from leastnoise.tables.publish.quantiles import read_places
 from leastnoise.tables.query.axes import KeyColumn
-from leastnoise.tables.read import spec_file
 from tests.noise.trees.oracle import enumerated
 
 NINETY_NINE = tuple(Fraction(k, 100) for k in range(1, 100))

@@ -14,8 +14,8 @@ import pytest
 import leastnoise as ln
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.tables.plan.planning import plan
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 from tests.tables.declared import gauge
 from tests.tables.query.test_replace_one import (
     QUERIES,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
-from leastnoise.tables.plan.planning import plan
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.unlisted import published
-from leastnoise.tables.read import spec_file
 from tests.tables.unlisted import planned, spec_of
 
 

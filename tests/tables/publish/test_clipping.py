@@ -12,9 +12,9 @@ import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.read import spec_file
 from tests.tables.resealed import verify_resealed
 
 PERSONS, OVER, OUTSIDE = 500, 120, 300

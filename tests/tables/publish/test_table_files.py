@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidInput, SourceError
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.table_files import as_read, read_table, write_table
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import Table, table_of
-from leastnoise.tables.read import spec_file
 from leastnoise.tables.statistics.base import NoiseError
 
 KINDS = ["csv", "json", "parquet"]

@@ -14,9 +14,9 @@ import pytest
 from leastnoise.errors import SpecError
 from leastnoise.guarantees.sensitivity import L1, Integer
 from leastnoise.guarantees.structured import Linf
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.margins import sum_exactly
 from leastnoise.tables.query.margins import published_tables, table_layout, table_sensitivity
-from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source_names import IN_MEMORY

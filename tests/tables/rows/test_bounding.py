@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from tests.tables.declared import check_declared
 from tests.tables.reference import SALT, vector

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import source
 from tests.tables.integers import integers
 from tests.tables.several import ROWS, TYPES, answers, raw_spec, write

@@ -15,7 +15,7 @@ import zstandard
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb import files
 from leastnoise.tables.rows.duckdb.inputs import Several

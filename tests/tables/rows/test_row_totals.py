@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, source
 from tests.tables.reference import SALT
 

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import source, unlisted
 from tests.tables.reference import SALT
 from tests.tables.unlisted import NONE, rows, spec_of

@@ -9,7 +9,7 @@ import mpmath
 import pytest
 
 from leastnoise.errors import SpecError
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.spec.candidates import MOST_CANDIDATES, list_candidates
 
 

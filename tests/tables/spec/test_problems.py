@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from tests.tables.spec.test_spec import GOOD, problems
 
 

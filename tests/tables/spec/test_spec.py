@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
+from leastnoise.tables.parse import spec_file, spec_text
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.read import spec_file, spec_text
 from leastnoise.tables.spec.query import Bands
 
 GOOD = """

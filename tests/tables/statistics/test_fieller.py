@@ -10,9 +10,9 @@ import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.noise.draw import make_sampler
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import BlockPlan
-from leastnoise.tables.plan.planning import plan
-from leastnoise.tables.read import spec_file
 from leastnoise.tables.statistics.base import Ingredients, Statistic
 from leastnoise.tables.statistics.fieller import QuotientTests, find_tests
 

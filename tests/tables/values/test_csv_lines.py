@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.spec.dialect import Dialect
 from leastnoise.tables.values import csv_lines
 from leastnoise.tables.values.casts import MAX_TEXT

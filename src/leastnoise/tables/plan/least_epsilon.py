@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.errors import Refused
 from leastnoise.numerics.roots import IncreasingRoot
-from leastnoise.tables.plan.planning import plan
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.plan.chain import Chain, draw_name, find_chain, read_chain
-from leastnoise.tables.plan.joint import scale_together
+from leastnoise.tables.plan.joint_budget import scale_together
 from leastnoise.tables.plan.unlisted import FINEST_GRID
 from leastnoise.tables.query.limits import InCells
 from leastnoise.tables.query.margins import (

@@ -19,9 +19,10 @@ from leastnoise.tables.plan.cumulative import Step
 from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.plan.unlisted import Groups
-from leastnoise.tables.query import clipped, cumulative, finding, selection
+from leastnoise.tables.query import clipped, finding, kept_groups
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
+from leastnoise.tables.query.columns import file_names
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
 from leastnoise.tables.query.noise_error import (
     ExpectedError,
@@ -166,7 +167,7 @@ class BlockPlan:
             "wishes": [wish.to_record() for wish in wishes(layout, errors)],
             **({"joined": list(layout.joined)} if layout.joined else {}),
             **({"filters": list(layout.filters)} if layout.filters else {}),
-            **({"published": said} if (said := [*selection.in_words(layout)]) else {}),
+            **({"published": said} if (said := [*kept_groups.in_words(layout)]) else {}),
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
             **clipped.to_record(layout),
             **({} if self.margin is None else {"margins": self.margin.whole.to_record()}),
@@ -333,7 +334,7 @@ class Plan(Framed, Shown):
                 quantiles=tuple(one for one in self.quantiles if one.name == name),
             )
             for query in self.spec.query
-            for name in cumulative.file_names(query)
+            for name in file_names(query)
         )
 
     @property

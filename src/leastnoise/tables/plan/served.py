@@ -12,7 +12,7 @@ from leastnoise.certificate.plan import COMPOSED
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected
-from leastnoise.tables.plan import together
+from leastnoise.tables.plan import shared_draws
 from leastnoise.tables.plan.cumulative import Cumulative
 from leastnoise.tables.plan.margins import Margins
 from leastnoise.tables.query.layout import Layout
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
 
 Drawn = Certificate | ThresholdCertificate | Margins | Cumulative
-Served = tuple[tuple[together.Block, ...], tuple[Layout, ...], Drawn]
+Served = tuple[tuple[shared_draws.Block, ...], tuple[Layout, ...], Drawn]
 """The blocks of one draw of noise, a layout of each, and its certificate, or what adds up by it."""
 
 
@@ -42,7 +42,7 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
     CertificateRejected unless each query is in one of them, and the layouts bound a unit as it
     says.
     """
-    blocks = together.list_blocks(laid)
+    blocks = shared_draws.list_blocks(laid)
     labels = [block.label for block in blocks]
     quantiles = {one.label for ranks in laid.ranks for one in ranks}
     drawn_blocks = _by_draw(blocks, certificate, quantiles)
@@ -69,7 +69,7 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
                 f"Query {name!r}: groups that nobody listed have a threshold, and others none."
             )
         noise = drawn.noise if isinstance(drawn, ThresholdCertificate) else drawn
-        layouts = together.find_layouts(own, noise.sensitivity)
+        layouts = shared_draws.find_layouts(own, noise.sensitivity)
         if layouts is None:
             raise CertificateRejected(
                 f"Query {name!r}: its sensitivity is not one that the spec implies."
@@ -78,10 +78,10 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
 
 
 def _adding_up(
-    block: together.Block, laid: LaidOut, claims: Claims, certificate: PlanCertificate
+    block: shared_draws.Block, laid: LaidOut, claims: Claims, certificate: PlanCertificate
 ) -> Margins | Cumulative:
     """Return the tables of a block that add up; raises CertificateRejected unless it is theirs."""
-    layout, share = block.ways[0], together.share_budget(laid.spec.budget, (block,))
+    layout, share = block.ways[0], shared_draws.share_budget(laid.spec.budget, (block,))
     if layout.cumulative:
         return Cumulative.of(layout, share, claims)
     return Margins.of(layout, share, claims, composed=certificate.rule == COMPOSED)
@@ -91,7 +91,7 @@ Claims = list[tuple[str, Certificate | ThresholdCertificate]]
 
 
 def _by_draw(
-    blocks: Sequence[together.Block], certificate: PlanCertificate, quantiles: AbstractSet[str]
+    blocks: Sequence[shared_draws.Block], certificate: PlanCertificate, quantiles: AbstractSet[str]
 ) -> list[tuple[str, Claims]]:
     """Return the draws of a certificate by what they are for, those of a block's margins as one.
 

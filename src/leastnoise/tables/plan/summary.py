@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from leastnoise import _words
 from leastnoise.tables.plan import series
 from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
-from leastnoise.tables.query import finding, selection
+from leastnoise.tables.query import finding, kept_groups
 from leastnoise.tables.query.layout import ASSUMED, Layout
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def list_sentences(plan: Plan) -> list[str]:
     ]
     said += what_counts(plan)
     chosen = [layout for layout in layouts if isinstance(layout, Layout)]
-    said += dict.fromkeys(one for layout in chosen for one in selection.in_words(layout))
+    said += dict.fromkeys(one for layout in chosen for one in kept_groups.in_words(layout))
     said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
     firsts = [draw[0].summed for draw in plan.draws]
     said += [text for first in firsts if first for text in first.whole.in_words()]

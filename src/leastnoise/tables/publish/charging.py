@@ -90,7 +90,7 @@ class Standing:
         """
         if self.begun is None:
             return None
-        from leastnoise.tables.plan.planning import plan_as_certified
+        from leastnoise.tables.plan.make_plan import plan_as_certified
 
         try:
             return plan_as_certified(laid, self.begun.certificate)

@@ -14,18 +14,18 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.errors import InvalidInput, Refused
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.plan.planning import plan_as_certified
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.publish.cumulative import publish_running_sums
 from leastnoise.tables.publish.groups import publish_groups
 from leastnoise.tables.publish.margins import margins_of, publish_margins
 from leastnoise.tables.publish.quantiles import chosen_in, publish_quantiles
 from leastnoise.tables.query import finding
+from leastnoise.tables.query.kept_groups import select
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.query.results import joined, table_of
-from leastnoise.tables.query.selection import select
-from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows.exact import ExactTotals
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import duckdb
 
 from leastnoise import _files
 from leastnoise.errors import InvalidInput, SourceError
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.values import spill
 
 if TYPE_CHECKING:

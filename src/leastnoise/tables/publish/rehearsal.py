@@ -13,15 +13,15 @@ import numpy as np
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.quantiles import table_at
 from leastnoise.tables.publish.seal import Seal, sum_of
 from leastnoise.tables.publish.table_checks import check_table
 from leastnoise.tables.publish.table_files import write_table
 from leastnoise.tables.query.columns import key_names
+from leastnoise.tables.query.kept_groups import publish_all
 from leastnoise.tables.query.results import joined, table_of
-from leastnoise.tables.query.selection import publish_all
-from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, unlisted
 from leastnoise.tables.rows.source import open_engine
 from leastnoise.tables.statistics.base import LARGEST_WHOLE

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self, final, overload
 
 from leastnoise import _validate, _words
 from leastnoise.errors import InvalidArgument, NotCertified, Refused, SpecError
+from leastnoise.tables.parse import find_bounds, spec_file
 from leastnoise.tables.publish import charging, output, seal
 from leastnoise.tables.publish.charging import Standing
 from leastnoise.tables.publish.released import ReleasedTables
 from leastnoise.tables.query.layout import MAX_ROWS
-from leastnoise.tables.read import find_bounds, spec_file
 from leastnoise.tables.rows import source
 from leastnoise.tables.spec.source_names import IN_MEMORY
 from leastnoise.tables.spec.values import LEAST

@@ -11,8 +11,9 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.ledger.check import charged_account
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.planning import plan_as_certified
 from leastnoise.tables.publish import output, seal
 from leastnoise.tables.publish.cumulative import check_running_sums
 from leastnoise.tables.publish.margins import check_sums
@@ -22,7 +23,6 @@ from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.layout import LaidOut, Layout
 from leastnoise.tables.query.ranks import Ranks
-from leastnoise.tables.read import spec_file
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.interval import Interval

@@ -1,18 +1,28 @@
-"""The names of a block's result columns, in order; public, so known before any row is read."""
+"""The names of a block's tables and columns, in order; public, so known before any row is read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from leastnoise.tables.query import cumulative, margins
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked
 
     Part = Layout | Ranks
     """A part of a block: what noise is added to, or quantiles."""
+
+
+def file_names(query: Query) -> list[str]:
+    """Return the names of the tables that a block publishes, and of their files."""
+    if cumulative.is_cumulative(query):
+        return [query.name, cumulative.table_name(query.name)]
+    return margins.file_names(query)
 
 
 def key_names(part: Part) -> list[str]:

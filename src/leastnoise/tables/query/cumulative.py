@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import margins
 from leastnoise.tables.query.axes import Bins
 from leastnoise.tables.query.margins import in_one_cell
 from leastnoise.tables.spec.query import PrivateKeys
@@ -37,13 +36,6 @@ def is_cumulative(query: Query) -> bool:
 def table_name(query: str) -> str:
     """Return what the table of running sums, and its file, are called."""
     return query + _SUFFIX
-
-
-def file_names(query: Query) -> list[str]:
-    """Return the names of the tables that a block publishes, whichever it is."""
-    if is_cumulative(query):
-        return [query.name, table_name(query.name)]
-    return margins.file_names(query)
 
 
 def table_layouts(layout: Layout) -> tuple[Layout, Layout]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _validate
 from leastnoise.errors import SpecError
-from leastnoise.tables.read.joins import ON_SPARK
+from leastnoise.tables.parse.joins import ON_SPARK
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
 from leastnoise.tables.rows.duckdb.joined import Joined, Side
@@ -14,7 +14,7 @@ from leastnoise.tables.rows.duckdb.joined import Joined, Side
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from leastnoise.tables.read.column_uses import Problem
+    from leastnoise.tables.parse.column_uses import Problem
     from leastnoise.tables.rows.spark.sources import SparkRows
     from leastnoise.tables.spec.join import Join
     from leastnoise.tables.spec.model import Spec

@@ -10,7 +10,7 @@ import tomli_w
 from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
+from leastnoise.tables.parse.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.rows.duckdb import databases, files
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.tables.expressions.tree import Type
-    from leastnoise.tables.read.column_uses import ColumnUse
+    from leastnoise.tables.parse.column_uses import ColumnUse
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.sources import SparkRows

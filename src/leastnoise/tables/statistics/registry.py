@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate, _words
-from leastnoise.tables.statistics.clipped import CountOutside, CountOverLimits
+from leastnoise.tables.statistics.over_limits import CountOutside, CountOverLimits
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.quotients import Mean, Ratio
 from leastnoise.tables.statistics.spreads import Std, Var

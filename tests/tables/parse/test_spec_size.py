@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from leastnoise.errors import SpecError
-from leastnoise.tables.read import spec_file, spec_lines
+from leastnoise.tables.parse import spec_file, spec_lines
 
 
 def test_of_many_problems_a_hundred_are_told_and_all_are_counted() -> None:

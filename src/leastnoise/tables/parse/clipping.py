@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.spec.query import Bands, Query
 from leastnoise.tables.spec.values import LEAST
-from leastnoise.tables.statistics.clipped import CountOutside, CountOverLimits
+from leastnoise.tables.statistics.over_limits import CountOutside, CountOverLimits
 from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:

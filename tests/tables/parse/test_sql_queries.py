@@ -13,10 +13,10 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import SpecError
 from leastnoise.tables.expressions import language
-from leastnoise.tables.read import spec_file
+from leastnoise.tables.parse import spec_file
 from tests.tables.expressions.oracle import random_expression
 from tests.tables.json_schema import accepts
-from tests.tables.read.test_spec_schema import json_schema
+from tests.tables.parse.test_spec_schema import json_schema
 
 _REGIONS = {"region": ["n", "s"]}
 _SAID: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
-from leastnoise.tables.query import accuracy, cumulative, margins
-from leastnoise.tables.read import clipping, find_bounds
-from leastnoise.tables.read.column_checks import (
+from leastnoise.tables.parse import clipping, find_bounds
+from leastnoise.tables.parse.column_checks import (
     edge_problems,
     has_bounds,
     key_problems,
     unbounded,
     undeclared,
 )
-from leastnoise.tables.read.column_uses import Problem, uses_of
+from leastnoise.tables.parse.column_uses import Problem, uses_of
+from leastnoise.tables.query import accuracy, cumulative, margins
 from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.quantiles import Quantile

@@ -10,9 +10,9 @@ import duckdb
 import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
+from leastnoise.tables.parse import spec_file, spec_lines
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.read import spec_file, spec_lines
 
 SPEC = """\
 version = 1

@@ -14,21 +14,20 @@ from typing import TYPE_CHECKING
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables.expressions.tree import columns_of
-from leastnoise.tables.query import cumulative
-from leastnoise.tables.query.columns import result_columns
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import LaidOut, LayoutError
-from leastnoise.tables.query.ranks import lay_out_ranks, share_parts
-from leastnoise.tables.read import find_bounds
-from leastnoise.tables.read.column_checks import (
+from leastnoise.tables.parse import find_bounds
+from leastnoise.tables.parse.column_checks import (
     column_problems,
     is_csv,
     source_names_of,
     undeclared,
 )
-from leastnoise.tables.read.column_uses import Problem, unit_problems
-from leastnoise.tables.read.joins import ONLY_CSV, join_problems
-from leastnoise.tables.read.query_checks import QUERY_CHECKS
+from leastnoise.tables.parse.column_uses import Problem, unit_problems
+from leastnoise.tables.parse.joins import ONLY_CSV, join_problems
+from leastnoise.tables.parse.query_checks import QUERY_CHECKS
+from leastnoise.tables.query.columns import file_names, result_columns
+from leastnoise.tables.query.lay_out import lay_out_query
+from leastnoise.tables.query.layout import LaidOut, LayoutError
+from leastnoise.tables.query.ranks import lay_out_ranks, share_parts
 from leastnoise.tables.spec.dialect import told_of
 from leastnoise.tables.spec.source_names import (
     is_spark,
@@ -209,7 +208,7 @@ def _names(spec: Spec) -> Iterator[Problem]:
             )
         elif name.lower() in _TAKEN:
             yield path, f"{name!r} is the name of a file of the release. Choose another."
-        for own in cumulative.file_names(query):
+        for own in file_names(query):
             if own.lower() in seen:
                 yield path, f"{own!r} is used twice (capitals don't count). Names must differ."
             seen.add(own.lower())

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from leastnoise.cli import demo
-from leastnoise.tables.read.spec_schema import json_schema
+from leastnoise.tables.parse.spec_schema import json_schema
 from leastnoise.tables.spec import model as models
 from leastnoise.tables.spec import query as of_a_query
 from leastnoise.tables.spec.candidates import Grid

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
-from leastnoise.tables.read.column_uses import Problem
+from leastnoise.tables.parse.column_uses import Problem
 from leastnoise.tables.spec import source_names
 from leastnoise.tables.spec.column import Column
 

@@ -15,8 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.query.layout import LaidOut
-from leastnoise.tables.read import (
+from leastnoise.tables.parse import (
     checks,
     clipping,
     find_bounds,
@@ -25,6 +24,7 @@ from leastnoise.tables.read import (
     spec_text,
     sql_queries,
 )
+from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import Query

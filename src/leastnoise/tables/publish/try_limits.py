@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan import least_epsilon
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import values_of
-from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
 from leastnoise.tables.spec.values import MAX_ROWS_BOUND

@@ -17,7 +17,7 @@ from leastnoise.tables.spec.source_names import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leastnoise.tables.read.column_uses import Problem
+    from leastnoise.tables.parse.column_uses import Problem
     from leastnoise.tables.spec.join import Join
     from leastnoise.tables.spec.model import Spec
 

@@ -12,7 +12,7 @@ import pytest
 
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.trials import Trials, Tried, try_limits
+from leastnoise.tables.publish.try_limits import Trials, Tried, try_limits
 from leastnoise.tables.rows import salted
 from tests.tables.reference import SALT, rank
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from leastnoise.errors import SpecError
-from leastnoise.tables.read import spec_file, spec_lines
+from leastnoise.tables.parse import spec_file, spec_lines
 
 TEXT = '''\
 version = 1                                # line 1: privacy.epsilon = "no key"

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import CertificateRejected, SpecError
+from leastnoise.tables.parse import key_files, spec_file
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.read import key_files, spec_file
 from tests.tables.resealed import verify_resealed
 
 TYPES = {"region": "text", "code": "int", "old": "bool", "size": "float"}

@@ -15,8 +15,8 @@ from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.constructions import list_ways
 from leastnoise.selection.public import compare_families
 from leastnoise.selection.rivals import list_first, list_later, list_quick, may_lead
-from leastnoise.tables.plan import together
-from leastnoise.tables.plan.joint import Chosen, Offers, jointly
+from leastnoise.tables.plan import shared_draws
+from leastnoise.tables.plan.joint_budget import Chosen, Offers, jointly
 from leastnoise.tables.query.baselines import plain_laplace
 from leastnoise.tables.query.noise_error import variances
 
@@ -40,12 +40,12 @@ def search_draws(laid: LaidOut, *, progress: Callable[[str], object] | None = No
     No block has more noise in a draw with others than it would get alone. Raises Refused if no
     noise can serve a block.
     """
-    blocks, budget, times = together.list_blocks(laid), laid.spec.budget, laid.spec.releases
+    blocks, budget, times = shared_draws.list_blocks(laid), laid.spec.budget, laid.spec.releases
     search = _Search(progress or (lambda _: None))
-    groups = [together.Group(members=(block.index,)) for block in blocks]
+    groups = [shared_draws.Group(members=(block.index,)) for block in blocks]
     alone = [Draw.of(budget, blocks, group, times) for group in groups]
     logs = [search.log_variance(draw) for draw in alone]
-    groups = together.partition(blocks, logs, budget, times)
+    groups = shared_draws.partition(blocks, logs, budget, times)
     while True:
         draws = [Draw.of(budget, blocks, group, times) for group in groups]
         chosen, splits = _chosen(budget, draws, search)
@@ -58,7 +58,7 @@ def search_draws(laid: LaidOut, *, progress: Callable[[str], object] | None = No
         if not losing:
             return list(zip(draws, chosen, splits, strict=True))
         groups = [group for group in groups if not losing.issuperset(group.members)]
-        groups += [together.Group(members=(index,)) for index in losing]
+        groups += [shared_draws.Group(members=(index,)) for index in losing]
         groups.sort(key=lambda group: group.members)
 
 
@@ -67,15 +67,15 @@ def search_draws(laid: LaidOut, *, progress: Callable[[str], object] | None = No
 class Draw:
     """One draw of noise to be found: the blocks that it serves, and what it has to hide."""
 
-    blocks: tuple[together.Block, ...]
+    blocks: tuple[shared_draws.Block, ...]
     question: Question
 
     @classmethod
     def of(
         cls,
         budget: Budget,
-        blocks: Sequence[together.Block],
-        group: together.Group,
+        blocks: Sequence[shared_draws.Block],
+        group: shared_draws.Group,
         releases: int,
     ) -> Draw:
         """Return the draw for a group; a unit moves a block as any of its boundings lets it.
@@ -88,7 +88,7 @@ class Draw:
         else:
             offered = tuple(dict.fromkeys(s for way in own[0].ways for s in way.sensitivities))
         question = Question(
-            budget=together.share_budget(budget, own),
+            budget=shared_draws.share_budget(budget, own),
             sensitivities=offered,
             dimension=sum(block.numbers for block in own),
             compositions=releases,

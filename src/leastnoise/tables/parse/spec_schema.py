@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from leastnoise.tables.read.key_files import SUFFIXES
-from leastnoise.tables.read.sql_queries import SQL
+from leastnoise.tables.parse.key_files import SUFFIXES
+from leastnoise.tables.parse.sql_queries import SQL
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.statistics import registry
 

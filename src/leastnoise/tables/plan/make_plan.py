@@ -13,13 +13,13 @@ from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, NotCertified, Refused
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.tables.plan import together
+from leastnoise.tables.plan import shared_draws
 from leastnoise.tables.plan.cumulative import Cumulative, Step, find_running
-from leastnoise.tables.plan.joint import split_noise
+from leastnoise.tables.plan.joint_budget import split_noise
 from leastnoise.tables.plan.margins import Margin, Margins, find_measured
 from leastnoise.tables.plan.plan import BlockPlan, Plan
-from leastnoise.tables.plan.plan_search import search_draws
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
+from leastnoise.tables.plan.search_draws import search_draws
 from leastnoise.tables.plan.served import JOIN, check_draw, check_groups, find_served
 from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
 from leastnoise.tables.query import margins
@@ -49,7 +49,7 @@ def plan(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> P
     """
     tell = progress or (lambda _: None)
     listed, found = _listed(laid), list[_Drawn]()
-    order = {block.label: block.index for block in together.list_blocks(laid)}
+    order = {block.label: block.index for block in shared_draws.list_blocks(laid)}
     for draw, mechanism, split in search_draws(listed, progress=progress) if listed else ():
         stated = Mechanism(mechanism.certificate.about(laid.spec.privacy.neighbours))
         rounded = stated.on_grid(max(stated.grid, FINEST_GRID))
@@ -68,8 +68,8 @@ _Drawn = tuple[int, "Claims", "Noise | None"]
 def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) -> Iterator[_Drawn]:
     """Yield the draws that none shares: of groups that nobody listed, and of tables that add up."""
     times = laid.spec.releases
-    for block in together.list_blocks(laid):
-        way, share = block.ways[0], together.share_budget(laid.spec.budget, (block,))
+    for block in shared_draws.list_blocks(laid):
+        way, share = block.ways[0], shared_draws.share_budget(laid.spec.budget, (block,))
         if way.unlisted:
             tell(f"Finding and proving the threshold of {block.label}")
             one = share.share(Fraction(1, times))
@@ -113,7 +113,7 @@ def plan_as_certified(
     composed = certificate.rule == COMPOSED
     found: dict[int, list[BlockPlan]] = {}
     for place, (blocks, layouts, drawn) in enumerate(find_served(laid, certificate)):
-        stated = share = together.share_budget(spec.budget, blocks)
+        stated = share = shared_draws.share_budget(spec.budget, blocks)
         where = f"Query {JOIN.join(one.label for one in blocks)!r}"
         if isinstance(drawn, Margins):
             found[blocks[0].index] = _of_margins(drawn)
@@ -143,7 +143,7 @@ def plan_as_certified(
             split = _split(drawn, share) if splits is None else splits[place]
         first = 0
         for block, layout in zip(blocks, layouts, strict=True):
-            own = together.share_budget(spec.budget, (block,))
+            own = shared_draws.share_budget(spec.budget, (block,))
             listed = BlockPlan(
                 layout=layout,
                 group=tuple(one.label for one in blocks),

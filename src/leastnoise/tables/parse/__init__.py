@@ -1,0 +1,1 @@
+"""From TOML, dictionaries or SQL to a spec, with every problem listed; `spec_file` begins it."""

@@ -1,1 +1,0 @@
-"""From TOML to a spec, with every problem listed."""
