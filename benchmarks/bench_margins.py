@@ -1,4 +1,4 @@
-"""Tables with margins, and cumulative counts: their standard deviations, and others' or a bound.
+"""Tables with margins or levels, and cumulative counts: standard deviations, others', a bound.
 
 python -m benchmarks.bench_margins
 """
@@ -80,6 +80,25 @@ def cumulative_figures(bins: int) -> list[str]:
     return [" × ".join(map(str, found["branches"])), *(f"{one:.2f}" for one in numbers)]
 
 
+def levels_figures(sizes: list[int]) -> list[str]:
+    """The columns of a nation whose states have so many counties each, at ε = 1 for one row."""
+    states = [f"{state}" for state, size in enumerate(sizes) for _ in range(size)]
+    levels = {"state": states, "nation": ["all"] * len(states)}
+    keys = {"keys": [*range(len(states))], "levels": levels}
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1},
+        "query": [{"name": "q", "statistics": ["count"], "group_by": {"county": keys}}],
+    }
+    blocks = plan(spec_file.lay_out(raw)).blocks
+    assert blocks[0].level is not None
+    whole = blocks[0].level.whole
+    stds = [block.errors[0].std for block in blocks]
+    numbers = (*stds, whole.geometric_mean, *whole.others.values())
+    return [f"{one:.2f}" for one in numbers]
+
+
 def main() -> None:
     heads = (
         "tables", "measured", "cells, summed", "a share each", "and least squares", "best shares",
@@ -90,6 +109,17 @@ def main() -> None:
     heads = ("bins", "tree", "bin", "cumulative, rms", "largest", "cells, summed, rms")
     rows = [(f"{bins:,}", *cumulative_figures(bins)) for bins in (4, 10, 100, 1_000)]
     print_rows("Cumulative counts: standard deviations", heads, rows)
+    trees = {
+        "3,000, 60 a state": [60] * 50,
+        "3,000, 11 to 109 a state": [11 + 2 * state for state in range(50)],
+        "100, 10 a state": [10] * 10,
+    }
+    heads = (
+        "counties", "county", "state", "nation", "geometric mean", "counties summed",
+        "a share each", "bound",
+    )  # fmt: skip
+    rows = [(name, *levels_figures(sizes)) for name, sizes in trees.items()]
+    print_rows("Keys with levels: standard deviations, root mean square", heads, rows)
 
 
 if __name__ == "__main__":

@@ -110,6 +110,13 @@ QUICK: dict[str, Callable[[], Any]] = {
     "tree": _on_a_tree(ln.Linf(1, whole=True), epsilon="0.7"),
     "tree, five rows": _on_a_tree(ln.RowCounts(5)),
     "tree, replaced": _on_a_tree(ln.RowCounts(1, neighbours="replace-one")),
+    "tree, unlike nodes": _made(
+        "agreeing",
+        ln.RowCounts(1, neighbours="replace-one"),
+        dimension=6,
+        parameters={"branches": [3, 3, 1, 2], "shares": ["0.2", "0.3", "0.5"]},
+        delta="0",
+    ),
     "tree, three releases": _on_a_tree(ln.RowCounts(1), compositions=3),
     "plan of sums": _plan("2", _GAUSSIAN, _LAPLACE),
     "plan together": _plan("1.7", _GAUSSIAN, _LAPLACE),

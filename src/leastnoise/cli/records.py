@@ -91,6 +91,8 @@ def _print_block(block: BlockPlan, plan: Plan) -> None:
     where = "in each cell" if block.groups is None else "in each group"
     if block.running is not None and block.running.sums:
         where = "of all edges: root mean square, largest ±"
+    if block.level is not None and block.level.error.rows is not None:
+        where = "of all rows: root mean square, largest ±"
     print_table(
         _title(block, unit),
         (where, "std", "95 % of the noise", "plain Laplace", "plain Gaussian"),

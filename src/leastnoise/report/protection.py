@@ -185,7 +185,8 @@ def _noise(records: Sequence[dict[str, Any]], names: Mapping[str, Mapping[str, s
                 error["std"], error["plain_laplace_std"], error["plain_gaussian_std"]
             )  # fmt: skip
             told = [f"<td>{_std(own)}</td>", *(f"<td>{_times(one, own)}</td>" for one in others)]
-            if record.get("cumulative", {}).get("sums"):
+            unlike = record.get("levels", {}).get("unlike_rows")
+            if unlike or record.get("cumulative", {}).get("sums"):
                 of = ", root mean square"
             what = names[record["name"]][error["statistic"]]
             name = html(f"{record['name']}, {what}{of}")

@@ -15,8 +15,13 @@ from leastnoise.noise.trees.law import Agreeing
 Whole = NDArray[np.int64]
 
 
-def sums_of(cells: Whole, branches: tuple[int, ...]) -> list[Whole]:
-    """Return the sums of the nodes of each level, the root's first; cells on the last axis."""
+def sums_of(cells: Whole, branches: tuple[int, ...], levels: int | None = None) -> list[Whole]:
+    """Return the sums of the nodes of each level, the root's first; cells on the last axis.
+
+    With `levels` other than as many as there are, branches are of nodes, and not of levels.
+    """
+    if levels not in {None, len(branches)}:
+        return _sums_of_nodes(cells, list(branches), levels or 0)
     if not branches:
         return [cells]
     width = cells.shape[-1] // branches[0]
@@ -28,12 +33,28 @@ def sums_of(cells: Whole, branches: tuple[int, ...]) -> list[Whole]:
     return [cells.sum(axis=-1, keepdims=True), *below]
 
 
+def _sums_of_nodes(cells: Whole, branches: list[int], levels: int) -> list[Whole]:
+    """Cut the list into levels, and then sum from the cells upwards, node by node."""
+    children, nodes = list[list[int]](), 1
+    for _ in range(levels):
+        children.append([branches.pop(0) for _ in range(nodes)])
+        nodes = sum(children[-1])
+    assert not branches
+    found = [cells]
+    for counts in reversed(children):
+        below, sums = [found[0][..., j] for j in range(found[0].shape[-1])], list[Whole]()
+        for count in counts:
+            sums.append(np.sum([below.pop(0) for _ in range(count)], axis=0))
+        found.insert(0, np.stack(sums, axis=-1))
+    return found
+
+
 def exponents(noise: Agreeing, cells: Whole) -> tuple[Whole, int]:
     """Return Σ_v w_v|z_v|/scale exactly: numerators, and their denominator."""
     rates = [share / noise.scale for share in noise.shares]
     denominator = math.lcm(*(rate.denominator for rate in rates))
     total = np.zeros(cells.shape[:-1], dtype=np.int64)
-    for rate, sums in zip(rates, sums_of(cells, noise.branches), strict=True):
+    for rate, sums in zip(rates, sums_of(cells, noise.branches, len(rates) - 1), strict=True):
         total += int(rate * denominator) * np.abs(sums).sum(axis=-1)
     return total, denominator
 
@@ -48,7 +69,9 @@ def enumerated(noise: Agreeing, reach: int) -> tuple[Whole, NDArray[np.float64]]
     """Return points and their probabilities, among those within `reach`."""
     points = all_points(noise.dimension, reach)
     logs = np.zeros(len(points))
-    for share, sums in zip(noise.shares, sums_of(points, noise.branches), strict=True):
+    for share, sums in zip(
+        noise.shares, sums_of(points, noise.branches, len(noise.shares) - 1), strict=True
+    ):
         logs -= float(share / noise.scale) * np.abs(sums).sum(axis=-1)
     weights = np.exp(logs)
     return points, weights / weights.sum()

@@ -80,10 +80,25 @@ def test_twice_the_window_changes_no_more_than_is_stated() -> None:
     window = find_window(CHAIN.branches, rates)
     once = solve(CHAIN.branches, rates).laws
     twice = solve(CHAIN.branches, rates, window=2 * window).laws
-    for one, other in zip(once, twice, strict=True):
+    for (one,), (other,) in zip(once, twice, strict=True):
         gap = one.values[: window // 2] - other.values[: window // 2]
         assert np.linalg.norm(gap) <= one.error + other.error
         assert np.linalg.norm(gap) < 1e-12  # the bounds are far from what is met
+
+
+def test_bounds_on_rounding_hold_and_grow_slowly_with_the_levels() -> None:
+    """Where they had no more than the l2 norm of all errors this tree had no half-width at all."""
+    deep = Agreeing(scale=1, branches=(50, 60, 10), shares=("0.24", "0.26", "0.14", "0.36"))
+    for level in level_laws(deep):
+        assert level.error < 1e-3
+        assert level.half_width() < 2.2 * level.std + 1
+    rates = tuple(float(share) for share in deep.shares)
+    once = solve(deep.branches, rates).laws
+    twice = solve(deep.branches, rates, window=2 * find_window(deep.branches, rates)).laws
+    for (one,), (other,) in zip(once, twice, strict=True):
+        half = len(one.values) // 2
+        gap = np.linalg.norm(one.values[:half] - other.values[:half])
+        assert gap <= one.error + other.error
 
 
 def test_laws_fall_on_both_sides() -> None:

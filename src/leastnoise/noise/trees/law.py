@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
@@ -18,7 +17,8 @@ from leastnoise.guarantees.rows import Rows
 from leastnoise.guarantees.sensitivity import check_sensitivity
 from leastnoise.noise.base import SCALE, Parameter, points_of
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.trees.levels import level_laws, solve
+from leastnoise.noise.trees.levels import node_laws, rates_of, solve
+from leastnoise.noise.trees.shape import Shape, shape_of, split_branches
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -34,12 +34,32 @@ _NEAR = 1e-9  # relatively: what is so near to a whole number counts as one in a
 
 def _checked_branches(branches: Iterable[int], *, name: str) -> tuple[int, ...]:
     found = _validate.wholes(branches, name=name, most=MOST_CELLS)
-    if 1 <= len(found) <= MOST_LEVELS and math.prod(found) <= MOST_CELLS:
-        return found
-    raise InvalidArgument(
-        name=name,
-        value=f"{len(found):,} levels, {list(found[:MOST_LEVELS])}",
-        expected=f"1 to {MOST_LEVELS} levels, of at most {MOST_CELLS:,} cells",
+    if not 1 <= sum(found) <= MOST_LEVELS * MOST_CELLS:
+        raise _no_tree(found)
+    return found
+
+
+def _check_tree(branches: tuple[int, ...], shares: int) -> None:
+    """Raise InvalidArgument unless `branches` are those of a tree that may be, before it is."""
+    levels = shares - 1
+    if len(branches) == levels:
+        if levels <= MOST_LEVELS and math.prod(branches) <= MOST_CELLS:
+            return
+        raise _no_tree(branches)
+    children = split_branches(branches, levels)
+    if children is None:
+        expected = f"{len(branches) + 1} shares: of the root, and of each level of {branches[:12]}"
+        raise InvalidArgument(name="shares", value=f"{shares} shares", expected=expected)
+    if not 1 <= levels <= MOST_LEVELS or max(int(one.sum()) for one in children) > MOST_CELLS:
+        raise _no_tree(branches)
+
+
+def _no_tree(branches: tuple[int, ...]) -> InvalidArgument:
+    return InvalidArgument(
+        name="branches",
+        value=f"{len(branches):,} numbers, {list(branches[:MOST_LEVELS])}",
+        expected=f"1 to {MOST_LEVELS} levels, of at most {MOST_CELLS:,} cells: a number for each "
+        "level, or for each node above the cells",
     )
 
 
@@ -48,10 +68,7 @@ def _checked_shares(
 ) -> tuple[Fraction, ...]:
     like = "numbers, such as [0, '0.3', '0.7']"
     found = tuple(exact(one, name=name) for one in _validate.items(shares, name=name, like=like))
-    wanted = len(record.branches) + 1
-    if len(found) != wanted:
-        expected = f"{wanted} shares: of the root, and of each level of {record.branches}"
-        raise InvalidArgument(name=name, value=f"{len(found)} shares", expected=expected)
+    _check_tree(record.branches, len(found))
     if min(found) < 0 or sum(found) > 1 or not found[-1]:
         raise InvalidArgument(
             name=name,
@@ -71,7 +88,9 @@ class Agreeing(VectorNoise):
 
     notation: b_l = branches[l − 1], w_l = shares[l] of each node of level l, 0 the root. A node of
     level l − 1 has b_l children; the cells are the last level, in row-major order, so that the
-    first branching is the slowest index. A row of one cell moves one number of each level by 1,
+    first branching is the slowest index. Where nodes of a level differ, `branches` hold a number
+    for each node that has children instead, level by level: (2, 3, 1) is a root of two, which have
+    three cells and one. A row of one cell moves one number of each level by 1,
     and the exponent by Σ_l w_l/scale at most: with Σ w_l = 1 and scale = R/ε the noise is ε-DP for
     units of R rows (theory/noise.md §11).
 
@@ -89,7 +108,17 @@ class Agreeing(VectorNoise):
     scale: Fraction = field(converter=SCALE)
     branches: tuple[int, ...] = field(converter=takes(_checked_branches))
     shares: tuple[Fraction, ...] = field(converter=takes(_checked_shares, of_record=True))
-    dimension: int = derived(lambda law: math.prod(law.branches))
+    dimension: int = derived(lambda law: law.shape.cells)
+
+    @property
+    def even(self) -> bool:
+        """Whether `branches` have a number for each level, whose nodes are all alike then."""
+        return len(self.branches) == len(self.shares) - 1
+
+    @property
+    def shape(self) -> Shape:
+        """The tree, level by level."""
+        return shape_of(self.branches, len(self.shares) - 1)
 
     @classmethod
     def made_for(
@@ -148,7 +177,7 @@ class Agreeing(VectorNoise):
         """
         one = sum(self.shares, Fraction(0))
         if rows.replaced and self.dimension > 1:
-            apart = next(level for level, b in enumerate(self.branches, start=1) if b > 1)
+            apart = next(level for level, nodes in enumerate(self.shape.nodes) if nodes > 1)
             one = max(one, 2 * sum(self.shares[apart:], Fraction(0)))
         return rows.most * one
 
@@ -166,33 +195,31 @@ class Agreeing(VectorNoise):
         nearest = np.rint(points)
         whole = np.all(np.abs(points - nearest) <= _NEAR * (1 + np.abs(nearest)), axis=-1)
         exponents = np.zeros(whole.shape)
-        below = self.dimension
-        for share, b in zip(self.shares, (*self.branches, 1), strict=True):
-            sums = nearest.reshape(*whole.shape, -1, below).sum(axis=-1)
+        for level, share in enumerate(self.shares):
+            sums = np.add.reduceat(nearest, self.shape.starts(level), axis=-1)
             exponents += float(share / self.scale) * np.abs(sums).sum(axis=-1)
-            below //= b
         return np.where(whole, -exponents - self._log_total, -np.inf)
 
     @property
     def _log_total(self) -> float:
         """Ln of the sum of all weights: of the cells by themselves, and what each node keeps."""
-        rate = float(self.shares[-1] / self.scale)
-        kept = solve(self.branches, self._rates).kept
-        nodes = (1, *accumulate(self.branches[:-1], lambda one, other: one * other))
-        logs = sum(count * math.log(one) for count, one in zip(nodes, kept, strict=True))
-        return logs - self.dimension * math.log(math.tanh(rate / 2))
-
-    @property
-    def _rates(self) -> tuple[float, ...]:
-        return tuple(float(share / self.scale) for share in self.shares)
+        rates, shape = rates_of(self), self.shape
+        logs = -self.dimension * math.log(math.tanh(rates[-1] / 2))
+        for level, kept in enumerate(solve(self.branches, rates).kept):
+            places = zip(shape.places[level], shape.count(level), strict=True)
+            logs += sum(nodes * math.log(kept[kind]) for (_, kind), nodes in places)
+        return logs
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        return np.full(self.dimension, level_laws(self)[-1].variance)
+        return self._of_cells([one.variance for one in node_laws(self)[-1]])
 
     @property
     def mean_abses(self) -> NDArray[np.float64]:
-        return np.full(self.dimension, level_laws(self)[-1].mean_abs)
+        return self._of_cells([one.mean_abs for one in node_laws(self)[-1]])
+
+    def _of_cells(self, by_place: list[float]) -> NDArray[np.float64]:
+        return np.array(by_place)[self.shape.places_of[-1]]
 
 
 def other_tree(branches: tuple[int, ...], dimension: int) -> InvalidArgument:

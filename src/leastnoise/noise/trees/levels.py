@@ -5,7 +5,8 @@ a node of level l. A_l is the law of a node's sum if only the weights of the nod
 it counted: A_L ∝ e^(−r_L|t|), and A_l ∝ (A_{l+1} added b_{l+1} times)·e^(−r_l|t|), of which the
 sampler keeps the share κ_l. All other nodes multiply it by U_l(t), U_0 = 1 and
 U_{l+1}(t) = Σ_s e^(−r_l|s|) U_l(s) C_l(s − t), where C_l is A_{l+1} added b_{l+1} − 1 times. So
-P(Z_l = t) ∝ A_l(t) U_l(t) (theory/noise.md §11).
+P(Z_l = t) ∝ A_l(t) U_l(t) (theory/noise.md §11). Where nodes of a level differ, sums are those of
+their own children, A_l is one for each kind, U_l for each place (see `shape`).
 
 Two errors are bounded. All sums are taken modulo a `window` N, which is right on the event T that
 no node's sum is N/2 or more. Outside T both the law and what is computed weigh at most
@@ -23,8 +24,9 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.balls.core import UNIT
-from leastnoise.balls.fourier import inverse, relative_error, transform
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.noise.trees.known import EXPONENTIAL, SAFE, Known, all_but_one, norm
+from leastnoise.noise.trees.shape import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +40,10 @@ if TYPE_CHECKING:
 
 LARGEST_WINDOW = 1 << 20
 MOST_DRAWS = 1 << 25
+MOST_NUMBERS = 1 << 24
+"""The window times all places of a tree, of which as many numbers are kept several times."""
 _LOG_BEYOND = 40.0  # −ln of what the window leaves out
 _BEYOND = 1e-16  # twice e^−40, and more
-_SAFE = 1.01  # covers second orders of all rounding errors, and the rounding of the bounds
-_EXPONENTIAL = 2.0**-50  # error of e^−x, x >= 0, absolute, for an x that is off by 2^-52·x
 _STEEP = 50.0  # of a cell's rate: P(z = 0) is 1 in floats
 _FAINT = 1e-15  # of the largest probability: from there on rounding is all that is left
 
@@ -99,7 +101,7 @@ class LevelLaw:
         """What P(|Z| <= h) is at least: 2h + 1 numbers are off by √(2h + 1)·error in all."""
         sums = 2 * np.cumsum(self.probabilities) - self.probabilities[0]
         counts = 2 * np.arange(len(sums)) + 1
-        return sums - _SAFE * (np.sqrt(counts) * self.error + counts * UNIT + _BEYOND)
+        return sums - SAFE * (np.sqrt(counts) * self.error + counts * UNIT + _BEYOND)
 
 
 def moment_of(probabilities: Floats, power: int) -> float:
@@ -112,35 +114,50 @@ def _total(probabilities: Floats) -> float:
     return float(2 * probabilities.sum() - probabilities[0])
 
 
-@lru_cache(maxsize=16)
 def level_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
     """Return the law of a node of each level, the root's first, the cells' last.
 
-    Raises NotApplicable for noise so wide that its laws don't fit in 2^20 numbers.
+    Raises InvalidArgument for a tree whose nodes of one level differ, and what `node_laws` does.
     """
-    solved = solve(noise.branches, rates_of(noise))
-    found: list[LevelLaw] = []
-    nodes = 1
-    for level, (law, share) in enumerate(zip(solved.laws, noise.shares, strict=True)):
-        b = noise.branches[level - 1] if level else 1
-        nodes *= b
-        halves = np.maximum(law.values[: len(law.values) // 2], 0.0)
-        faint = np.flatnonzero(halves < _FAINT * halves[0])
-        halves = halves[: int(faint[0]) if faint.size else None]
-        covariance = None
-        if b > 1:  # children are exchangeable
-            parts = found[-1].variance - b * moment_of(halves, 2)
-            covariance = parts / (b * (b - 1))
-        found.append(
-            LevelLaw(
+    laws = node_laws(noise)
+    if any(len(level) > 1 for level in laws):
+        expected = "a tree whose nodes of one level are alike; ask node_laws"
+        raise InvalidArgument(name="noise", value="a tree of unlike nodes", expected=expected)
+    return tuple(level[0] for level in laws)
+
+
+@lru_cache(maxsize=16)
+def node_laws(noise: Agreeing) -> tuple[tuple[LevelLaw, ...], ...]:
+    """Return the laws of the nodes of each level: one for each place of `noise.shape`.
+
+    Raises NotApplicable for noise so wide that its laws don't fit in 2^20 numbers, and for a tree
+    of so many unlike nodes that all of theirs don't fit in 2^24.
+    """
+    solved, shape = solve(noise.branches, rates_of(noise)), noise.shape
+    found: list[tuple[LevelLaw, ...]] = []
+    for level, share in enumerate(noise.shares):
+        nodes = shape.count(level)
+        own: list[LevelLaw] = []
+        for place, (parent, _) in enumerate(shape.places[level]):
+            law = solved.laws[level][place]
+            halves = np.maximum(law.values[: len(law.values) // 2], 0.0)
+            faint = np.flatnonzero(halves < _FAINT * halves[0])
+            halves = halves[: int(faint[0]) if faint.size else None]
+            alike = shape.kinds[level - 1][shape.places[level - 1][parent][1]] if level else ()
+            covariance = None
+            if len(alike) == 1 and (b := alike[0][1]) > 1:  # children are exchangeable
+                parts = found[-1][parent].variance - b * moment_of(halves, 2)
+                covariance = parts / (b * (b - 1))
+            one = LevelLaw(
                 level=level,
-                nodes=nodes,
+                nodes=nodes[place],
                 share=share,
                 probabilities=halves,
                 error=law.error,
                 covariance=covariance,
             )
-        )
+            own.append(one)
+        found.append(tuple(own))
     return tuple(found)
 
 
@@ -152,50 +169,75 @@ def rates_of(noise: Agreeing) -> tuple[float, ...]:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solved:
-    """The laws of the levels modulo the window, and κ, which nodes above the cells keep.
+    """The laws of nodes modulo the window, and κ, which nodes above the cells keep; by level.
 
-    `alone` holds A_l, the law of a node without all that is above it.
+    `laws` are those of each place of the tree; `alone` holds A_l, the law of a node without all
+    that is above it, of each kind, as `kept` holds κ.
     """
 
-    laws: tuple[Known, ...]
-    alone: tuple[Known, ...]
-    kept: tuple[float, ...]
+    laws: tuple[tuple[Known, ...], ...]
+    alone: tuple[tuple[Known, ...], ...]
+    kept: tuple[tuple[float, ...], ...]
 
 
 @lru_cache(maxsize=16)
 def solve(
     branches: tuple[int, ...], rates: tuple[float, ...], *, window: int | None = None
 ) -> Solved:
-    """Return the laws of all levels for rates r_0, …, r_L; raises NotApplicable like `level_laws`.
+    """Return the laws of all levels for rates r_0, …, r_L; raises NotApplicable like `node_laws`.
 
     Nothing is proved with another `window` than the one that is found where none is given.
     """
+    shape = shape_of(branches, len(rates) - 1)
     size = window or find_window(branches, rates)
+    if (numbers := size * sum(map(len, shape.places))) > MOST_NUMBERS:
+        why = f"its nodes have so many laws that these are of {numbers:,} numbers"
+        raise NotApplicable(family="agreeing", why=f"{why}, more than {MOST_NUMBERS:,}")
     places = np.arange(size, dtype=np.float64)
     lengths = np.minimum(places, size - places)
     weights = [np.exp(-rate * lengths) for rate in rates]
     cell = weights[-1] * math.tanh(rates[-1] / 2)
-    alone = [Known(values=cell, error=4 * _EXPONENTIAL * _norm(cell))]
-    others: list[Known] = []
-    kept: list[float] = []
-    for b, weight in zip(reversed(branches), reversed(weights[:-1]), strict=True):
-        rest = alone[0].power(b - 1)
-        law, share = rest.convolved(alone[0]).times(weight).normalised()
-        alone.insert(0, law)
-        others.insert(0, rest)
-        kept.insert(0, share)
-    laws = [alone[0]]
-    beside = Known(values=np.ones(size), error=0.0)
-    for law, weight, rest in zip(alone[1:], weights[:-1], others, strict=True):
-        beside = beside.times(weight).convolved(rest)
-        laws.append(law.times_known(beside).normalised()[0])
+    known = Known(values=cell, error=4 * EXPONENTIAL * norm(cell), mass=1.0)
+    alone: list[tuple[Known, ...]] = [(known,)]
+    others: list[list[list[Known]]] = []
+    kept: list[tuple[float, ...]] = []
+    for kinds, weight in zip(reversed(shape.kinds[:-1]), reversed(weights[:-1]), strict=True):
+        rests = [all_but_one([(alone[0][kind], b) for kind, b in own]) for own in kinds]
+        found = [
+            rest[0].convolved(alone[0][own[0][0]]).times(weight).normalised()
+            for rest, own in zip(rests, kinds, strict=True)
+        ]
+        alone.insert(0, tuple(law for law, _ in found))
+        others.insert(0, rests)
+        kept.insert(0, tuple(share for _, share in found))
+    laws, ones = [alone[0]], Known(values=np.ones(size), error=0.0)
+    beside = [ones]
+    for level, weight in enumerate(weights[:-1], start=1):
+        above = [one.times(weight) for one in beside]
+        beside = [ones] * len(shape.places[level])
+        for place, (parent, kind) in enumerate(shape.places[level]):
+            if not any(rates[:level]):  # U stays 1, exactly: sums of a law over all t
+                continue
+            whole = shape.places[level - 1][parent][1]
+            siblings = [one for one, _ in shape.kinds[level - 1][whole]]
+            rest = others[level - 1][whole][siblings.index(kind)]
+            beside[place] = above[parent].convolved(rest)
+        pairs = zip(shape.places[level], beside, strict=True)
+        laws.append(
+            tuple(alone[level][kind].times_known(one).normalised()[0] for (_, kind), one in pairs)
+        )
     return Solved(laws=tuple(laws), alone=tuple(alone), kept=tuple(kept))
 
 
 def expected_draws(noise: Agreeing) -> float:
-    """Return how many cells are drawn on average for one draw: Π_l b_{l+1}/κ_l of them."""
-    solved = solve(noise.branches, rates_of(noise))
-    return math.prod(b / kept for b, kept in zip(noise.branches, solved.kept, strict=True))
+    """Return how many cells are drawn on average for one draw: of a node Σ_children/κ of them."""
+    kept, draws = solve(noise.branches, rates_of(noise)).kept, [1.0]
+    for kinds, shares in zip(reversed(noise.shape.kinds[:-1]), reversed(kept), strict=True):
+        draws = [
+            sum(b * draws[kind] for kind, b in own) / share
+            for own, share in zip(kinds, shares, strict=True)
+        ]
+    return draws[0]
 
 
 def check_work(noise: Agreeing) -> None:
@@ -222,21 +264,22 @@ def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool
     with the length lowers it. So κ >= e^(−rσ) by Jensen's inequality, and κ >= e^(−rk) P(|S| <= k),
     which for k <= 2σ is at least (2k + 1)/(4σ + 1) of P(|S| <= 2σ) >= 3/4.
     """
-    rate, cells = min(rates[-1], _STEEP), math.prod(branches)  # cells of more noise reach further
+    shape = shape_of(tuple(branches), len(rates) - 1)
+    rate, cells = min(rates[-1], _STEEP), shape.cells  # cells of more noise reach further
     q = math.exp(-rate)
     variance = 2 * q / (1 - q) ** 2
-    needed, nodes, below = _LOG_BEYOND if proved else _LOG_BEYOND / 2, 1, cells
-    for b, r in zip(branches, rates[:-1], strict=True):
+    needed = _LOG_BEYOND if proved else _LOG_BEYOND / 2
+    for cells_below, r in zip(shape.cells_below, rates[:-1], strict=False):
         if proved:
-            needed += nodes * _log_lost(r, math.sqrt(below * variance))
-        nodes, below = nodes * b, below // b
-    needed += math.log(2 * (len(branches) + 1) * cells)  # nodes, at most
+            for below, nodes in zip(*np.unique(cells_below, return_counts=True), strict=True):
+                needed += nodes * _log_lost(r, math.sqrt(below * variance))
+    needed += math.log(2 * len(rates) * cells)  # nodes, at most
     theta = rate * np.geomspace(1e-5, 0.999, 400)
     moments = 2 * np.log(-math.expm1(-rate)) - np.log(
         (1 - q * np.exp(theta)) * (1 - q * np.exp(-theta))
     )
     half = float(np.min((cells * moments + needed) / theta))
-    size = 1 << max(6, math.ceil(math.log2(2 * _SAFE * half + 4)))
+    size = 1 << max(6, math.ceil(math.log2(2 * SAFE * half + 4)))
     if size > LARGEST_WINDOW:
         raise NotApplicable(
             family="agreeing",
@@ -251,80 +294,3 @@ def _log_lost(rate: float, sigma: float) -> float:
     k = math.floor(min(1 / rate, 2 * sigma)) if rate else 0
     unimodal = rate * k + math.log((4 * sigma + 1) / (0.75 * (2 * k + 1)))
     return min(rate * sigma, unimodal)
-
-
-def _norm(values: Floats) -> float:
-    return float(np.linalg.norm(values))
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Known:
-    """Numbers x_t, t modulo N: ‖values − x‖₂ <= error."""
-
-    values: NDArray[np.float64]
-    error: float
-
-    def times(self, weights: Floats) -> Known:
-        """Return x·w for weights e^(−r|t|), which are off by `_EXPONENTIAL`."""
-        error = self.error + 2 * _EXPONENTIAL * _norm(self.values)
-        return Known(values=self.values * weights, error=_SAFE * error)
-
-    def times_known(self, other: Known) -> Known:
-        """Return x·y."""
-        largest, others = float(self.values.max()), float(other.values.max())
-        error = others * self.error + (largest + self.error) * other.error
-        product = self.values * other.values
-        return Known(values=product, error=_SAFE * (error + UNIT * _norm(product)))
-
-    def normalised(self) -> tuple[Known, float]:
-        """Return x/Σx, and about Σx."""
-        total = float(self.values.sum())
-        off = self._sum_error() + len(self.values) * UNIT * total
-        relative = off / (total - off) if off < total else math.inf
-        error = self.error / total + _norm(self.values) / total * (relative + UNIT)
-        return Known(values=self.values / total, error=_SAFE * (1 + relative) * error), total
-
-    def convolved(self, other: Known) -> Known:
-        """Return Σ_s x_s y_{t−s}: with hats for transforms, x̂ŷ − x̂'ŷ' = x̂(ŷ − ŷ') + ŷ'(x̂ − x̂')."""
-        nu = relative_error(len(self.values))
-        found = inverse(transform(self.values) * transform(other.values))
-        error = (
-            self._largest() * other._spectrum_error() + other._largest() * self._spectrum_error()
-        )
-        return Known(values=found, error=_SAFE * (error + (nu + 3 * UNIT) * _norm(found)))
-
-    def power(self, count: int) -> Known:
-        """Return x convolved with itself, `count` times in all; 1 at t = 0 for none."""
-        if count <= 1:
-            one = np.zeros(len(self.values))
-            one[0] = 1.0
-            return self if count else Known(values=one, error=0.0)
-        nu = relative_error(len(self.values))
-        found = inverse(_raised(transform(self.values), count))
-        error = count * self._largest() ** (count - 1) * self._spectrum_error()
-        return Known(values=found, error=_SAFE * (error + (nu + 3 * count * UNIT) * _norm(found)))
-
-    def _largest(self) -> float:
-        """Return what no number of the transform exceeds, of x and as it is computed."""
-        rooted = math.sqrt(len(self.values))
-        return float(np.abs(self.values).sum()) * (1 + 1e-9) + rooted * self._spectrum_error()
-
-    def _spectrum_error(self) -> float:
-        """Return the error of the transform in the l2 norm, over √N."""
-        return self.error + relative_error(len(self.values)) * _norm(self.values)
-
-    def _sum_error(self) -> float:
-        return math.sqrt(len(self.values)) * self.error
-
-
-def _raised(values: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
-    """Return values^count by products, each off by √5·2^-53."""
-    found, power = None, values
-    while True:
-        if count & 1:
-            found = power if found is None else found * power
-        count >>= 1
-        if not count:
-            return values if found is None else found
-        power = power * power

@@ -101,10 +101,11 @@ def _characteristic(noise: Agreeing, numbers: int) -> Floats:
     solved = solve(noise.branches, rates)
     places = np.arange(size)
     lengths = np.minimum(places, size - places)
-    alone = [cut_law(one.values, size) for one in solved.alone]
+    alone = [cut_law(one.values, size) for (one,) in solved.alone]
     spectra = [np.fft.fft(one) for one in alone]
     weights = [
-        np.exp(-rate * lengths) / kept for rate, kept in zip(rates[:-1], solved.kept, strict=True)
+        np.exp(-rate * lengths) / kept
+        for rate, (kept,) in zip(rates[:-1], solved.kept, strict=True)
     ]
     at_root = np.fft.fft(weights[0]) / size
     found: list[Floats] = []

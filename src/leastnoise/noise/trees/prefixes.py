@@ -76,10 +76,10 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     rates, solved = rates_of(noise), solve(branches, rates_of(noise))
     places = np.arange(size, dtype=np.float64)
     places[size // 2 :] -= size
-    alone = [cut_law(one.values, size) for one in solved.alone]
+    alone = [cut_law(one.values, size) for (one,) in solved.alone]
     weights = [
         np.exp(-rate * np.abs(places)) / kept
-        for rate, kept in zip(rates[:-1], solved.kept, strict=True)
+        for rate, (kept,) in zip(rates[:-1], solved.kept, strict=True)
     ]
     cell = np.zeros((1, _MOST + 1, size // 2 + 1), dtype=np.complex128)
     cell[0] = _powers(alone[-1], -level, places)

@@ -29,7 +29,7 @@ from leastnoise.entropy.quantiles import EXPONENTIAL
 from leastnoise.entropy.scaled import ScaledSampler
 from leastnoise.entropy.source import Entropy
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.noise.trees.levels import check_work, solve
+from leastnoise.noise.trees.levels import check_work, rates_of, solve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,38 +72,50 @@ class _Sampler(Sampler):
 
 def draw_cells(noise: Agreeing, entropy: Entropy, *, count: int = 1) -> Wholes:
     """Return independent draws of all cells, shape (count, dimension)."""
-    return _Tree(noise, entropy).draw(0, count)
+    order, found = noise.shape.order, _Tree(noise, entropy).draw(0, 0, count)
+    cells = np.empty_like(found)
+    cells[:, order] = found
+    return cells
 
 
 @final
 class _Tree:
-    """notation: a candidate of level l is a node with its children drawn, not yet kept or not."""
+    """notation: a candidate is a node with its children drawn, not yet kept or not.
+
+    Nodes of one kind are drawn together, their cells in the order of `Shape.order`.
+    """
 
     def __init__(self, noise: Agreeing, entropy: Entropy) -> None:
-        self._branches, self._entropy = noise.branches, entropy
+        self._kinds, self._entropy = noise.shape.kinds, entropy
         self._rates = [share / noise.scale for share in noise.shares]
-        self._kept = solve(noise.branches, tuple(map(float, self._rates))).kept
-        self._below = [math.prod(noise.branches[level:]) for level in range(len(self._rates))]
+        self._kept = solve(noise.branches, rates_of(noise)).kept
 
-    def draw(self, level: int, count: int) -> Wholes:
-        """Return the cells of `count` nodes of a level, shape (count, cells of a node)."""
-        if level == len(self._branches):
+    def draw(self, level: int, kind: int, count: int) -> Wholes:
+        """Return the cells of `count` nodes of a kind, shape (count, cells of a node)."""
+        if level == len(self._kinds) - 1:
             return self._draw_leaves(count)[:, None]
         parts: list[Wholes] = []
         missing = count
         while missing > 0:
-            found = self._keep(level, self._draw_candidates(level, missing))[:missing]
+            found = self._keep(level, self._draw_candidates(level, kind, missing))[:missing]
             parts.append(found)
             missing -= len(found)
         return np.concatenate(parts)
 
-    def _draw_candidates(self, level: int, missing: int) -> Wholes:
+    def _draw_candidates(self, level: int, kind: int, missing: int) -> Wholes:
         """Return about as many as are needed: a few too many cost more than another round."""
-        wanted = math.ceil((missing - 0.7 * math.sqrt(missing)) / self._kept[level])
-        most = max(1, _AT_ONCE // self._below[level])
+        wanted = math.ceil((missing - 0.7 * math.sqrt(missing)) / self._kept[level][kind])
+        most = max(1, _AT_ONCE // self._cells_of(level, kind))
         candidates = max(1, min(wanted, most))
-        children = self.draw(level + 1, candidates * self._branches[level])
-        return children.reshape(candidates, self._below[level])
+        children = [
+            self.draw(level + 1, own, candidates * b).reshape(candidates, -1)
+            for own, b in self._kinds[level][kind]
+        ]
+        return children[0] if len(children) == 1 else np.concatenate(children, axis=1)
+
+    def _cells_of(self, level: int, kind: int) -> int:
+        own = self._kinds[level][kind]
+        return sum(b * self._cells_of(level + 1, one) for one, b in own) if own else 1
 
     def _keep(self, level: int, candidates: Wholes) -> Wholes:
         rate = self._rates[level]

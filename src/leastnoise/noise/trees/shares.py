@@ -84,7 +84,8 @@ def search_shares(
         rates = tuple(float(share) / a_move for share in law.shares)
         window = find_window(law.branches, rates, proved=False)
         laws = solve(law.branches, rates, window=window).laws
-        return loss([max(moment_of(one.values[: window // 2], 2), LEAST_VARIANCE) for one in laws])
+        halves = [one.values[: window // 2] for (one,) in laws]
+        return loss([max(moment_of(one, 2), LEAST_VARIANCE) for one in halves])
 
     return _with(tree, _least(loss_of, len(tree.shares))).shares
 

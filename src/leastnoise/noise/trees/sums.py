@@ -89,7 +89,7 @@ def _characteristic(noise: Agreeing, fixed: Sequence[bool]) -> Floats:
     """Return E cos(uS) for u = 2πj/N, j = 0, …, N/2."""
     rates, last = rates_of(noise), _last(fixed)
     solved = solve(noise.branches, rates)
-    alone = [one.values for one in solved.alone]
+    alone = [one.values for (one,) in solved.alone]
     size = len(alone[0])
     places = np.arange(size)
     lengths = np.minimum(places, size - places)
@@ -104,7 +104,7 @@ def _characteristic(noise: Agreeing, fixed: Sequence[bool]) -> Floats:
                 spectrum *= np.fft.fft(alone[level + 1]) ** (b - 1)
             else:
                 spectrum **= b
-            law = np.fft.ifft(spectrum) * np.exp(-rates[level] * lengths) / solved.kept[level]
+            law = np.fft.ifft(spectrum) * np.exp(-rates[level] * lengths) / solved.kept[level][0]
         found.append(law.sum(axis=1).real)
     return np.concatenate(found)
 

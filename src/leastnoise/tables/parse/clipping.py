@@ -54,7 +54,7 @@ def with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
         kept.append(query.model_copy(update={"clipping": None, "importance": own}))
         bins, groups = query.histogram, query.group_by
         if bins is not None:
-            groups = spec.groupings(query) | {bins.column: Bands(edges=bins.edges)}
+            groups = {**spec.groupings(query), bins.column: Bands(edges=bins.edges)}
         keys[f"query[{len(spec.query) + len(added)}]"] = f"query[{index}].clipping"
         added.append(
             Query(

@@ -1,4 +1,4 @@
-"""Public keys from a file of one column, which is read once: with the spec that names it.
+"""Public keys from a file, and what they are part of, read once: with the spec that names it.
 
 No message quotes what a file holds, since somebody may name a file of data by mistake.
 """
@@ -12,11 +12,12 @@ import duckdb
 
 from leastnoise import _files
 from leastnoise.errors import SourceError
+from leastnoise.tables.query.levels import find_conflict
 from leastnoise.tables.values import csv_lines, parquet_rows
 from leastnoise.tables.values.casts import MAX_TEXT, TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.tables.spec.values import Key
@@ -43,11 +44,11 @@ def resolved(
     types = data.get("types") if isinstance(data, dict) else None
     known = types if isinstance(types, dict) else {}
 
-    def read(column: object, entry: Any, key: str) -> Any:
+    def read(column: object, entry: Any, key: str, *, levels: bool = False) -> Any:
         if not (isinstance(column, str) and isinstance(entry, dict) and "file" in entry):
             return entry
         try:
-            return _keys(entry, column, known.get(column), folder)
+            return _keys(entry, column, known.get(column), folder, levels=levels)
         except (SourceError, ValueError) as error:
             problems.append((f"{key}.file", str(error)))
             return []
@@ -67,25 +68,40 @@ def resolved(
         groups = block.get("group_by") if isinstance(block, dict) else None
         if isinstance(groups, dict):
             key = f"query[{index}].group_by"
-            own = {name: read(name, one, f"{key}.{name}") for name, one in groups.items()}
+            own = {
+                name: read(name, one, f"{key}.{name}", levels=True) for name, one in groups.items()
+            }
             found["query"][index] = {**block, "group_by": own}
     return found
 
 
 def _keys(
-    entry: Mapping[str, Any], column: str, declared: object, folder: Path | None
-) -> list[Key]:
-    """Return the keys in the file that `entry` names; raises SourceError or ValueError."""
-    if len(entry) > 1:
+    entry: Mapping[str, Any],
+    column: str,
+    declared: object,
+    folder: Path | None,
+    *,
+    levels: bool,
+) -> list[Key] | dict[str, Any]:
+    """Return the keys in the file that `entry` names; raises SourceError or ValueError.
+
+    With `levels` it may name columns of what they are part of; these are beside them then.
+    """
+    named = entry.get("levels") if levels else None
+    if len(entry) > (1 if named is None else 2):
         raise ValueError("Not used beside another key: give a file, or edges.")
     if folder is None:
         raise ValueError("A file is read with a spec that is a file itself. List the keys here.")
     name = entry["file"]
     if not isinstance(name, str) or not name.lower().endswith(SUFFIXES):
         raise ValueError(f"Expected the path of a file ending in {', '.join(SUFFIXES)}.")
+    heads = [column] if named is None else _heads(column, named, name)
     content = _files.read_bytes(folder / name, most=LARGEST)
+    above: list[list[Key]] = []
     if name.lower().endswith(".parquet"):
         keys = _of_parquet(content, declared)
+    elif named is not None:
+        keys, *above = _columns(content, declared, heads)
     else:
         header = column if name.lower().endswith(".csv") else None
         keys = _of_text(content, declared, header=header)
@@ -93,11 +109,62 @@ def _keys(
         raise ValueError(f"Expected at most {MOST_KEYS:,} keys. Group by fewer, or by bands.")
     if len(set(keys)) < len(keys):
         raise ValueError("A key stands in it twice. Leave the second one out.")
-    return keys
+    if named is None:
+        return keys
+    if (row := find_conflict(above)) is not None:
+        raise ValueError(f"Line {row + 2:,} has a value that is part of another one than before.")
+    return {"keys": keys, "levels": dict(zip(named, above, strict=True))}
+
+
+def _heads(column: str, named: Any, file: str) -> list[str]:
+    """Return the columns of a file of keys with levels, that of the keys first."""
+    if not isinstance(named, list) or not named or not all(isinstance(one, str) for one in named):
+        raise ValueError('Expected the names of columns in levels, such as ["state", "nation"].')
+    if len({column, *named}) <= len(named):
+        raise ValueError("Expected columns in levels, each named once, and not that of the keys.")
+    if not file.lower().endswith(".csv"):
+        raise ValueError("Expected a CSV where levels are named, with a column for each.")
+    return [column, *named]
+
+
+def _columns(content: bytes, declared: object, names: Sequence[str]) -> list[list[Key]]:
+    """Return columns of a CSV: its keys, of the type that is `declared`, and texts."""
+    first, *lines = _lines(content, declared) or [""]
+    heads = csv_lines.split(first)
+    for place, name in enumerate(names):
+        if heads.count(name) != 1:
+            own = f"levels[{place - 1}]" if place else "the column of the keys"
+            raise ValueError(f"Expected one column that is called like {own} in its first line.")
+    places, kinds = [heads.index(name) for name in names], [declared, *["text"] * (len(names) - 1)]
+    found: list[list[Key]] = [[] for _ in names]
+    for number, line in enumerate(lines, start=2):
+        fields = csv_lines.split(line)
+        if len(fields) != len(heads):
+            raise ValueError(f"Line {number:,} has other than {len(heads):,} fields.")
+        if not all(fields[place] for place in places):
+            raise ValueError(f"Line {number:,} has an empty field. Leave it out.")
+        for column, place, kind in zip(found, places, kinds, strict=True):
+            column.append(_value(fields[place], kind, number))
+    return found
 
 
 def _of_text(content: bytes, declared: object, *, header: str | None) -> list[Key]:
     """Return a key a line, of the column's type; those of a CSV stand below the column's name."""
+    lines = _lines(content, declared)
+    below = 0 if header is None else 1
+    if header is not None and (not lines or csv_lines.split(lines[0]) != [header]):
+        raise ValueError(
+            "Expected a CSV of one column, its first line the column's name. Name the file .txt if "
+            "it has no such line, or name its other columns in levels."
+        )
+    return [
+        _key(line, declared, number, quotes=header is not None)
+        for number, line in enumerate(lines[below:], start=below + 1)
+    ]
+
+
+def _lines(content: bytes, declared: object) -> list[str]:
+    """Return the lines of a text file, whose keys have the type that is `declared`."""
     if declared not in _KINDS:
         raise ValueError(
             'Expected the type of the column in data.types, one of "int", "text" and "bool": lines '
@@ -109,32 +176,28 @@ def _of_text(content: bytes, declared: object, *, header: str | None) -> list[Ke
         raise ValueError("Expected UTF-8 text. Save the file as UTF-8.") from None
     if not lines[-1]:  # behind the end of the last line
         lines.pop()
-    below = 0 if header is None else 1
-    if header is not None and (not lines or csv_lines.split(lines[0]) != [header]):
-        raise ValueError(
-            "Expected a CSV of one column, its first line the column's name. Name the file .txt if "
-            "it has no such line."
-        )
-    return [
-        _key(line, declared, number, quotes=header is not None)
-        for number, line in enumerate(lines[below:], start=below + 1)
-    ]
+    return lines
 
 
 def _key(line: str, declared: object, number: int, *, quotes: bool) -> Key:
     """Return the key in a line, with `quotes` as a CSV of rows holds it."""
     if not line:
         raise ValueError(f"Line {number:,} is empty. Leave it out.")
-    if len(line.encode()) > MAX_TEXT:
-        raise ValueError(f"Line {number:,} has more than {MAX_TEXT:,} bytes, as no key has.")
     fields = csv_lines.split(line) if quotes else [line]
     if len(fields) > 1:
         raise ValueError(f"Line {number:,} has several fields. Put a key with commas in quotes.")
-    key: Key | None = fields[0]
+    return _value(fields[0], declared, number)
+
+
+def _value(field: str, declared: object, number: int) -> Key:
+    """Return the key that a field of a line is."""
+    if len(field.encode()) > MAX_TEXT:
+        raise ValueError(f"Line {number:,} has more than {MAX_TEXT:,} bytes, as no key has.")
+    key: Key | None = field
     if declared == "int":
-        key = int(fields[0]) if _INT.fullmatch(fields[0]) else None
+        key = int(field) if _INT.fullmatch(field) else None
     elif declared == "bool":
-        key = _BOOLS.get(fields[0].lower())
+        key = _BOOLS.get(field.lower())
     if key is None:
         raise ValueError(f"Line {number:,} is no {declared}, as the column is in data.types.")
     return key

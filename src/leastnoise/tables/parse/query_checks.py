@@ -14,8 +14,8 @@ from leastnoise.tables.parse.column_checks import (
     undeclared,
 )
 from leastnoise.tables.parse.column_uses import Problem, uses_of
-from leastnoise.tables.query import accuracy, cumulative, margins
-from leastnoise.tables.spec.query import Bands, PrivateKeys
+from leastnoise.tables.query import accuracy, cumulative, levels, margins
+from leastnoise.tables.spec.query import Bands, Hierarchy, PrivateKeys
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import known_statistics, read_statistics
@@ -170,7 +170,8 @@ def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         elif isinstance(grouping, Bands):
             yield from edge_problems(grouping.edges or (), f"{key}.edges")
         else:
-            yield from key_problems(grouping or (), key)
+            keys = grouping.keys if isinstance(grouping, Hierarchy) else grouping
+            yield from key_problems(keys or (), key)
 
 
 def _declared_groups(spec: Spec, names: Sequence[str], key: str) -> Iterator[Problem]:
@@ -205,6 +206,7 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     accuracy.problems,
     margins.problems,
     cumulative.problems,
+    levels.problems,
     clipping.problems,
     find_bounds.accuracy_problems,
 )

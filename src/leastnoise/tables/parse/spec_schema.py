@@ -34,6 +34,17 @@ _KEY_FILE = {
 }
 
 
+_WITH_LEVELS = {
+    **_KEY_FILE,
+    "description": "A CSV of public keys and of what they are part of, relative to the spec.",
+    "properties": {
+        "file": {"type": "string", "pattern": "[.]csv$"},
+        "levels": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+    },
+    "required": ["file", "levels"],
+}
+
+
 def json_schema() -> dict[str, Any]:
     """Return the schema that a spec's TOML satisfies, with its own keys."""
     raw = Spec.model_json_schema()
@@ -43,7 +54,7 @@ def json_schema() -> dict[str, Any]:
     query[SQL] = {"type": "string", "description": _SQL}
     query["group_by"]["anyOf"] = forms = query["group_by"].pop("oneOf")
     groupings = forms[0]["additionalProperties"]
-    groupings["anyOf"] = [*groupings.pop("oneOf"), _KEY_FILE]
+    groupings["anyOf"] = [*groupings.pop("oneOf"), _KEY_FILE, _WITH_LEVELS]
     keys = definitions["Column"]["properties"]["keys"]
     keys["anyOf"] = [{part: keys.pop(part) for part in ("type", "items")}, _KEY_FILE]
     raw["properties"]["query"]["minItems"] = 1

@@ -105,7 +105,8 @@ def read_chain(cells: Layout, claims: Sequence[tuple[str, Block]]) -> Chain | No
         return None
     for order in permutations(range(len(cells.axes))):
         if draw_name(cells, order) == name:
-            if claim.noise.branches != tuple(cells.axes[one].cells for one in order):
+            sizes = tuple(cells.axes[one].cells for one in order)
+            if claim.noise.branches != sizes or not claim.noise.even:
                 break
             return Chain(order=order, noise=claim.noise)
     raise CertificateRejected(f"Block {name!r}: its tree isn't one of the columns in this order.")

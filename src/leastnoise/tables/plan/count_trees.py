@@ -86,7 +86,8 @@ class Trees:
         if not isinstance(noise, Agreeing):
             raise CertificateRejected(f"Block {self.label!r}: its counts have no such noise.")
         apart = groups > 1
-        first = (noise.branches[0], noise.shares[0]) if len(noise.branches) > apart else None
+        long_enough = noise.even and len(noise.branches) > apart
+        first = (noise.branches[0], noise.shares[0]) if long_enough else None
         fits = (
             (first == (groups, 0) if apart else first is not None, "it is of other groups"),
             (noise.dimension >= groups * self.counts, "its trees have fewer cells than counts"),

@@ -16,6 +16,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import shared_draws
 from leastnoise.tables.plan.cumulative import Cumulative, Step, find_running
 from leastnoise.tables.plan.joint_budget import split_noise
+from leastnoise.tables.plan.levels import Level, Levels, find_levels
 from leastnoise.tables.plan.margins import Margin, Margins, find_measured
 from leastnoise.tables.plan.plan import BlockPlan, Plan
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
@@ -80,6 +81,9 @@ def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) ->
         elif way.cumulative:
             tell(f"Finding and proving the noise of {block.label}")
             yield block.index, find_running(way, share, releases=times), None
+        elif way.hierarchy is not None:
+            tell(f"Finding and proving the noise of {block.label}")
+            yield block.index, find_levels(way, share, releases=times), None
 
 
 def _proved(laid: LaidOut, drawn: list[_Drawn]) -> Plan:
@@ -115,11 +119,8 @@ def plan_as_certified(
     for place, (blocks, layouts, drawn) in enumerate(find_served(laid, certificate)):
         stated = share = shared_draws.share_budget(spec.budget, blocks)
         where = f"Query {JOIN.join(one.label for one in blocks)!r}"
-        if isinstance(drawn, Margins):
-            found[blocks[0].index] = _of_margins(drawn)
-            continue
-        if isinstance(drawn, Cumulative):
-            found[blocks[0].index] = _of_running_sums(drawn)
+        if isinstance(drawn, Margins | Cumulative | Levels):
+            found[blocks[0].index] = _of_sums(drawn)
             continue
         if isinstance(drawn, ThresholdCertificate):
             (block,), (layout,) = blocks, layouts
@@ -173,6 +174,13 @@ def _check_releases(certificate: PlanCertificate, releases: int) -> None:
             raise CertificateRejected(f"{said}, the spec has {releases:,}.")
 
 
+def _of_sums(drawn: Margins | Cumulative | Levels) -> list[BlockPlan]:
+    """Return the plan of each table of those that add up."""
+    if isinstance(drawn, Margins):
+        return _of_margins(drawn)
+    return _of_levels(drawn) if isinstance(drawn, Levels) else _of_running_sums(drawn)
+
+
 def _of_margins(drawn: Margins) -> list[BlockPlan]:
     """Return the plan of each published table; plain noise has an equal share for each."""
     layouts = [margins.table_layout(drawn.cells, table) for table in drawn.cells.margins]
@@ -206,6 +214,23 @@ def _of_running_sums(drawn: Cumulative) -> list[BlockPlan]:
             running=Step(whole=drawn, sums=bool(place)),
         )
         for place, (layout, summed) in enumerate(zip(drawn.layouts, drawn.summed, strict=True))
+    ]
+
+
+def _of_levels(drawn: Levels) -> list[BlockPlan]:
+    """Return the plan of each table; plain noise has an equal share for each."""
+    each = drawn.budget.share(Fraction(1, len(drawn.layouts)))
+    return [
+        BlockPlan(
+            layout=layout,
+            group=tuple(one.name for one in drawn.layouts),
+            first=0,
+            budget=each,
+            certificate=drawn.claim,
+            baselines=Baselines.of((layout,), each, drawn.claim.compositions),
+            level=Level(whole=drawn, table=table),
+        )
+        for table, layout in enumerate(drawn.layouts)
     ]
 
 

@@ -16,6 +16,7 @@ from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import notes, series, summary
 from leastnoise.tables.plan.cumulative import Step
+from leastnoise.tables.plan.levels import Level
 from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.plan.unlisted import Groups
@@ -72,6 +73,9 @@ class BlockPlan:
     running: Step | None = None
     """Which table it is, of bins or of their running sums: `certificate` is about the noise of both
     then, and `budget` is half of what they have together."""
+    level: Level | None = None
+    """Which table it is, by key or by a level of the keys: `certificate` is about the noise of all
+    of them then, and `budget` is an equal part of what they have together."""
 
     @property
     def name(self) -> str:
@@ -84,9 +88,9 @@ class BlockPlan:
         return self.name if self.summed is None else self.summed.whole.cells.name
 
     @property
-    def summed(self) -> Margin | Step | None:
+    def summed(self) -> Margin | Step | Level | None:
         """Which table it is where several are sums of the same cells, and so have one draw."""
-        return self.running if self.margin is None else self.margin
+        return self.margin or self.running or self.level
 
     @property
     def mechanism(self) -> Mechanism:
@@ -142,7 +146,8 @@ class BlockPlan:
         """Return the block as JSON values, all of which a certificate can confirm."""
         layout, certificate, grid = self.layout, self.certificate, self.certificate.grid
         errors = self.errors
-        moved = layout.sensitivities if self.running is None else (certificate.sensitivity,)
+        on_a_tree = self.running is not None or self.level is not None
+        moved = (certificate.sensitivity,) if on_a_tree else layout.sensitivities
         return {
             "name": layout.name,
             "statistics": [one.label for one in layout.statistics],
@@ -172,6 +177,7 @@ class BlockPlan:
             **clipped.to_record(layout),
             **({} if self.margin is None else {"margins": self.margin.whole.to_record()}),
             **({} if self.running is None else {"cumulative": self.running.to_record()}),
+            **({} if self.level is None else {"levels": self.level.to_record()}),
         }
 
 

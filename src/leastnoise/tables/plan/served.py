@@ -14,6 +14,7 @@ from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.tables.plan import shared_draws
 from leastnoise.tables.plan.cumulative import Cumulative
+from leastnoise.tables.plan.levels import Levels
 from leastnoise.tables.plan.margins import Margins
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.limits import FewGroups
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
 
-Drawn = Certificate | ThresholdCertificate | Margins | Cumulative
+Drawn = Certificate | ThresholdCertificate | Margins | Cumulative | Levels
 Served = tuple[tuple[shared_draws.Block, ...], tuple[Layout, ...], Drawn]
 """The blocks of one draw of noise, a layout of each, and its certificate, or what adds up by it."""
 
@@ -79,11 +80,13 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
 
 def _adding_up(
     block: shared_draws.Block, laid: LaidOut, claims: Claims, certificate: PlanCertificate
-) -> Margins | Cumulative:
+) -> Margins | Cumulative | Levels:
     """Return the tables of a block that add up; raises CertificateRejected unless it is theirs."""
     layout, share = block.ways[0], shared_draws.share_budget(laid.spec.budget, (block,))
     if layout.cumulative:
         return Cumulative.of(layout, share, claims)
+    if layout.hierarchy is not None:
+        return Levels.of(layout, share, claims)
     return Margins.of(layout, share, claims, composed=certificate.rule == COMPOSED)
 
 

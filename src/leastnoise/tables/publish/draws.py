@@ -18,6 +18,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.publish.cumulative import publish_running_sums
 from leastnoise.tables.publish.groups import publish_groups
+from leastnoise.tables.publish.levels import publish_levels
 from leastnoise.tables.publish.margins import margins_of, publish_margins
 from leastnoise.tables.publish.quantiles import chosen_in, publish_quantiles
 from leastnoise.tables.query import finding
@@ -92,6 +93,10 @@ class Draws:
             cells = rows.vector(first.running.whole.cells)
             rows.tell(f"Drawing the noise of {first.name}")
             return publish_running_sums(draw, cells)
+        if first.level is not None:
+            cells = rows.vector(first.level.whole.cells)
+            rows.tell(f"Drawing the noise of {first.name}")
+            return publish_levels(draw, cells)
         bits = max(block.layout.bits for block in draw)
         # persons are counted in whole numbers, which any scale of the rows' integers holds
         exact = [rows.vector(block.layout) << (bits - block.layout.bits) for block in draw]

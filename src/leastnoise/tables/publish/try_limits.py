@@ -148,7 +148,8 @@ def try_limits(
     ]
     if not found:
         raise Refused(
-            "No statistic can be compared: groups that nobody listed, margins, cumulative counts, "
+            "No statistic can be compared: groups that nobody listed, margins, levels, "
+            "cumulative counts, "
             "conditions and quantiles can't."
         )
     return Trials(tried=tuple(_marked(found)), others=tuple(_others(found, *plans[values[0]])))

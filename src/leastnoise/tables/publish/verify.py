@@ -16,6 +16,7 @@ from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish import output, seal
 from leastnoise.tables.publish.cumulative import check_running_sums
+from leastnoise.tables.publish.levels import check_levels
 from leastnoise.tables.publish.margins import check_sums
 from leastnoise.tables.publish.quantiles import chosen_in
 from leastnoise.tables.publish.table_checks import check_table, is_close
@@ -72,15 +73,15 @@ def verify_directory(
     """Return the release in the directory `path`, proved again.
 
     Derives every layout, sensitivity and share of the budget from the stored spec, compares each
-    block's certificate with them, proves all blocks and all together, makes the plan again
-    and compares it, and checks the columns and keys of the tables, the stated deviations of counts
-    and sums, that quantiles are candidates, the intervals as far as value and noise say them, of
-    groups that nobody listed that each row reaches the threshold and that keys are distinct and in
-    order, that margins and cumulative counts add up exactly, and that no file was changed since (by
-    the SHA-256 that the release wrote). With a `ledger` all of that is proved again too, and the
-    release has to be in it; with a `key`, a PEM file of a public Ed25519 key, the release has to be
-    signed by it. Raises SourceError if the directory can't be read, CertificateRejected, with the
-    reason, if anything in it is false, and what `check_ledger` does.
+    block's certificate with them, proves all blocks and all together, makes the plan again and
+    compares it, and checks the columns and keys of the tables, the stated deviations of counts and
+    sums, that quantiles are candidates, the intervals as far as value and noise say them, of groups
+    that nobody listed that each row reaches the threshold and that keys are distinct and in order,
+    that margins, levels and cumulative counts add up exactly, and that no file was changed since
+    (by the SHA-256 that the release wrote). With a `ledger` all of that is proved again too, and
+    the release has to be in it; with a `key`, a PEM file of a public Ed25519 key, the release has
+    to be signed by it. Raises SourceError if the directory can't be read, CertificateRejected, with
+    the reason, if anything in it is false, and what `check_ledger` does.
 
     Not promised: that the values of the tables came out of the mechanism, that the source was what
     it says, or, without a key, that nobody wrote both a table and its SHA-256 anew.
@@ -104,6 +105,8 @@ def verify_directory(
             check_sums(folder, draw, kind)
         if draw[0].running is not None:
             check_running_sums(folder, draw, kind)
+        if draw[0].level is not None:
+            check_levels(folder, draw, kind)
     _check_found(plan, folder, kind)
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]

@@ -6,7 +6,7 @@ All of it is public, but for the keys of a column that are `Unlisted`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, final
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeyColumn:
-    """A column that rows are grouped by, and its public values."""
+    """A column that rows are grouped by, and its public values.
+
+    `levels` says by level what each value is part of, where tables by these are published, too.
+    """
 
     column: str
     values: tuple[Key, ...]
+    levels: tuple[tuple[str, tuple[Key, ...]], ...] = ()
 
     @property
     def cells(self) -> int:
@@ -143,6 +147,15 @@ class Condition:
 def axes_of(spec: Spec, query: Query) -> tuple[Axis, ...]:
     """Return what the rows of `query` are grouped by; a histogram is one more column of bands."""
     axes: list[Axis] = [_axis(spec, name, one) for name, one in spec.groupings(query).items()]
+    if query.hierarchy is not None:
+        name, one = query.hierarchy
+        above = tuple(one.levels.items())
+        axes = [
+            replace(axis, levels=above)
+            if isinstance(axis, KeyColumn) and axis.column == name
+            else axis
+            for axis in axes
+        ]
     if query.histogram:
         axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
     return tuple(axes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import cumulative, margins
+from leastnoise.tables.query import cumulative, levels, margins
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,8 @@ def file_names(query: Query) -> list[str]:
     """Return the names of the tables that a block publishes, and of their files."""
     if cumulative.is_cumulative(query):
         return [query.name, cumulative.table_name(query.name)]
+    if query.hierarchy is not None:
+        return levels.file_names(query)
     return margins.file_names(query)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import clipped, cumulative, margins, missing
+from leastnoise.tables.query import clipped, cumulative, levels, margins, missing
 from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.query.contributions import bound_groups, boundings, most_rows
 from leastnoise.tables.query.layout import (
@@ -66,8 +66,8 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
         return (_of_unlisted(spec, query, asked),)
     if query.margins:
         return (_with_margins(spec, query, asked),)
-    if cumulative.is_cumulative(query):
-        return (_with_running_sums(spec, query, asked),)
+    if cumulative.is_cumulative(query) or query.hierarchy is not None:
+        return (_in_one_cell(spec, query, asked),)
     once = {(A_PERSON,), (OVER_LIMITS,)}
     persons = [place for place, (_, needs) in asked.items() if needs in once]
     rows = [place for place in asked if place not in persons]
@@ -149,12 +149,20 @@ def _with_margins(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
     return (replace(layout, bits=bits),)
 
 
-def _with_running_sums(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
-    """Return the layout of the bins of a histogram whose running sums are published."""
+def _in_one_cell(
+    spec: Spec,
+    query: Query,
+    asked: Needs,
+) -> tuple[Layout, ...]:
+    """Return the layout of the cells of a block of which a tree of sums is published.
+
+    They are the bins of a histogram with running sums, or keys with levels.
+    """
     ((place, (statistic, needs)),) = asked.items()
     shape = shape_of(spec, query, (statistic,), (place,), [needs], needs, part="")
-    shape = replace(shape, cumulative=True)
-    way = cumulative.choose_bounding(_boundings(spec, query, shape), shape)
+    shape = replace(shape, cumulative=cumulative.is_cumulative(query))
+    choose = cumulative.choose_bounding if shape.cumulative else levels.choose_bounding
+    way = choose(_boundings(spec, query, shape), shape)
     if isinstance(way, str):
         raise LayoutError(way)
     return (replace(shape, bounding=way, bits=find_bits(shape, way)),)

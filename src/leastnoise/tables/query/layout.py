@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.query import replaced
-from leastnoise.tables.query.axes import Axis, Bins, Condition, Unlisted
+from leastnoise.tables.query.axes import Axis, Bins, Condition, KeyColumn, Unlisted
 from leastnoise.tables.query.limits import (
     CHOSEN,
     Bounding,
@@ -155,9 +155,15 @@ class Layout:
         return tuple(axis for axis in self.axes if isinstance(axis, Unlisted))
 
     @property
+    def hierarchy(self) -> KeyColumn | None:
+        """The column whose keys have levels, by which tables are published, too: see `levels`."""
+        keys = (axis for axis in self.axes if isinstance(axis, KeyColumn))
+        return next((axis for axis in keys if axis.levels), None)
+
+    @property
     def adds_up(self) -> bool:
         """Whether tables of sums of its cells are published, from one draw of noise of its own."""
-        return bool(self.margins) or self.cumulative
+        return bool(self.margins) or self.cumulative or self.hierarchy is not None
 
     @property
     def grouped(self) -> tuple[Axis, ...]:

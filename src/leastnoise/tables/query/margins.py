@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 6  # with which 64 tables may be measured
 MOST_CELLS = 2**16
-_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KINDS = ("count", "count_units")
 
 
@@ -156,21 +156,29 @@ def _lists(given: Sequence[Sequence[str]], columns: Sequence[str], key: str) -> 
 
 def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
     """Yield what doesn't go with margins."""
+    yield from kept_apart(spec, query, key.removesuffix(".margins"), key=key, called="Margins")
+    columns = list(query.group_by)
+    if query.name and len(columns) <= MOST_COLUMNS:
+        for name in file_names(query):
+            if not FILE.fullmatch(name):
+                why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, -"
+                yield key, f"{why} or _: give columns such names in [derive]."
+
+
+def kept_apart(
+    spec: Spec, query: Query, path: str, *, key: str, called: str
+) -> Iterator[tuple[str, str]]:
+    """Yield what doesn't go with tables of sums, which are `called` so: margins, or levels."""
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if query.histogram is not None or query.conditions:
         why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
         yield key, f"{why} block."
     elif len(asked) != 1 or asked[0].kind not in _KINDS:
-        yield key, 'Margins are of one count: statistics = ["count"]. Use another block for others.'
+        why = 'are of one count: statistics = ["count"]. Use another block for others.'
+        yield key, f"{called} {why}"
     for name in ("round", "round_to", "clamp", "min_count", "top"):
         if getattr(query, name):
-            yield f"{key[: -len('margins')]}{name}", "Not used with margins: sums wouldn't add up."
-    columns = list(query.group_by)
-    if query.name and len(columns) <= MOST_COLUMNS:
-        for name in file_names(query):
-            if not _FILE.fullmatch(name):
-                why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, -"
-                yield key, f"{why} or _: give columns such names in [derive]."
+            yield f"{path}.{name}", f"Not used with {called.lower()}: sums wouldn't add up."
 
 
 def file_names(query: Query) -> list[str]:

@@ -29,7 +29,7 @@ from leastnoise.tables.spec.dialect import (
     Header,
 )
 from leastnoise.tables.spec.join import Join
-from leastnoise.tables.spec.query import Bands, Grouping, Query
+from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
 from leastnoise.tables.spec.values import (
     LEAST,
     ColumnType,
@@ -328,7 +328,10 @@ class Spec(Section):
     def groupings(self, query: Query) -> dict[str, Grouping]:
         """Return what rows are grouped by, by column: no keys where a column should say them."""
         if isinstance(query.group_by, dict):
-            return query.group_by
+            return {
+                name: one.keys if isinstance(one, Hierarchy) else one
+                for name, one in query.group_by.items()
+            }
         known = {name: self.columns.get(name, Column()) for name in query.group_by}
         return {
             name: Bands(edges=column.edges) if column.edges else column.keys

@@ -55,6 +55,8 @@ class Bands(Section):
 
 def _grouping(value: object) -> str:
     """Return a tag that no key has."""
+    if isinstance(value, Hierarchy) or (isinstance(value, dict) and "levels" in value):
+        return "levels[]"
     if isinstance(value, PrivateKeys) or (isinstance(value, dict) and "keys" in value):
         return "private[]"
     return "bands[]" if isinstance(value, dict | Bands) else "keys[]"
@@ -81,14 +83,31 @@ class PrivateKeys(Section):
     )
 
 
-Grouping = Annotated[
+@final
+class Hierarchy(Section):
+    """Public keys, and for each level above them what each key is part of, the nearest first.
+
+    The tables by each level are published beside that by key, and are sums of it.
+    """
+
+    keys: Keys = key("the public keys", 'keys = ["001", "003"]')
+    levels: dict[Text, Keys] = key(
+        "what each key is part of, by level, the nearest first",
+        'levels = { state = ["AL", "AL"] }',
+    )
+
+
+Grouping = Keys | Bands | PrivateKeys
+"""What a column's rows are grouped by: its keys, whether or not these have levels."""
+_Given = Annotated[
     Annotated[Keys, Tag("keys[]")]
+    | Annotated[Hierarchy, Tag("levels[]")]
     | Annotated[Bands, Tag("bands[]")]
     | Annotated[PrivateKeys, Tag("private[]")],
     Discriminator(_grouping),
 ]
 GroupBy = Annotated[
-    Annotated[dict[str, Grouping], Tag("groups[]")] | Annotated[Names, Tag("names[]")],
+    Annotated[dict[str, _Given], Tag("groups[]")] | Annotated[Names, Tag("names[]")],
     Discriminator(_group_by),
 ]
 """What there is of each column that rows are grouped by; or columns that say it themselves."""
@@ -216,6 +235,12 @@ class Query(Section):
         'clipping = "0.05"',
         default=None,
     )
+
+    @property
+    def hierarchy(self) -> tuple[str, Hierarchy] | None:
+        """The first column whose keys have levels, and these; None without one."""
+        groups = self.group_by.items() if isinstance(self.group_by, dict) else ()
+        return next(((name, one) for name, one in groups if isinstance(one, Hierarchy)), None)
 
     @property
     def multiple(self) -> int:

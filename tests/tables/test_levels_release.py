@@ -1,0 +1,434 @@
+"""Keys with levels: which noise, releases that add up, what is refused, edits that are found."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leastnoise.errors import CertificateRejected, Refused, SpecError
+from leastnoise.guarantees.row_counts import RowCounts
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.report.page import report
+from leastnoise.selection.public import calibrate
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.least_epsilon import find_plan
+from leastnoise.tables.plan.levels import Levels
+from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.publish.difference import subtract_releases
+from leastnoise.tables.publish.levels import publish_levels
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.query.levels import find_conflict
+from tests.noise.trees.oracle import enumerated
+from tests.tables.resealed import verify_resealed
+
+# in no order; b has one county
+COUNTIES = [
+    "a2",
+    "c1",
+    "b1",
+    "a1",
+    "c3",
+    "a3",
+    "c2",
+    "c7",
+    "a6",
+    "c8",
+    "a4",
+    "c5",
+    "c4",
+    "a5",
+    "c9",
+    "c6",
+]
+STATES = [one[0] for one in COUNTIES]
+BLOCS = ["x" if one == "c" else "y" for one in STATES]
+NATION = ["n"] * len(COUNTIES)
+LEVELS = {"state": STATES, "nation": NATION}
+NAMES = ["people", "people_by_state", "people_by_nation"]
+
+
+def spec_of(
+    levels: Any = None, *, unit: str = "row", privacy: Any = None, rows: int = 1, **block: Any
+) -> dict[str, Any]:
+    given = {"keys": COUNTIES, "levels": LEVELS if levels is None else levels}
+    raw: dict[str, Any] = {
+        "version": 1,
+        "data": {"source": "rows.csv", "types": {"county": "text", "who": "int"}},
+        "privacy": {"unit": unit, "epsilon": 1, **(privacy or {})},
+        "query": [
+            {"name": "people", "statistics": ["count"], "group_by": {"county": given}} | block
+        ],
+    }
+    if unit != "row":
+        raw["contribution"] = {"max_rows": rows}
+    return raw
+
+
+def plan_of(raw: dict[str, Any]) -> Plan:
+    return find_plan(spec_file.lay_out(raw))[1]
+
+
+def whole_of(plan: Plan) -> Levels:
+    assert plan.blocks[0].level is not None
+    return plan.blocks[0].level.whole
+
+
+def large(sizes: list[int]) -> dict[str, Any]:
+    """Return a spec with a state of each size, its counties shuffled."""
+    pairs = [(f"{s}.{i}", f"{s}") for s, size in enumerate(sizes) for i in range(size)]
+    np.random.default_rng(2).shuffle(pairs)
+    raw = spec_of()
+    levels = {"state": [one for _, one in pairs], "nation": ["n"] * len(pairs)}
+    raw["query"][0]["group_by"]["county"] = {"keys": [one for one, _ in pairs], "levels": levels}
+    return raw
+
+
+@pytest.mark.parametrize("sizes", [[60] * 50, [10 + 2 * i for i in range(50)] + [1, 49]])
+def test_the_figures_of_the_theory(sizes: list[int]) -> None:
+    """Measured: 4.094, 4.07."""
+    whole = whole_of(plan_of(large(sizes)))
+    cells = 1 / (math.sqrt(2) * math.sinh(1 / 2))
+    counts = (sum(sizes), len(sizes), 1)
+    assert whole.geometric_mean <= 4.10
+    others = whole.others
+    summed = math.prod(cells * math.sqrt(counts[0] / one) for one in counts) ** (1 / 3)
+    assert others["cells"] == pytest.approx(summed)
+    assert others["apart"] == pytest.approx(4.223, abs=1e-3)
+    assert others["bound"] == pytest.approx(2.32 if len(set(sizes)) == 1 else 2.29, abs=0.01)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("levels", [LEVELS, {"state": STATES}, {"state": STATES, "bloc": BLOCS}])
+def test_errors_are_those_of_an_enumeration(levels: Any, neighbours: Any) -> None:
+    """Counties are few, so that all noise is listed, and tables are summed by name."""
+    short = [COUNTIES.index(one) for one in ("a2", "c1", "b1", "a1")]
+    given = {level: [own[i] for i in short] for level, own in levels.items()}
+    raw = spec_of(privacy={"epsilon": 3, "neighbours": neighbours})
+    keys = [COUNTIES[i] for i in short]
+    raw["query"][0]["group_by"]["county"] = {"keys": keys, "levels": given}
+    planned = whole_of(plan_of(raw))
+    parameters: Any = {
+        "branches": planned.noise.branches,
+        "shares": ["0.2", "0.3", "0.5"]
+        if len(planned.noise.shares) == 3
+        else [0, "0.2", "0.3", "0.5"],
+    }
+    moves = RowCounts(1, neighbours=neighbours)
+    made = calibrate(
+        Agreeing.name, epsilon=3, sensitivity=moves, dimension=4, parameters=parameters
+    )
+    claims = [(planned.cells.label, made.certificate.on_grid(1))]
+    whole = Levels.of(planned.cells, planned.budget, claims)
+    points, chances = enumerated(whole.noise, 9)
+    column = whole.cells.hierarchy
+    assert column is not None
+    order = sorted(range(len(keys)), key=lambda i: _first_seen(given, keys, i))
+    for error, names in zip(whole.errors, (keys, *given.values()), strict=True):
+        values = list(dict.fromkeys(names))
+        sums = np.zeros((len(points), len(values)))
+        for cell, key in enumerate(order):
+            sums[:, values.index(names[key])] += points[:, cell]
+        wanted = np.sqrt(chances @ sums**2)
+        stds = np.broadcast_to(error.stds, wanted.shape)
+        assert stds == pytest.approx(wanted, rel=1e-3)
+        assert error.std == pytest.approx(math.sqrt(float((wanted**2).mean())), rel=1e-3)
+        halves = np.broadcast_to(error.halves95, wanted.shape)
+        for row, half in enumerate(halves):
+            assert chances @ (np.abs(sums[:, row]) <= half) >= 0.95 - 1e-4
+            assert not half or chances @ (np.abs(sums[:, row]) <= half - 1) < 0.95 + 1e-4
+
+
+def _first_seen(levels: dict[str, list[str]], keys: list[str], i: int) -> tuple[int, ...]:
+    """Return what the tree sorts keys by: the highest level first, each as the keys name it."""
+    above = [list(dict.fromkeys(own)).index(own[i]) for own in reversed(levels.values())]
+    return (*above, i)
+
+
+def write_rows(folder: Path) -> Counter[str]:
+    random = np.random.default_rng(3)
+    chosen = random.choice([*COUNTIES, "nowhere"], size=900)
+    pd.DataFrame({"who": range(900), "county": chosen}).to_csv(folder / "rows.csv", index=False)
+    return Counter(chosen.tolist())
+
+
+def released(folder: Path, kind: str = "csv", **given: Any) -> Path:
+    write_rows(folder)
+    raw = spec_of(**given)
+    raw["output"] = {"path": "out", "format": kind}
+    Release(**raw, folder=folder).run()
+    return folder / "out"
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("unit", ["row", "who"])
+def test_tables_add_up(tmp_path: Path, kind: str, unit: str) -> None:
+    folder = released(tmp_path, kind, unit=unit)
+    readers: Any = {"csv": pd.read_csv, "json": pd.read_json, "parquet": pd.read_parquet}
+    tables = [readers[kind](folder / f"{name}.{kind}") for name in NAMES]
+    cells = tables[0].set_index("county")["count"]
+    assert list(cells.index) == COUNTIES
+    for table, (level, own) in zip(tables[1:], LEVELS.items(), strict=True):
+        assert list(table[level]) == list(dict.fromkeys(own))
+        for value, count in zip(table[level], table["count"], strict=True):
+            assert count == sum(
+                cells[c] for c, of in zip(COUNTIES, own, strict=True) if of == value
+            )
+    assert len(set(tables[1]["count_std"])) == 3  # of a and c each, and b's
+    assert verify_directory(folder).rows == dict(zip(NAMES, (16, 3, 1), strict=True))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("unit", ["row", "who"])
+def test_each_row_is_in_its_county_and_what_that_is_part_of(
+    tmp_path: Path, engine: str, unit: str
+) -> None:
+    """Nearly without noise; the truth is counted here, one row after another."""
+    truth = write_rows(tmp_path)
+    raw = spec_of(privacy={"epsilon": 30}, unit=unit)
+    raw["data"]["engine"] = engine
+    tables = Release(**raw, folder=tmp_path).run().tables
+    assert tables["people"].columns["count"] == [truth[one] for one in COUNTIES]
+    states = [sum(truth[one] for one in COUNTIES if one[0] == s) for s in "acb"]
+    assert tables["people_by_state"].columns["count"] == states
+    assert tables["people_by_nation"].columns["count"] == [sum(states)]
+
+
+def test_noise_goes_to_the_keys_that_it_was_drawn_for() -> None:
+    """Of many draws, each county's spread is its own: b1 is a state by itself, with less noise."""
+    plan = plan_of(spec_of())
+    drawn = [publish_levels(plan.blocks, np.zeros(16, dtype=np.int64)) for _ in range(400)]
+    for place, block in enumerate(plan.blocks):
+        counts = np.array([tables[place].columns["count"] for tables in drawn])
+        spread = counts.std(axis=0) / np.broadcast_to(block.noise_errors[0].stds, counts.shape[1])
+        assert (np.abs(spread - 1) < 0.25).all()
+    stds = plan.blocks[0].noise_errors[0].stds
+    assert np.argmin(stds) == COUNTIES.index("b1")
+
+
+def test_noise_in_the_cells_alone_is_drawn_where_that_is_best() -> None:
+    one = {"state": COUNTIES}  # of the same numbers, so that they have the whole budget
+    whole = whole_of(plan_of(spec_of(one)))
+    assert whole.geometric_mean == pytest.approx(whole.others["cells"], rel=1e-6)
+
+
+@pytest.mark.parametrize("rule", [{}, {"delta": "1e-6"}])
+def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
+    write_rows(tmp_path)
+    raw = spec_of(privacy=rule)
+    raw["query"] += [
+        {"name": "some", "statistics": ["count"], "group_by": {"county": ["a1", "a2"]}},
+        spec_of({"bloc": BLOCS}, name="again")["query"][0],
+    ]
+    raw["output"] = {"path": "out", "format": "csv"}
+    tables = Release(**raw, folder=tmp_path).run().tables
+    assert list(tables) == [*NAMES, "some", "again", "again_by_bloc"]
+    assert set(verify_directory(tmp_path / "out").rows) == set(tables)
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "why"),
+    [
+        ({"levels": {}}, "group_by.county.levels", "1 to 8 levels"),
+        ({"levels": {"state": STATES[1:]}}, "group_by.county.levels.state", "each of 16 keys"),
+        ({"levels": {"county": STATES}}, "group_by.county.levels.county", "no level of itself"),
+        (
+            {"levels": {"state": STATES, "nation": [*"m", *"n" * 15]}},
+            "group_by.county.levels",
+            "Key 4 has a value that is part of another",
+        ),
+        ({"levels": {"a b": STATES}}, "group_by.county.levels", "A file would be called"),
+        ({"levels": {"state": [1, *STATES[1:]]}}, "group_by.county.levels.state", "one type"),
+        ({"margins": True}, "group_by.county.levels", "margins"),
+        ({"round": True}, "round", "wouldn't add up"),
+        ({"clamp": True}, "clamp", "wouldn't add up"),
+        ({"top": 2}, "top", "wouldn't add up"),
+        ({"accuracy": {"std": 2}}, "accuracy.std", "a std each"),
+        ({"statistics": ["count", "mean(who)"]}, "group_by.county.levels", "of one count"),
+    ],
+)
+def test_what_does_not_go_with_levels_is_refused(change: Any, key: str, why: str) -> None:
+    levels = change.pop("levels", None)
+    with pytest.raises(SpecError) as caught:
+        spec_file.lay_out(spec_of(levels, **change))
+    found = dict(caught.value.problems)
+    assert why in found[f"query[0].{key}"]
+
+
+def test_persons_in_several_groups_are_refused() -> None:
+    with pytest.raises(SpecError, match="max_rows = 1"):
+        spec_file.lay_out(spec_of(unit="who", rows=2))
+
+
+def test_too_many_keys_are_refused_before_any_noise() -> None:
+    raw = large([400] * 100)
+    with pytest.raises(SpecError, match="32,768 keys with levels"):
+        spec_file.lay_out(raw)
+
+
+def test_an_epsilon_of_too_much_noise_is_refused() -> None:
+    with pytest.raises(Refused, match="larger epsilon"):
+        plan_of(large([60] * 50) | {"privacy": {"unit": "row", "epsilon": "0.001"}})
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("county,state\na,x\nb,y\n", "called like levels[1]"),
+        ("state,nation\na,x\n", "called like the column of the keys"),
+        ("county,state,nation\na,x,n\nb,x,m\n", "Line 3 has a value that is part of another"),
+        ("county,state,nation\na,x,n\nb,x\n", "Line 3 has other than 3 fields"),
+        ("county,state,nation\na,x,n\nb,,n\n", "Line 3 has an empty field"),
+        ("county,state,nation\na,x,n\na,x,n\n", "stands in it twice"),
+    ],
+)
+def test_files_that_are_no_tree_are_refused_with_their_line(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    (tmp_path / "secret.csv").write_text(text, encoding="utf-8")
+    raw = spec_of()
+    given = {"file": "secret.csv", "levels": ["state", "nation"]}
+    raw["query"][0]["group_by"]["county"] = given
+    with pytest.raises(SpecError) as caught:
+        spec_file.lay_out(raw, folder=tmp_path)
+    ((key, said),) = caught.value.problems
+    assert key == "query[0].group_by.county.file"
+    assert why in said
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ({"file": "a.csv", "levels": []}, "names of columns"),
+        ({"file": "a.csv", "levels": "state"}, "names of columns"),
+        ({"file": "a.csv", "levels": ["state", "state"]}, "named once"),
+        ({"file": "a.csv", "levels": ["county"]}, "named once"),
+        ({"file": "a.txt", "levels": ["state"]}, "Expected a CSV"),
+        ({"file": "a.csv", "levels": ["state"], "edges": [1]}, "Not used beside"),
+    ],
+)
+def test_levels_of_a_file_that_name_no_columns(tmp_path: Path, entry: Any, why: str) -> None:
+    raw = spec_of()
+    raw["query"][0]["group_by"]["county"] = entry
+    with pytest.raises(SpecError, match=why):
+        spec_file.lay_out(raw, folder=tmp_path)
+
+
+def test_a_file_says_what_the_spec_would(tmp_path: Path) -> None:
+    rows = [f'"{c}",z,n,{s}' for c, s in zip(COUNTIES, STATES, strict=True)]
+    text = "\r\n".join(["county,other,nation,state", *rows])
+    (tmp_path / "counties.csv").write_text(text, encoding="utf-8")
+    raw = spec_of()
+    listed = spec_file.parse(raw)
+    given = {"file": "counties.csv", "levels": ["state", "nation"]}
+    raw["query"][0]["group_by"]["county"] = given
+    assert spec_file.parse(raw, folder=tmp_path) == listed
+    assert spec_file.parse(spec_file.parse_toml(spec_file.dumps(listed))) == listed
+
+
+def test_the_first_conflict_of_any_level_is_found() -> None:
+    assert find_conflict([["a", "b", "a"], ["x", "x", "y"], ["n", "m", "n"]]) == 1
+    assert find_conflict([["a", "b", "a"], ["x", "x", "y"]]) == 2
+    assert find_conflict([["a", "a"], ["x", "x"]]) is None
+    assert find_conflict([["a", "a"]]) is None
+
+
+ALL = ("count", "count_low", "count_high")
+
+
+@pytest.mark.parametrize(
+    ("place", "by", "said"),
+    [
+        (("people_by_state", 1), dict.fromkeys(ALL, 1.0), "by_state.csv isn't the sum"),
+        (("people_by_nation", 0), dict.fromkeys(ALL, 1.0), "by_nation.csv isn't the sum"),
+        (("people", 5), dict.fromkeys(ALL, 1.0), "by_state.csv isn't the sum"),
+        (("people", 5), dict.fromkeys(ALL, 0.5), "isn't whole"),
+        (("people", 2), {"count_std": 0.1}, "another count_std"),
+        (("people_by_state", 2), {"count_low": 1.0}, "count_low"),
+        (("people_by_nation", 0), {"count_high": 1.0}, "count_high"),
+    ],
+)
+def test_tables_that_are_edited(
+    tmp_path: Path, place: tuple[str, int], by: dict[str, float], said: str
+) -> None:
+    folder = released(tmp_path)
+    name, row = place
+    path = folder / f"{name}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for column, moved in by.items():
+        rows[row][column] = str(float(rows[row][column]) + moved)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    with pytest.raises(CertificateRejected, match=said):
+        verify_resealed(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda c: c["noise"]["parameters"].update(branches=[3, 9, 6, 1]), "another tree"),
+        (lambda c: c["noise"]["parameters"].update(branches=[16]), "shares|branches"),
+        (lambda c: c["noise"]["parameters"].update(shares=["0", "0", "1"]), r"plan\.json"),
+        (lambda c: c.update(epsilon="2"), "share"),
+        (lambda c: c["sensitivity"].update(bound="2"), "otherwise"),
+        (lambda c: c["sensitivity"].update(neighbours="replace-one"), "otherwise"),
+        (lambda c: c.update(grid=None), "whole"),
+        (lambda c: c.update(compositions=2), "release"),
+    ],
+)
+def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
+    folder = released(tmp_path)
+    path = folder / "certificate.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    change(record["blocks"][0]["certificate"])
+    path.write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(CertificateRejected, match=said):
+        verify_resealed(folder)
+
+
+def test_a_spec_that_is_edited(tmp_path: Path) -> None:
+    folder = released(tmp_path)
+    path = folder / "spec.toml"
+    raw = spec_file.parse_toml(path.read_text(encoding="utf-8"))
+    raw["query"][0]["group_by"]["county"]["levels"]["state"][0] = "b"
+    path.write_text(spec_file.dumps(spec_file.parse(raw)), encoding="utf-8")
+    with pytest.raises(CertificateRejected):
+        verify_resealed(folder)
+
+
+def test_two_releases_are_subtracted(tmp_path: Path) -> None:
+    folders: list[Path] = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        folders.append(released(tmp_path / name))
+    found = subtract_releases(*folders).tables["people_by_state"]
+    before, after = (pd.read_csv(one / "people_by_state.csv")["count"] for one in folders)
+    assert found.columns["count"] == (after - before).tolist()
+    assert found.confidence == {"count": 0.9}
+
+
+def test_plans_and_pages_say_what_noise_there_is(tmp_path: Path) -> None:
+    plan = plan_of(spec_of())
+    assert "on the tree of county, state and nation" in str(plan)
+    record = plan.to_record()["blocks"][1]["levels"]
+    assert record["unlike_rows"]
+    assert sum(map(float, record["shares"].values())) == pytest.approx(1)
+    assert "root mean square" in report(released(tmp_path))
+
+
+def test_the_tree_is_that_of_the_names() -> None:
+    noise = whole_of(plan_of(spec_of({"state": STATES, "bloc": BLOCS}))).noise
+    assert isinstance(noise, Agreeing)
+    assert noise.branches == (2, 2, 1, 6, 1, 9)  # y of a and b, x of c
+    assert not noise.shares[0]  # two blocs, whose total nobody asked for
