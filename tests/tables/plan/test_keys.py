@@ -9,7 +9,7 @@ import pytest
 from leastnoise.certificate.keys import CERTAIN
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.tables.plan.keys import NEARLY, find_keys
+from leastnoise.tables.plan.keys import NEARLY, find_chances
 
 HALF = Fraction(1, 2)
 
@@ -20,7 +20,7 @@ HALF = Fraction(1, 2)
 )
 def test_from_how_many_units_on(groups: int, delta: str, half: int, nearly: int) -> None:
     """The figures of theory/workloads.md §1."""
-    found = find_keys(Budget(epsilon=1, delta=delta), groups, "add-remove")
+    found = find_chances(Budget(epsilon=1, delta=delta), groups, "add-remove")
     assert (found.first(HALF), found.first(NEARLY)) == (half, nearly)
     assert Fraction(found.verify().upper) <= Fraction(delta)
     assert list(found.chances) == sorted(found.chances)
@@ -29,7 +29,7 @@ def test_from_how_many_units_on(groups: int, delta: str, half: int, nearly: int)
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-5"), ("0.3", "1e-3"), ("3", "0.2")])
 def test_one_group_a_unit_has_the_largest_chances(epsilon: str, delta: str) -> None:
     """One part in 2^52 more, at any number of units, is more than any mechanism may have."""
-    found = find_keys(Budget(epsilon=epsilon, delta=delta), 1, "add-remove")
+    found = find_chances(Budget(epsilon=epsilon, delta=delta), 1, "add-remove")
     c = Fraction(float.fromhex("0x1.5bf0a8b145769p+1")) if epsilon == "1" else None
     if c is not None:
         largest, part = Fraction(0), Fraction(delta)
@@ -41,7 +41,7 @@ def test_one_group_a_unit_has_the_largest_chances(epsilon: str, delta: str) -> N
 
 
 def test_replaced_units_and_small_budgets() -> None:
-    assert find_keys(Budget(epsilon=1, delta="1e-5"), 3, "replace-one").first(HALF) == 55
+    assert find_chances(Budget(epsilon=1, delta="1e-5"), 3, "replace-one").first(HALF) == 55
     for groups in (1, 2):
         with pytest.raises(Refused, match="Raise epsilon or delta"):
-            find_keys(Budget(epsilon="1e-4", delta="1e-9"), groups, "add-remove")
+            find_chances(Budget(epsilon="1e-4", delta="1e-9"), groups, "add-remove")

@@ -42,12 +42,14 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if query.statistics:
             yield f"{path}.statistics", f"Not used beside {other}: use another query."
         return
-    if not query.statistics:
+    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
+    if not query.statistics and private:
+        yield from _keys_alone(query, path)
+    elif not query.statistics:
         yield (
             path,
             'Expected statistics, a histogram or conditions, such as statistics = ["count"].',
         )
-    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
     seen: set[Asked] = set()
     for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         key = f"{path}.statistics[{index}]"
@@ -62,6 +64,15 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             if private and not isinstance(asked, Statistic):
                 why = "Not proved for groups that nobody listed. List the keys of group_by here, or"
                 yield key, f"{why} ask for {asked.label} in another query."
+
+
+def _keys_alone(query: Query, path: str) -> Iterator[Problem]:
+    """Yield what a query has no use for that publishes keys, and no number."""
+    names = ("accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp")
+    for name in (*names, "min_count", "top", "clipping"):
+        if getattr(query, name):
+            why = "Not used where keys are published alone, without a number. Leave it out, or"
+            yield f"{path}.{name}", f'{why} give the query statistics = ["count"].'
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:

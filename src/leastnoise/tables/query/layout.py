@@ -155,6 +155,11 @@ class Layout:
         return tuple(axis for axis in self.axes if isinstance(axis, Unlisted))
 
     @property
+    def keys_alone(self) -> bool:
+        """Whether it is published which of these keys there are, and no number."""
+        return bool(self.unlisted) and not self.statistics
+
+    @property
     def adds_up(self) -> bool:
         """Whether tables of sums of its cells are published, from one draw of noise of its own."""
         return bool(self.margins) or self.cumulative
