@@ -312,7 +312,7 @@ def _published(groups: Mapping[str, Any]) -> str:
 def _asked_in_words(parts: Sequence[Layout | Ranks], spec: Spec) -> str:
     """Return a table's statistics and its keys, in a sentence."""
     layout = parts[0]
-    what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts))
+    what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts)) or "keys alone"
     what = what[0].upper() + what[1:]
     if layout.conditions:
         return f"{what}, for each of {layout.cells:,} conditions."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -10,6 +11,7 @@ from leastnoise.certificate.keys import CERTAIN
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.plan.keys import NEARLY, find_chances
+from tests.tables.unlisted import planned
 
 HALF = Fraction(1, 2)
 
@@ -21,6 +23,7 @@ HALF = Fraction(1, 2)
 def test_from_how_many_units_on(groups: int, delta: str, half: int, nearly: int) -> None:
     """The figures of theory/workloads.md §1."""
     found = find_chances(Budget(epsilon=1, delta=delta), groups, "add-remove")
+    assert found is not None
     assert (found.first(HALF), found.first(NEARLY)) == (half, nearly)
     assert Fraction(found.verify().upper) <= Fraction(delta)
     assert list(found.chances) == sorted(found.chances)
@@ -28,20 +31,22 @@ def test_from_how_many_units_on(groups: int, delta: str, half: int, nearly: int)
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-5"), ("0.3", "1e-3"), ("3", "0.2")])
 def test_one_group_a_unit_has_the_largest_chances(epsilon: str, delta: str) -> None:
-    """One part in 2^52 more, at any number of units, is more than any mechanism may have."""
+    """The recurrence that bounds every mechanism, in rationals of its own."""
     found = find_chances(Budget(epsilon=epsilon, delta=delta), 1, "add-remove")
-    c = Fraction(float.fromhex("0x1.5bf0a8b145769p+1")) if epsilon == "1" else None
-    if c is not None:
-        largest, part = Fraction(0), Fraction(delta)
-        for units, chance in enumerate(found.chances, 1):
-            largest = min(c * largest + part, 1 - (1 - largest - part) / c, Fraction(1))
-            assert abs(largest - Fraction(chance, CERTAIN)) < Fraction(1, 10**9), units
+    assert found is not None
+    c, largest, part = Fraction(math.exp(float(epsilon))), Fraction(0), Fraction(delta)
+    for units, chance in enumerate(found.chances, 1):
+        largest = min(c * largest + part, 1 - (1 - largest - part) / c, Fraction(1))
+        assert abs(largest - Fraction(chance, CERTAIN)) < Fraction(1, 10**9), units
     upper = Fraction(found.verify().upper)
     assert Fraction(999, 1000) * Fraction(delta) < upper <= Fraction(delta)
 
 
 def test_replaced_units_and_small_budgets() -> None:
-    assert find_chances(Budget(epsilon=1, delta="1e-5"), 3, "replace-one").first(HALF) == 55
+    replaced = find_chances(Budget(epsilon=1, delta="1e-5"), 3, "replace-one")
+    assert replaced is not None
+    assert replaced.first(HALF) == 55
     for groups in (1, 2):
-        with pytest.raises(Refused, match="Raise epsilon or delta"):
-            find_chances(Budget(epsilon="1e-4", delta="1e-9"), groups, "add-remove")
+        assert find_chances(Budget(epsilon="1e-4", delta="1e-9"), groups, "add-remove") is None
+    with pytest.raises(Refused, match=r"'groups': no chances are proved.*Raise epsilon or delta"):
+        planned(statistics=[], privacy={"epsilon": "1e-4", "delta": "1e-9"})

@@ -156,8 +156,11 @@ def _of_several(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCert
             return None
         return _proved(budget, chances, groups, neighbours)
 
+    least = find_least(own, "add-remove") or 1  # of fewer no mechanism does
+    if 2 * least > _MOST_HALF:
+        return None
     first = Bisection().beyond(
-        lambda half: prove(half, _SHAPES[0]) is not None, 1, 16, most=_MOST_HALF
+        lambda half: prove(half, _SHAPES[0]) is not None, least - 1, 2 * least, most=_MOST_HALF
     )
     best = None if first is None else prove(first[1], _SHAPES[0])
     if best is None:
@@ -210,5 +213,6 @@ def _chances(half: int, shape: Shape, groups: int, delta: float) -> tuple[int, .
         return chances[:-1]
 
     _, step = Bisection(halvings=30).close(lambda step: len(fall(step)) <= half, 0.0, 64.0)
-    below = [round(one * CERTAIN) for one in fall(step)[:0:-1]]
+    # to nine digits, which another machine's floats give as well
+    below = [round(float(f"{one:.9g}") * CERTAIN) for one in fall(step)[:0:-1]]
     return (*below, CERTAIN // 2, *(CERTAIN - one for one in reversed(below)), CERTAIN)
