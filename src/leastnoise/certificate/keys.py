@@ -37,7 +37,7 @@ CERTAIN_BITS = 52
 CERTAIN = 2**CERTAIN_BITS
 """Chances are so many parts of it: they, and what they lack of 1, are floats without rounding."""
 MOST_UNITS, MOST_GROUPS, FINEST = 2**14, 2**8, 14
-_MOST_WORK = 2**34  # products of a proof, some seconds
+_MOST_WORK, _MOST_POINTS = 2**34, 2**22  # products of a proof, some seconds; of a lattice
 _FIELDS = (
     *("kind", "version", "epsilon", "delta", "neighbours", "groups", "chances", "bits"),
     "assumptions",
@@ -139,15 +139,16 @@ class KeysCertificate:
     def _delta(self) -> tuple[float, str]:
         """Return an upper bound of δ, and why the statement isn't proved; "" if it is."""
         points = (_TOP + _BOTTOM + math.ceil(self.budget.epsilon)) << self.bits
-        if self.groups > 1 and 4 * len(self.chances) * self.groups * points > _MOST_WORK:
+        work = 4 * len(self.chances) * self.groups * points
+        if self.groups > 1 and (points > _MOST_POINTS or work > _MOST_WORK):
             return 1.0, "Too many chances, groups and steps of the lattice to prove."
         replaced = self.neighbours == "replace-one"
         epsilon = self.budget.epsilon / 2 if replaced else self.budget.epsilon
         with precision(PLAIN_BITS):
             found = bound_delta(self.chances, self.groups, epsilon, self.bits)
-            if replaced:
+            if replaced and math.isfinite(found):
                 found = float_above((1 + ball(epsilon).exp()) * ball(Fraction(found)))
-        if Fraction(found) > self.budget.delta:
+        if math.isinf(found) or Fraction(found) > self.budget.delta:
             return 1.0, "Not proved: delta may be larger than the budget's."
         return found, ""
 

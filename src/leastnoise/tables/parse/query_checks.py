@@ -16,6 +16,7 @@ from leastnoise.tables.parse.column_checks import (
 from leastnoise.tables.parse.column_uses import Problem, uses_of
 from leastnoise.tables.query import accuracy, cumulative, margins
 from leastnoise.tables.spec.query import Bands, PrivateKeys
+from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import known_statistics, read_statistics
@@ -44,7 +45,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         return
     private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
     if not query.statistics and private:
-        yield from _keys_alone(query, path)
+        yield from _keys_alone(spec, query, path)
     elif not query.statistics:
         yield (
             path,
@@ -66,8 +67,11 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
                 yield key, f"{why} ask for {asked.label} in another query."
 
 
-def _keys_alone(query: Query, path: str) -> Iterator[Problem]:
+def _keys_alone(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Yield what a query has no use for that publishes keys, and no number."""
+    if spec.privacy.epsilon == LEAST:
+        why = 'Expected one: with epsilon = "least" an error decides, and keys alone have none.'
+        yield f"{path}.statistics", why
     names = ("accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp")
     for name in (*names, "min_count", "top", "clipping"):
         if getattr(query, name):
