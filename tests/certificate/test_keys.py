@@ -115,8 +115,11 @@ def test_it_reads_back_and_says_its_chances() -> None:
         ({"chances": [1.0, CERTAIN]}, "chances"),
         ({"chances": [1] * 2**14 + [CERTAIN]}, "chances"),
         ({"chances": [1] * 2**13 + [CERTAIN], "groups": 256, "bits": 14}, "Too many"),
-        ({"chances": [1] * 3 + [CERTAIN], "epsilon": "1e9"}, "Too many"),
-        ({"chances": [0, CERTAIN], "groups": 1, "epsilon": "1e300"}, "Not proved"),
+        ({"chances": [1] * 3 + [CERTAIN], "epsilon": "99999"}, "Too many"),
+        (
+            {"chances": [0, CERTAIN], "epsilon": "99999", "bits": 0, "neighbours": "replace-one"},
+            "Not proved",
+        ),
         ({"kind": "certificate"}, "Expected a keys-certificate"),
         ({"assumptions": []}, "assumptions are not those"),
         ({"more": 1}, "unknown field 'more'"),
