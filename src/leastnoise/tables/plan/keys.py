@@ -184,7 +184,8 @@ def _ranked(chances: Sequence[int]) -> tuple[int, int]:
 def _proved(
     budget: Budget, chances: Sequence[int], groups: int, neighbours: Neighbours
 ) -> KeysCertificate | None:
-    finer = math.ceil(-math.log2(budget.epsilon)) if budget.epsilon else FINEST
+    epsilon = float(budget.epsilon)
+    finer = math.ceil(-math.log2(epsilon)) if epsilon else FINEST
     bits = min(max(_COARSE + finer, 0), FINEST)
     try:
         return KeysCertificate.prove(
