@@ -46,6 +46,10 @@ def test_replaced_units_and_small_budgets() -> None:
     replaced = find_chances(Budget(epsilon=1, delta="1e-5"), 3, "replace-one")
     assert replaced is not None
     assert replaced.first(HALF) == 55
+    for epsilon, half in ((10, 5), (100, 2), (100_000, 3)):
+        large = find_chances(Budget(epsilon=epsilon, delta="1e-5"), 3, "add-remove")
+        assert large is not None
+        assert large.first(HALF) == half
     for groups in (1, 2):
         assert find_chances(Budget(epsilon="1e-4", delta="1e-9"), groups, "add-remove") is None
     with pytest.raises(Refused, match=r"'groups': no chances are proved.*Raise epsilon or delta"):

@@ -151,7 +151,7 @@ def _of_several(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCert
     def prove(
         half: int, shape: Shape, best: KeysCertificate | None = None
     ) -> KeysCertificate | None:
-        chances = _chances(half, shape, groups, float(own.delta))
+        chances = _chances(half, shape, groups, own)
         if best and _ranked(chances) >= _ranked(best.chances):
             return None
         return _proved(budget, chances, groups, neighbours)
@@ -195,15 +195,17 @@ def _proved(
         return None
 
 
-def _chances(half: int, shape: Shape, groups: int, delta: float) -> tuple[int, ...]:
+def _chances(half: int, shape: Shape, groups: int, own: Budget) -> tuple[int, ...]:
     """Return π(1), π(2), …, of which that of `half` is ½ and all are as far from it as opposite.
 
     From ½ down, ln(π/(1 − π)) = −x falls by s·(1 + g·(x/x₁)^bend), and π by δ₀ more, up to the
-    first that isn't above 0. x₁ is that of δ₀ = part·δ/k, g = growth·2·k^(2/3), and s as small as
-    serves. That it is private is another matter, which `KeysCertificate` proves.
+    first that isn't above 0. x₁ is that of δ₀ = part·δ/k·e^(−(ε − 1)₊/k), g = growth·2·k^(2/3),
+    and s as small as serves. That it is private is another matter, which `KeysCertificate` proves.
     """
     growth, bend, part = shape
-    least, growth = part * delta / groups, growth * 2 * groups ** (2 / 3)
+    beyond = min(max(float(own.epsilon) - 1, 0.0), 300.0)
+    least = part * float(own.delta) / groups * math.exp(-beyond / groups)
+    growth *= 2 * groups ** (2 / 3)
 
     def fall(step: float) -> list[float]:
         chances = [0.5]

@@ -289,7 +289,8 @@ def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
     """
     if neighbours != "add-remove":
         return None
-    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    # beyond 300 e^ε/δ may be no float, and it hardly changes from there on
+    epsilon, delta = min(float(budget.epsilon), 300.0), float(budget.delta)
     if not epsilon:
         return math.ceil(0.5 / delta - _AS_WHOLE)
     rise = math.expm1(epsilon)
