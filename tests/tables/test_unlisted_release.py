@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from leastnoise.errors import CertificateRejected, LeastnoiseError
+from leastnoise.errors import CertificateRejected, LeastnoiseError, SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.tables.publish.release import Release
@@ -59,12 +61,95 @@ def test_a_release_verifies_and_tells_nothing_of_small_groups(
     assert listings[0] == listings[1]
 
 
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_keys_alone_tell_nothing_of_small_groups(tmp_path: Path, kind: str) -> None:
+    """Attack: 400 small groups more, and not a byte but the seal's is another."""
+    raw = spec_of(
+        statistics=[], output={"path": "out", "format": kind}, contribution={"max_groups": 2}
+    )
+    listings: list[dict[str, Any]] = []
+    for more in (0, 400):
+        folder = tmp_path / str(more)
+        folder.mkdir()
+        write_rows(folder, SIZES | {f"s{number}": 1 for number in range(more)})
+        stages: list[str] = []
+        released = Release(**raw, folder=folder).run(progress=stages.append)
+        assert verify_directory(folder / "out").rows == {"groups": 6}
+        assert released.tables["groups"].columns == {
+            "code": sorted(set(SIZES) - {"tiny"}, key=str.encode)
+        }
+        texts = {file.name: file.read_bytes() for file in (folder / "out").iterdir()}
+        listings.append({"stages": stages, "texts": texts, "repr": repr(released)})
+    assert listings[0] == listings[1]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("groups.csv", "\n9\n", "\n10\n", "aren't distinct"),
+        ("groups.csv", "code\n", "code,count\n", "unreadable"),
+        ("certificate.json", '"groups": 2', '"groups": 1', "number of groups"),
+        ("certificate.json", '"bits": 9', '"bits": 0', "Not proved"),
+        ("certificate.json", '"chances": [', '"chances": [4503599627370496,', "other than what"),
+        ("certificate.json", '"add-remove"', '"replace-one"', "add-remove neighbours"),
+        ("spec.toml", "max_groups = 2", "max_groups = 1", "number of groups"),
+        ("spec.toml", 'name = "groups",', 'name = "groups", statistics = ["count"],', "alone"),
+        ("plan.json", '"half": ', '"half": 1', "other than what is certified"),
+    ],
+)
+def test_changed_keys_are_rejected(tmp_path: Path, edit: tuple[str, str, str, str]) -> None:
+    name, old, new, says = edit
+    write_rows(tmp_path, SIZES)
+    limits = {"max_groups": 2, "max_rows_per_group": 1}
+    Release(**spec_of(statistics=[], contribution=limits), folder=tmp_path).run()
+    assert verify_resealed(tmp_path / "out").rows == {"groups": 6}
+    file = tmp_path / "out" / name
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(CertificateRejected) as caught:
+        verify_resealed(tmp_path / "out")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "block", [{"top": 3}, {"min_count": 5}, {"round": True}, {"clamp": True}, {"clipping": "0.1"}]
+)
+def test_keys_alone_have_no_numbers(block: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=f"{next(iter(block))}.* Not used where keys are published"):
+        Release(**spec_of(statistics=[], block=block))
+    with pytest.raises(SpecError, match="an error decides, and keys alone have none"):
+        Release(**spec_of(statistics=[], privacy={"epsilon": "least"}))
+    with pytest.raises(SpecError, match="Expected statistics"):
+        Release(**spec_of(statistics=[], by={"sex": [1, 2]}))
+
+
+def test_keys_alone_beside_others_in_a_series_with_a_ledger(tmp_path: Path) -> None:
+    write_rows(tmp_path, SIZES)
+    ledger = Ledger(tmp_path / "l.ledger")
+    ledger.open_account("d", unit="person", budget=Budget(epsilon=5, delta="1e-3"))
+    raw = spec_of(statistics=[], contribution={"max_groups": 2}, series={"releases": 2})
+    raw["query"].append({"name": "all", "statistics": ["count_units"]})
+    raw["privacy"]["ledger"] = {"path": "l.ledger"}
+    made = Release(**raw, folder=tmp_path)
+    (part,) = made.plan().keys
+    assert (part.budget.epsilon, part.claim.budget.epsilon) == (Fraction(1, 2), Fraction(1, 4))
+    for _ in range(2):
+        released = made.run()
+        assert released.path is not None
+        found = verify_directory(released.path, ledger=tmp_path / "l.ledger")
+        assert found.account is not None
+        assert found.account.spent.epsilon == 1
+
+
 def test_no_group_at_all(tmp_path: Path) -> None:
-    for kind in ("csv", "json", "parquet"):
+    asked = itertools.product(("csv", "json", "parquet"), (["count"], []))
+    for number, (kind, statistics) in enumerate(asked):
         write_rows(tmp_path, {"tiny": 1, "small": 2})
-        raw = spec_of(output={"path": kind, "format": kind})
+        path = f"{kind}{number}"
+        raw = spec_of(statistics=statistics, output={"path": path, "format": kind})
         assert len(Release(**raw, folder=tmp_path).run().tables["groups"]) == 0
-        assert verify_directory(tmp_path / kind).rows == {"groups": 0}
+        assert verify_directory(tmp_path / path).rows == {"groups": 0}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from leastnoise import _validate, _words
 from leastnoise._record import derived, field, instance_of, one_of, record, takes, whole
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.certificate.certificate import VERSION, Certificate, check_header, read_budget
+from leastnoise.certificate.keys import KIND as KEYS
+from leastnoise.certificate.keys import KeysCertificate
 from leastnoise.certificate.quantiles import KIND as QUANTILES
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
@@ -35,8 +37,8 @@ COMPOSED = "tight composition: all draws of noise together, their laws fixed in 
 _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
 _RELEASES = "releases"  # a field of those alone that are about several
 
-Block = Certificate | ThresholdCertificate | QuantileCertificate
-"""A draw of noise that is published, or is where it reaches a threshold; or chosen quantiles."""
+Block = Certificate | ThresholdCertificate | QuantileCertificate | KeysCertificate
+"""A draw of noise that is published, or is where it reaches a threshold; or what is chosen."""
 Blocks = tuple[tuple[str, Block], ...]
 
 
@@ -47,7 +49,7 @@ def _checked_blocks(blocks: Blocks, *, name: str) -> Blocks:
             _validate.text(block, name=name),
             _validate.instance(
                 certificate,
-                (Certificate, ThresholdCertificate, QuantileCertificate),
+                (Certificate, ThresholdCertificate, QuantileCertificate, KeysCertificate),
                 name=name,
                 like=like,
             ),
@@ -284,6 +286,8 @@ def _block_of(record: object) -> tuple[str, Block]:
     kind = own.get("kind") if isinstance(own, dict) else None
     if kind == THRESHOLD:
         return name, ThresholdCertificate.from_record(own)
+    if kind == KEYS:
+        return name, KeysCertificate.from_record(own)
     if kind == QUANTILES:
         return name, QuantileCertificate.from_record(own)
     return name, Certificate.from_record(own)

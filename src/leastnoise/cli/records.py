@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.interval import Interval
     from leastnoise.selection.comparison import Candidate
+    from leastnoise.tables.plan.keys import KeysPlan
     from leastnoise.tables.plan.plan import BlockPlan, Plan
     from leastnoise.tables.plan.quantiles import QuantilePlan
     from leastnoise.tables.plan.unlisted import Groups
@@ -67,6 +68,8 @@ def print_plan(
                 _print_block(block, plan)
             for part in query.quantiles:
                 _print_quantiles(part, plan.person)
+            for part in query.keys:
+                _print_keys(part, plan.person)
         print_sentences([_COLUMNS, *plan.notes])
         say()
 
@@ -119,6 +122,19 @@ def _print_quantiles(part: QuantilePlan, unit: str) -> None:
     rows = [(one.statistic, f"{one.rows_95:.4g}") for one in part.errors]
     print_table(title, ("in each cell", "rows from the true rank, 95 %"), rows)
     print_sentences(_rows_of(layout, unit, part.in_words()))
+    say()
+
+
+def _print_keys(part: KeysPlan, unit: str) -> None:
+    """Print the plan of a query that publishes keys alone."""
+    title = (
+        f"{part.name}: keys and no number, for ε = {_words.at_least(part.budget.epsilon)}, "
+        f"δ = {_words.at_least(part.budget.delta)}."
+    )
+    rows = [("chosen", str(part.half), str(part.nearly))]
+    rows += [] if part.least is None else [("any mechanism", str(part.least), "")]
+    print_table(title, ("from how many on a key is published, with probability", "½", "95 %"), rows)
+    print_sentences(_rows_of(part.layout, unit, part.in_words()))
     say()
 
 

@@ -102,7 +102,7 @@ class TableSection:
         said = f'<p class="asked">{html(asked)}</p>'
         said += "".join(f"<p>{html(one)}</p>" for one in decided)
         charts = "".join(map(self._chart, self.statistics)) if len(self.keys) > 1 else ""
-        across = self._across() if len(self.keys) <= MOST_ROWS else None
+        across = self._across() if self.statistics and len(self.keys) <= MOST_ROWS else None
         rest = len(self.keys) - MOST_ROWS
         note = f"<p>{rest:,} more rows are in the table's file.</p>" if rest > 0 else ""
         return (
@@ -263,6 +263,7 @@ def _decided(
         for one in plan["blocks"]
         if one["name"] == name and "unlisted" in one
     ]
+    said += [_published_keys(one) for one in plan.get("keys", []) if one["name"] == name]
     said += [_chosen(one, names) for one in plan.get("quantiles", []) if one["name"] == name]
     said += dict.fromkeys(one for part in noisy for one in kept_groups.in_words(part))
     return [*said, SELECTED_NOTE] if any(part.decides for part in noisy) else said
@@ -288,6 +289,15 @@ def _chosen(record: Mapping[str, Any], names: Mapping[str, str]) -> str:
     )
 
 
+def _published_keys(keys: Mapping[str, Any]) -> str:
+    """Return which keys are on the page, and what that says of the others."""
+    return (
+        "Nobody listed these keys. Chance decides which are here: of keys of "
+        f"{keys['half']:,} every second one, of keys of {keys['nearly']:,} 95 %. How many have a "
+        "key is not published, and one that isn't here may have few, many or none."
+    )
+
+
 def _published(groups: Mapping[str, Any]) -> str:
     """Return which groups are on the page, and what follows for their counts."""
     chosen = groups["chosen"]
@@ -302,7 +312,7 @@ def _published(groups: Mapping[str, Any]) -> str:
 def _asked_in_words(parts: Sequence[Layout | Ranks], spec: Spec) -> str:
     """Return a table's statistics and its keys, in a sentence."""
     layout = parts[0]
-    what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts))
+    what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts)) or "keys alone"
     what = what[0].upper() + what[1:]
     if layout.conditions:
         return f"{what}, for each of {layout.cells:,} conditions."

@@ -25,7 +25,7 @@ _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
 _CHECKED = "Their keys, columns and stated errors are those of the spec and its noise."
 _KEYS = (
     " Keys that nobody listed come from the data: they are distinct, in order and of the right "
-    "form, and each published count reaches its threshold."
+    "form, and each published count that decides reaches its threshold."
 )
 _CHOSEN = (
     " Of groups that min_count or top leaves out nothing is there: that their counts were lower "

@@ -11,7 +11,7 @@ import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.publish.groups import publish_groups
+from leastnoise.tables.publish.groups import publish_groups, publish_keys
 from tests.tables.unlisted import planned
 
 
@@ -79,3 +79,20 @@ def test_values_of_no_group_are_none() -> None:
     assert columns == {
         name: [] for name in ("code", "count", "count_std", "count_low", "count_high")
     }
+
+
+@pytest.mark.parametrize("limits", [{"max_groups": 1}, {"max_groups": 10}])
+def test_how_often_keys_alone_are_published(limits: dict[str, int]) -> None:
+    (part,) = planned(statistics=[], contribution=limits).keys
+    times, one = 4000, 2**part.layout.bits
+    for size in (part.half - 1, part.half, part.nearly, len(part.claim.chances) + 7, 2**33):
+        found = [(0, f"{number:05d}", size * one) for number in range(times)]
+        random.Random(size).shuffle(found)
+        made = publish_keys(part, found, entropy=InsecureSeededEntropy(size % 1000))
+        keys, chance = made.columns["code"], float(part.claim.chance(size))
+        assert list(made.columns) == ["code"]
+        assert keys == sorted(keys)
+        room = 4 * math.sqrt(chance * (1 - chance) / times)
+        assert abs(len(keys) / times - chance) <= room, size
+    again = [publish_keys(part, [(0, "a", part.half * one)] * 64) for _ in range(2)]
+    assert 0 < sum(map(len, again)) < 128

@@ -149,3 +149,17 @@ def test_one_person_moves_few_groups_by_little(tmp_path: Path) -> None:
         for units, *others in changed:
             assert units == one  # persons are counted once, whatever their rows
             assert all(abs(value) <= 2 * one for value in others)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("groups", [1, 3, None])
+def test_keys_alone_count_each_person_once(tmp_path: Path, engine: str, groups: int | None) -> None:
+    rows(400, seed=5).to_parquet(tmp_path / "rows.parquet")
+    changes: dict[str, Any] = {
+        "contribution": {"max_groups": groups},
+        "privacy": {"unit": "person" if groups else "row"},
+    }
+    found = totals(spec_of(statistics=[], **changes), tmp_path, engine)
+    counted = "count_units" if groups else "count"
+    assert found == totals(spec_of(statistics=[counted], **changes), tmp_path, "duckdb")
+    assert found

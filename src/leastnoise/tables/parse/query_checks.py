@@ -16,6 +16,7 @@ from leastnoise.tables.parse.column_checks import (
 from leastnoise.tables.parse.column_uses import Problem, uses_of
 from leastnoise.tables.query import accuracy, cumulative, levels, margins
 from leastnoise.tables.spec.query import Bands, Hierarchy, PrivateKeys
+from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import known_statistics, read_statistics
@@ -42,12 +43,14 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if query.statistics:
             yield f"{path}.statistics", f"Not used beside {other}: use another query."
         return
-    if not query.statistics:
+    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
+    if not query.statistics and private:
+        yield from _keys_alone(spec, query, path)
+    elif not query.statistics:
         yield (
             path,
             'Expected statistics, a histogram or conditions, such as statistics = ["count"].',
         )
-    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
     seen: set[Asked] = set()
     for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         key = f"{path}.statistics[{index}]"
@@ -62,6 +65,18 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             if private and not isinstance(asked, Statistic):
                 why = "Not proved for groups that nobody listed. List the keys of group_by here, or"
                 yield key, f"{why} ask for {asked.label} in another query."
+
+
+def _keys_alone(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """Yield what a query has no use for that publishes keys, and no number."""
+    if spec.privacy.epsilon == LEAST:
+        why = 'Expected one: with epsilon = "least" an error decides, and keys alone have none.'
+        yield f"{path}.statistics", why
+    names = ("accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp")
+    for name in (*names, "min_count", "top", "clipping"):
+        if getattr(query, name):
+            why = "Not used where keys are published alone, without a number. Leave it out, or"
+            yield f"{path}.{name}", f'{why} give the query statistics = ["count"].'
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.keys import KeysCertificate
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.threshold import ThresholdCertificate
@@ -16,12 +17,13 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import shared_draws
 from leastnoise.tables.plan.cumulative import Cumulative, Step, find_running
 from leastnoise.tables.plan.joint_budget import split_noise
+from leastnoise.tables.plan.keys import KeysPlan, find_keys
 from leastnoise.tables.plan.levels import Level, Levels, find_levels
 from leastnoise.tables.plan.margins import Margin, Margins, find_measured
 from leastnoise.tables.plan.plan import BlockPlan, Plan
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
 from leastnoise.tables.plan.search_draws import search_draws
-from leastnoise.tables.plan.served import JOIN, check_draw, check_groups, find_served
+from leastnoise.tables.plan.served import JOIN, check_draw, check_groups, check_keys, find_served
 from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
 from leastnoise.tables.query import margins
 from leastnoise.tables.query.baselines import Baselines
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Blocks as Claims
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
-    from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.query.layout import LaidOut, Layout
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.query import Query
 
@@ -71,7 +73,11 @@ def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) ->
     times = laid.spec.releases
     for block in shared_draws.list_blocks(laid):
         way, share = block.ways[0], shared_draws.share_budget(laid.spec.budget, (block,))
-        if way.unlisted:
+        if way.keys_alone:
+            tell(f"Finding and proving the chances of {block.label}")
+            claim = find_keys(share.share(Fraction(1, times)), way)
+            yield block.index, ((block.label, claim),), None
+        elif way.unlisted:
             tell(f"Finding and proving the threshold of {block.label}")
             one = share.share(Fraction(1, times))
             yield block.index, ((block.label, find_claims(way, one)[0]),), None
@@ -116,25 +122,20 @@ def plan_as_certified(
     _check_releases(certificate, times)
     composed = certificate.rule == COMPOSED
     found: dict[int, list[BlockPlan]] = {}
+    keys: list[KeysPlan] = []
     for place, (blocks, layouts, drawn) in enumerate(find_served(laid, certificate)):
         stated = share = shared_draws.share_budget(spec.budget, blocks)
         where = f"Query {JOIN.join(one.label for one in blocks)!r}"
         if isinstance(drawn, Margins | Cumulative | Levels):
             found[blocks[0].index] = _of_sums(drawn)
             continue
+        if isinstance(drawn, KeysCertificate):
+            check_keys(drawn, layouts[0], share.share(Fraction(1, times)), where=where)
+            keys.append(KeysPlan(layout=layouts[0], budget=share, claim=drawn))
+            continue
         if isinstance(drawn, ThresholdCertificate):
-            (block,), (layout,) = blocks, layouts
-            check_groups(drawn, layout, share.share(Fraction(1, times)), where=where)
-            of_groups = BlockPlan(
-                layout=layout,
-                group=(block.label,),
-                first=0,
-                budget=share,
-                certificate=drawn.noise,
-                baselines=Baselines.of(block.ways, share, times),
-                groups=Groups.of(layout, drawn),
-            )
-            found[block.index] = [of_groups]
+            check_groups(drawn, layouts[0], share.share(Fraction(1, times)), where=where)
+            found[blocks[0].index] = [_of_groups(drawn, layouts[0], share, times)]
             continue
         if composed:  # its ε is what the noise is worth alone, its δ the share
             stated = replace(share, epsilon=drawn.budget.epsilon)
@@ -160,7 +161,11 @@ def plan_as_certified(
     for block in plans:
         block.check_range()
     return Plan(
-        spec=spec, blocks=plans, quantiles=_chosen(laid, certificate), certificate=certificate
+        spec=spec,
+        blocks=plans,
+        quantiles=_chosen(laid, certificate),
+        keys=tuple(keys),
+        certificate=certificate,
     )
 
 
@@ -179,6 +184,19 @@ def _of_sums(drawn: Margins | Cumulative | Levels) -> list[BlockPlan]:
     if isinstance(drawn, Margins):
         return _of_margins(drawn)
     return _of_levels(drawn) if isinstance(drawn, Levels) else _of_running_sums(drawn)
+
+
+def _of_groups(drawn: ThresholdCertificate, layout: Layout, share: Budget, times: int) -> BlockPlan:
+    """Return the plan of groups that nobody listed."""
+    return BlockPlan(
+        layout=layout,
+        group=(layout.label,),
+        first=0,
+        budget=share,
+        certificate=drawn.noise,
+        baselines=Baselines.of((layout,), share, times),
+        groups=Groups.of(layout, drawn),
+    )
 
 
 def _of_margins(drawn: Margins) -> list[BlockPlan]:

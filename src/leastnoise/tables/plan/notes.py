@@ -42,6 +42,10 @@ GROUPS_NOTE = (
     "group whose noise was lower isn't there. Intervals hold for each group whether it is "
     "published or not; of those that are published, near the threshold fewer than 95 % do."
 )
+KEYS_NOTE = (
+    "Of keys that are published alone, chance decides by how many have each, and nothing is said "
+    "of the others. A key that isn't there may be one of many."
+)
 SELECTED_NOTE = (
     "Where min_count or top chooses groups, their published counts alone decide, which costs "
     "nothing. Those that are there are biased upwards. Intervals hold for each group whether it is "
@@ -74,7 +78,7 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
     notes = (CLIP_NOTE, *counted_in(layouts), *_of_sizes(sized)) if layouts else ()
     notes += tuple(quantiles_notes(plan.quantiles)) if plan.quantiles else ()
-    by_row = (*plan.blocks, *plan.quantiles)[0].layout.by_row
+    by_row = (*plan.blocks, *plan.quantiles, *plan.keys)[0].layout.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)
     found = (block.exact_rows for block in plan.blocks)
     exact = min((rows for rows in found if rows is not None), default=_MANY_ROWS)
@@ -84,6 +88,8 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
         notes += (PARTS_NOTE,)
     if any(block.groups is not None for block in plan.blocks):
         notes += (GROUPS_NOTE,)
+    if plan.keys:
+        notes += (KEYS_NOTE,)
     if any(layout.decides for layout in layouts):
         notes += (SELECTED_NOTE,)
     if len([draw for draw in plan.draws if draw[0].groups is None]) <= 1:

@@ -16,6 +16,7 @@ from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import notes, series, summary
 from leastnoise.tables.plan.cumulative import Step
+from leastnoise.tables.plan.keys import KeysPlan
 from leastnoise.tables.plan.levels import Level
 from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import QuantilePlan
@@ -184,16 +185,17 @@ class BlockPlan:
 @final
 @dataclass(frozen=True, kw_only=True)
 class QueryPlan:
-    """One table of a query: the parts that noise is added to, and its quantiles."""
+    """One table of a query: the parts that noise is added to, and its quantiles; or its keys."""
 
     name: str
     blocks: tuple[BlockPlan, ...]
     quantiles: tuple[QuantilePlan, ...]
+    keys: tuple[KeysPlan, ...] = ()
 
     @property
     def layouts(self) -> tuple[Layout | Ranks, ...]:
         """The layouts of all parts."""
-        return tuple(part.layout for part in (*self.blocks, *self.quantiles))
+        return tuple(part.layout for part in (*self.blocks, *self.quantiles, *self.keys))
 
     @property
     def claim(self) -> ThresholdCertificate | None:
@@ -222,6 +224,7 @@ class Plan(Framed, Shown):
     spec: Spec
     blocks: tuple[BlockPlan, ...]
     quantiles: tuple[QuantilePlan, ...]
+    keys: tuple[KeysPlan, ...]
     certificate: PlanCertificate
     """The proof of the whole release: each block's, and of all together."""
 
@@ -338,6 +341,7 @@ class Plan(Framed, Shown):
                 name=name,
                 blocks=tuple(one for one in self.blocks if one.name == name),
                 quantiles=tuple(one for one in self.quantiles if one.name == name),
+                keys=tuple(one for one in self.keys if one.name == name),
             )
             for query in self.spec.query
             for name in file_names(query)
@@ -365,6 +369,7 @@ class Plan(Framed, Shown):
                 if self.quantiles
                 else {}
             ),
+            **({"keys": [part.to_record() for part in self.keys]} if self.keys else {}),
             **({"derived": dict(self.spec.derive)} if self.spec.derive else {}),
             **finding.to_record(self.spec),
             "notes": list(self.notes),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.keys import KeysCertificate
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.threshold import ThresholdCertificate
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
 
-Drawn = Certificate | ThresholdCertificate | Margins | Cumulative | Levels
+Drawn = Certificate | ThresholdCertificate | KeysCertificate | Margins | Cumulative | Levels
 Served = tuple[tuple[shared_draws.Block, ...], tuple[Layout, ...], Drawn]
 """The blocks of one draw of noise, a layout of each, and its certificate, or what adds up by it."""
 
@@ -62,6 +63,12 @@ def find_served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[Served]
             yield own, own[0].ways, _adding_up(own[0], laid, claims, certificate)
             continue
         ((_, drawn),) = claims
+        if isinstance(drawn, KeysCertificate) or own[0].ways[0].keys_alone:
+            if not (isinstance(drawn, KeysCertificate) and own[0].ways[0].keys_alone):
+                why = "chances decide where keys are published alone, and nowhere else."
+                raise CertificateRejected(f"Query {name!r}: {why}")
+            yield own, own[0].ways, drawn
+            continue
         nobody_listed = [bool(block.ways[0].unlisted) for block in own]
         if any(nobody_listed) != isinstance(drawn, ThresholdCertificate) or (
             any(nobody_listed) and len(own) > 1
@@ -90,7 +97,7 @@ def _adding_up(
     return Margins.of(layout, share, claims, composed=certificate.rule == COMPOSED)
 
 
-Claims = list[tuple[str, Certificate | ThresholdCertificate]]
+Claims = list[tuple[str, Certificate | ThresholdCertificate | KeysCertificate]]
 
 
 def _by_draw(
@@ -127,6 +134,22 @@ def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, 
         (claim.reach == 1, "a unit adds 1 to the count that decides"),
         (claim.noise.grid is not None, "it has no grid, which every release is rounded to"),
         (_falls_by_bits(claim.chance_below), "no coin that is tossed has its chance"),
+        (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
+    )
+    for fit, why in fits:
+        if not fit:
+            raise CertificateRejected(f"{where}: {why}.")
+
+
+def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: str) -> None:
+    """Raise CertificateRejected unless it is about the keys that this layout has."""
+    way = layout.bounding
+    fits = (
+        (claim.budget == share, "its budget is not the share that its importance gives"),
+        (
+            isinstance(way, FewGroups) and claim.groups == way.groups,
+            "it is about another number of groups that one unit is in",
+        ),
         (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
     )
     for fit, why in fits:

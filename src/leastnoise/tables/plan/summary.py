@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _words
 from leastnoise.tables.plan import series
+from leastnoise.tables.plan.keys import KeysPlan
 from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
 from leastnoise.tables.query import finding, kept_groups
 from leastnoise.tables.query.layout import ASSUMED, Layout
@@ -43,11 +44,16 @@ def list_rows(plan: Plan) -> list[tuple[str, ...]]:
     A query is named, and a share said, where it begins. The shares add up to 100 %.
     """
     rows: list[tuple[str, ...]] = []
-    parts = [part for query in plan.by_query for part in (*query.blocks, *query.quantiles)]
+    parts = [
+        part for query in plan.by_query for part in (*query.blocks, *query.quantiles, *query.keys)
+    ]
     shares = _percentages([_share(part, plan) for part in parts])
     named = ""
     for part, share in zip(parts, shares, strict=True):
-        own = _of_ranks(part, plan) if isinstance(part, QuantilePlan) else _of_noise(part, plan)
+        if isinstance(part, KeysPlan):
+            own = [("keys", "no number", "–")]
+        else:
+            own = _of_ranks(part, plan) if isinstance(part, QuantilePlan) else _of_noise(part, plan)
         for numbers in own:
             rows.append(("" if part.name == named else part.name, numbers[0], share, *numbers[1:]))
             named, share = part.name, ""  # noqa: PLW2901 (said once)
@@ -84,6 +90,7 @@ def list_sentences(plan: Plan) -> list[str]:
     chosen = [layout for layout in layouts if isinstance(layout, Layout)]
     said += dict.fromkeys(one for layout in chosen for one in kept_groups.in_words(layout))
     said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
+    said += [text for part in plan.keys for text in part.in_words()]
     firsts = [draw[0].summed for draw in plan.draws]
     said += [text for first in firsts if first for text in first.whole.in_words()]
     said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
@@ -144,7 +151,7 @@ def _plain(error: ExpectedError) -> str:
     return f"{name} {times:.2f}×" if math.isfinite(times) else "–"
 
 
-def _share(part: BlockPlan | QuantilePlan, plan: Plan) -> Fraction:
+def _share(part: BlockPlan | QuantilePlan | KeysPlan, plan: Plan) -> Fraction:
     if plan.budget.epsilon:
         return part.budget.epsilon / plan.budget.epsilon
     return part.budget.delta / plan.budget.delta

@@ -118,7 +118,7 @@ class Groups:
             chosen=chosen,
             others=tuple(one for one in found if one.noise != chosen.noise),
             plain=_plain(layout, claim.budget),
-            least=_least(claim.budget, claim.neighbours),
+            least=find_least(claim.budget, claim.neighbours),
         )
 
     @property
@@ -137,11 +137,7 @@ class Groups:
         )
         if self.least is None:
             return [published]
-        least = (
-            f"No mechanism publishes a group of fewer than {self.least:,} with probability ½ at "
-            "this part of the budget."
-        )
-        return [published, least]
+        return [published, least_in_words("group", self.least)]
 
     def to_record(self) -> dict[str, Any]:
         """Return it as JSON values, all of which a certificate can confirm."""
@@ -155,6 +151,14 @@ class Groups:
             "plain_laplace": None if self.plain is None else vars(self.plain),
             "least_possible": self.least,
         }
+
+
+def least_in_words(what: str, least: int) -> str:
+    """Return from where on some mechanism could publish a group, or its key."""
+    return (
+        f"No mechanism publishes a {what} of fewer than {least:,} with probability ½ at this part "
+        "of the budget."
+    )
 
 
 def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, ...]:
@@ -277,7 +281,7 @@ def _plain_claim(  # noqa: PLR0917 (one call of its own)
     return None if noise is None else _claim(budget, noise, counted, neighbours)
 
 
-def _least(budget: Budget, neighbours: Neighbours) -> int | None:
+def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
     """Return from how many units on some mechanism could publish a group with probability ½.
 
     Desfontaines, Voss, Gipson & Mandayam 2022: of n units none does with more than π(n), π(0) = 0,
@@ -285,7 +289,8 @@ def _least(budget: Budget, neighbours: Neighbours) -> int | None:
     """
     if neighbours != "add-remove":
         return None
-    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    # beyond 300 e^ε/δ may be no float, and it hardly changes from there on
+    epsilon, delta = min(float(budget.epsilon), 300.0), float(budget.delta)
     if not epsilon:
         return math.ceil(0.5 / delta - _AS_WHOLE)
     rise = math.expm1(epsilon)

@@ -105,6 +105,8 @@ def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifferenc
         if query.quantiles or plans[1][name].quantiles:
             why = "of quantiles no error is known by which two can be subtracted."
             raise Refused(f"The query {name!r}: {why}")
+        if query.keys or plans[1][name].keys:
+            raise Refused(f"The query {name!r}: of keys there are no numbers to subtract.")
         both = (query.blocks, plans[1][name].blocks)
         if why := next(_unlike(found[0], found[1], both), None):
             raise Refused(f"The query {name!r}{why}")

@@ -17,7 +17,7 @@ from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.publish.cumulative import publish_running_sums
-from leastnoise.tables.publish.groups import publish_groups
+from leastnoise.tables.publish.groups import publish_groups, publish_keys
 from leastnoise.tables.publish.levels import publish_levels
 from leastnoise.tables.publish.margins import margins_of, publish_margins
 from leastnoise.tables.publish.quantiles import chosen_in, publish_quantiles
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from fractions import Fraction
 
+    from leastnoise.tables.plan.keys import KeysPlan
     from leastnoise.tables.plan.plan import BlockPlan, Plan
     from leastnoise.tables.plan.quantiles import QuantilePlan
     from leastnoise.tables.query.results import Table
@@ -60,6 +61,7 @@ class Draws:
             for draw in self.plan.draws
             for block, table in zip(draw, self._blocks(draw), strict=True)
         }
+        drawn |= {part.layout.label: self.keys(part) for part in self.plan.keys}
         drawn |= self.known
         drawn |= {
             part.layout.label: self.quantiles(part)
@@ -71,6 +73,12 @@ class Draws:
             every = joined(query.layouts, [drawn[one.label] for one in query.layouts])
             tables[query.name] = select(query.layouts[0], every)
         return tables
+
+    def keys(self, part: KeysPlan) -> Table:
+        """Return the table of the keys of a query."""
+        totals = self.rows.groups(part.layout)
+        self.rows.tell(f"Choosing the keys of {part.name}")
+        return publish_keys(part, totals)
 
     def quantiles(self, part: QuantilePlan) -> Table:
         """Return the table of the quantiles of one column in a query."""

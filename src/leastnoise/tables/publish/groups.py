@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastnoise.certificate.keys import CERTAIN, CERTAIN_BITS
 from leastnoise.entropy.source import Entropy, SystemEntropy
 from leastnoise.mechanism.each_row import add_noise_to_rows
 from leastnoise.mechanism.values import ScaledIntegers
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leastnoise.tables.plan.keys import KeysPlan
     from leastnoise.tables.plan.plan import BlockPlan
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.results import Table
-
-
-_COIN_BITS = 40
 
 
 def publish_groups(
@@ -47,18 +46,38 @@ def publish_groups(
     noisy = add_noise_to_rows(claim.noise.noise, grid, exact, entropy=source)
     counts, least = noisy[:, claim.coordinate], float(claim.threshold)
     # every group tosses the coin, whatever its count: what is drawn doesn't depend on it
-    heads = _coins(claim.chance_below, len(ordered), source)
+    heads = _coins(np.full(len(ordered), _parts(claim.chance_below)), source)
     shown = (counts >= least) | ((counts >= float(claim.threshold - grid)) & heads)
     keys = _key_columns(layout, [row for row, kept in zip(ordered, shown, strict=True) if kept])
     return table_of(layout, noisy[shown], block.noise_errors, keys=keys)
 
 
-def _coins(chance: Fraction, count: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """Return fresh coins that fall with that chance, a whole number of parts of a power of two."""
-    if chance.denominator & (chance.denominator - 1) or chance.denominator > 2**_COIN_BITS:
+def publish_keys(
+    part: KeysPlan, found: Sequence[tuple[Any, ...]], *, entropy: Entropy | None = None
+) -> Table:
+    """Return the keys that chance lets through of what `rows.unlisted.group_totals` found.
+
+    Every key tosses a coin of its own, whatever becomes of it. `entropy` is for tests.
+    """
+    layout, most = part.layout, len(part.claim.chances)
+    ordered = sorted(found, key=lambda row: _place(layout, row))
+    chances = np.array([0, *part.claim.chances], dtype=np.uint64)
+    units = [min(row[-1] >> layout.bits, most) for row in ordered]
+    heads = _coins(chances[np.array(units, dtype=np.int64)], entropy or SystemEntropy())
+    keys = _key_columns(layout, [row for row, kept in zip(ordered, heads, strict=True) if kept])
+    return table_of(layout, np.zeros(0), (), keys=keys)
+
+
+def _parts(chance: Fraction) -> np.uint64:
+    """Return a chance in parts of CERTAIN."""
+    if CERTAIN % chance.denominator:
         raise TypeError("a coin falls by bits")
-    most = chance.numerator * (2**_COIN_BITS // chance.denominator)
-    return entropy.words(count) >> np.uint64(64 - _COIN_BITS) < np.uint64(most)
+    return np.uint64(chance.numerator * (CERTAIN // chance.denominator))
+
+
+def _coins(chances: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.bool_]:
+    """Return fresh coins that fall with these chances, each so many parts of CERTAIN."""
+    return entropy.words(len(chances)) >> np.uint64(64 - CERTAIN_BITS) < chances
 
 
 def sort_key(value: object) -> Any:

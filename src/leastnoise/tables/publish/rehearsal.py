@@ -91,6 +91,9 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
                     bounding.query_vector(engine, spec, block.layout, salt="")
                 else:
                     unlisted.group_totals(engine, spec, block.layout, salt="")
+        for part in plan.keys:
+            with open_engine(found, rehearsed=True) as engine:
+                unlisted.group_totals(engine, spec, part.layout, salt="")
         for part in plan.quantiles:
             with open_engine(found, rehearsed=True) as engine:
                 bounding.query_vector(engine, spec, part.layout.counted, salt="")
@@ -118,7 +121,8 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
         for query in plan.by_query:
             # every group's row: how many are published isn't known
             told = [(publish_all(part.layout), part.noise_errors) for part in query.blocks]
-            if query.claim is not None:
+            told += [(part.layout, ()) for part in query.keys]
+            if query.claim is not None or query.keys:
                 written = write_table(_empty(*told[0]), reserve, kind)
                 check_table(written, told, claim=query.claim)
                 continue

@@ -97,6 +97,7 @@ def verify_directory(
     rows: dict[str, int] = {}
     for query in plan.by_query:
         told = [(part.layout, part.noise_errors) for part in query.blocks]
+        told += [(part.layout, ()) for part in query.keys]
         ranks = [part.layout for part in query.quantiles]
         file = folder / f"{query.name}.{kind}"
         rows[query.name] = check_table(file, told, ranks=ranks, claim=query.claim)

@@ -59,10 +59,11 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
         for place, one in enumerate(known_statistics(query, by_row=by_row))
         if isinstance(one, Statistic)
     }
-    if not asked:
+    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
+    if not asked and not (private and is_about_keys(query)):
         return ()
     together = any(one.of_all_groups for one, _ in asked.values())
-    if not together and any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
+    if not together and private:
         return (_of_unlisted(spec, query, asked),)
     if query.margins:
         return (_with_margins(spec, query, asked),)
@@ -75,6 +76,11 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
         return (_of_part(spec, query, asked, [*asked], part=""),)
     parts = sorted((("rows", rows), ("persons", persons)), key=lambda part: part[1])
     return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
+
+
+def is_about_keys(query: Query) -> bool:
+    """Say whether a query asks for nothing but which keys there are."""
+    return not (query.statistics or query.histogram or query.conditions)
 
 
 def _of_part(

@@ -161,6 +161,11 @@ class Layout:
         return next((axis for axis in keys if axis.levels), None)
 
     @property
+    def keys_alone(self) -> bool:
+        """Whether it is published which of these keys there are, and no number."""
+        return bool(self.unlisted) and not self.statistics
+
+    @property
     def adds_up(self) -> bool:
         """Whether tables of sums of its cells are published, from one draw of noise of its own."""
         return bool(self.margins) or self.cumulative or self.hierarchy is not None

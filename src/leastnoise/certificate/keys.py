@@ -1,0 +1,274 @@
+"""A certificate for groups that nobody listed, of which the keys are published, and no number.
+
+Each key is published with a probability that depends on how many units have it, by a coin of its
+own (theory/release.md §9).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise import _validate
+from leastnoise._record import field, instance_of, one_of, record, takes, whole
+from leastnoise.balls.core import PLAIN_BITS, ball, float_above, precision
+from leastnoise.certificate.certificate import VERSION, check_header, read_budget
+from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
+from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text, float_at_least
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
+
+KIND = "keys-certificate"
+ASSUMPTION = (
+    "each key that a unit has is published by a fair coin of its own, of the chance that the table "
+    "gives the number of its units; nothing is said of other keys, not even how many there are"
+)
+CERTAIN_BITS = 52
+CERTAIN = 2**CERTAIN_BITS
+"""Chances are so many parts of it: they, and what they lack of 1, are floats without rounding."""
+MOST_UNITS, MOST_GROUPS, FINEST = 2**14, 2**8, 14
+_MOST_WORK, _MOST_POINTS = 2**34, 2**22  # products of a proof, some seconds; of a lattice
+_FIELDS = (
+    *("kind", "version", "epsilon", "delta", "neighbours", "groups", "chances", "bits"),
+    "assumptions",
+)
+_TOP, _BOTTOM = 8, 4  # of the lattice: losses so far above ε, and so far below 0
+# of a product of two floats, the sum of two such and of this product itself
+_ROUNDED_UP, _UNDERFLOW = 1 + 2.0**-50, 1e-300
+
+
+def _checked_chances(value: object, *, name: str) -> tuple[int, ...]:
+    given = _validate.instance(value, (tuple, list), name=name, like="a tuple of whole numbers")
+    chances = tuple(
+        _validate.whole(one, name=f"{name}[{place}]", least=0, most=CERTAIN)
+        for place, one in enumerate(given)
+    )
+    if not 1 <= len(chances) <= MOST_UNITS or chances[-1] != CERTAIN:
+        expected = f"at most {MOST_UNITS:,} chances, the last of them 2^{CERTAIN_BITS}"
+        raise InvalidArgument(name=name, value=f"{len(chances):,} chances", expected=expected)
+    return chances
+
+
+@final
+@record()
+class KeysCertificate:
+    """The statement: publishing keys that nobody listed, by these `chances`, meets `budget`.
+
+    A key of n units is published with the probability `chances[n − 1]`/2^52, by a coin of its own;
+    one of more units than there are chances always is, one of none never. A unit has at most so
+    many keys as there are `groups`. Losses are rounded up to multiples of 2^−`bits`.
+
+    notation: π(n) the chance of n units, k groups, P and Q the two chances of one bit, with a unit
+    and without it. V_0(x) = (1 − e^(ε−x))₊, V_j(x) = max over n of V_(j−1)(x) and
+    Σ P(o)·V_(j−1)(x + ln(P(o)/Q(o))), o whether the key is published: δ = V_k(0), the larger of
+    that for a unit that comes and for one that goes. With replace-one `neighbours` it is shown at
+    ε/2 and δ/(1 + e^(ε/2)), through the table without either unit.
+    """
+
+    budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
+    chances: tuple[int, ...] = field(converter=takes(_checked_chances))
+    groups: int = field(converter=whole(most=MOST_GROUPS), default=1)
+    bits: int = field(converter=whole(least=0, most=FINEST), default=8)
+    neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
+
+    @property
+    def sampling_rate(self) -> Fraction:
+        """What is stated is about whole tables, where it is 1."""
+        return Fraction(1)
+
+    @property
+    def proved(self) -> bool:
+        """No such object notes that it was proved: it is proved again wherever that matters."""
+        return False
+
+    @classmethod
+    def prove(
+        cls,
+        *,
+        budget: Budget,
+        chances: Iterable[int],
+        groups: int = 1,
+        bits: int = 8,
+        neighbours: Neighbours = "add-remove",
+    ) -> Self:
+        """Return the certificate; raises NotCertified where it isn't proved."""
+        made = cls(
+            budget=budget,
+            chances=tuple(chances),
+            groups=groups,
+            bits=bits,
+            neighbours=neighbours,
+        )
+        _, why = made._delta()
+        if why:
+            raise NotCertified(interval=None, why=why)
+        return made
+
+    def verify(self) -> Interval:
+        """Prove the statement again; return what δ is known to be within.
+
+        Raises CertificateRejected, with the reason, if it is false or not proved.
+        """
+        worst, why = self._delta()
+        if why:
+            raise CertificateRejected(why)
+        # both are true: what was found, and the budget that it was proved to be within
+        return Interval(0.0, min(worst, float_at_least(self.budget.delta)))
+
+    def chance(self, units: int) -> Fraction:
+        """Return the probability that a key of so many units is published."""
+        if not units:
+            return Fraction(0)
+        return Fraction(self.chances[min(units, len(self.chances)) - 1], CERTAIN)
+
+    def first(self, chance: Fraction) -> int:
+        """Return from how many units on a key is published with that probability at least."""
+        least = chance * CERTAIN
+        return next(place for place, one in enumerate(self.chances, 1) if one >= least)
+
+    def _delta(self) -> tuple[float, str]:
+        """Return an upper bound of δ, and why the statement isn't proved; "" if it is."""
+        points = (_TOP + _BOTTOM + math.ceil(self.budget.epsilon)) << self.bits
+        work = 4 * len(self.chances) * self.groups * points
+        if self.groups > 1 and (points > _MOST_POINTS or work > _MOST_WORK):
+            return 1.0, "Too many chances, groups and steps of the lattice to prove."
+        replaced = self.neighbours == "replace-one"
+        epsilon = self.budget.epsilon / 2 if replaced else self.budget.epsilon
+        with precision(PLAIN_BITS):
+            found = bound_delta(self.chances, self.groups, epsilon, self.bits)
+            if replaced and math.isfinite(found):
+                found = float_above((1 + ball(epsilon).exp()) * ball(Fraction(found)))
+        if math.isinf(found) or Fraction(found) > self.budget.delta:
+            return 1.0, "Not proved: delta may be larger than the budget's."
+        return found, ""
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text; every number is exact."""
+        return json.dumps(self.to_record(), indent=2)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {
+            "kind": KIND,
+            "version": VERSION,
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "neighbours": self.neighbours,
+            "groups": self.groups,
+            "chances": list(self.chances),
+            "bits": self.bits,
+            "assumptions": [ASSUMPTION],
+        }
+
+    @classmethod
+    def from_json(cls, text: str) -> KeysCertificate:
+        """Read what `to_json` wrote; raises like `Certificate.from_json`."""
+        return cls.from_record(parse_object(text))
+
+    @classmethod
+    def from_record(cls, record: object) -> KeysCertificate:
+        """Read what `to_record` gave."""
+        fields = exact_fields(record, _FIELDS, where="certificate")
+        check_header(fields, kind=KIND)
+        if fields["assumptions"] != [ASSUMPTION]:
+            raise CertificateRejected("The assumptions are not those under which this is proved.")
+        chances = typed(fields["chances"], list, where="chances")
+        try:
+            return cls(
+                budget=read_budget(fields),
+                chances=tuple(typed(one, int, where="chances") for one in chances),
+                groups=typed(fields["groups"], int, where="groups"),
+                bits=typed(fields["bits"], int, where="bits"),
+                neighbours=fields["neighbours"],
+            )
+        except ValueError as error:
+            raise CertificateRejected(str(error)) from error
+
+
+def bound_delta(chances: Sequence[int], groups: int, epsilon: Fraction, bits: int) -> float:
+    """Return a number that δ(ε) is at most, where units are added or removed.
+
+    `chances` are π(1), π(2), … in parts of 2^52, the last of them 1.
+    """
+    steps = list(pairwise((0, *chances)))
+    ways = {_alike((more, less) for less, more in steps), _alike(steps)}
+    if groups == 1:
+        return max(_exactly(way, epsilon) for way in ways)
+    return max(_on_lattice(way, groups, epsilon, bits) for way in ways)
+
+
+Pair = tuple[int, int]
+
+
+def _alike(pairs: Iterable[Pair]) -> frozenset[Pair]:
+    """Return the pairs of chances that a key is published; one that it isn't says the same."""
+    return frozenset(min((p, q), (CERTAIN - p, CERTAIN - q)) for p, q in pairs)
+
+
+def _outcomes(pair: Pair) -> Iterator[Pair]:
+    """Yield the chances of either outcome."""
+    yield pair
+    yield CERTAIN - pair[0], CERTAIN - pair[1]
+
+
+def _exactly(pairs: Iterable[Pair], epsilon: Fraction) -> float:
+    """Return the largest Σ (P − e^ε·Q)₊ of one key."""
+    with precision(PLAIN_BITS):
+        factor = ball(epsilon).exp()
+        sums = (
+            sum(max(float_above(p - factor * q), 0.0) for p, q in _outcomes(pair)) for pair in pairs
+        )
+        return max(sums) / CERTAIN  # one of the two is 0
+
+
+def _on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bits: int) -> float:
+    """Return V_k(0) at most: losses rounded up, ε down, and every sum of products up.
+
+    V rises in x. Above the lattice it is 1, below it that of the lowest point, at most.
+    """
+    start = (_BOTTOM << bits) + math.floor(epsilon * 2**bits)
+    value = np.concatenate([np.zeros(start + 1), _above_epsilon(bits)])
+    size = len(value)
+    moves = [
+        [(p / CERTAIN, max(_loss(p, q, bits, size), -size)) for p, q in _outcomes(pair) if p]
+        for pair in pairs
+    ]
+    at_start = start - math.floor(epsilon * 2**bits)
+    for _ in range(groups):
+        wide = np.concatenate([np.full(size, value[0]), value, np.ones(size)])
+        best = value.copy()
+        for move in moves:
+            term: NDArray[np.float64] = sum(
+                (chance * wide[size + loss : 2 * size + loss] for chance, loss in move),
+                start=np.zeros(size),
+            )
+            np.maximum(best, term, out=best)
+        value = np.minimum(best * _ROUNDED_UP + _UNDERFLOW, 1.0)
+    return float(value[at_start])
+
+
+def _loss(p: int, q: int, bits: int, most: int) -> int:
+    """Return ln(p/q) in steps of the lattice, rounded up; `most` where it is more, or q = 0."""
+    if not q:
+        return most
+    with precision(PLAIN_BITS):
+        steps = (ball(Fraction(p, q)).log() * 2**bits).upper().ceil().unique_fmpz()
+    return most if steps is None else min(int(steps), most)
+
+
+@lru_cache(maxsize=8)
+def _above_epsilon(bits: int) -> NDArray[np.float64]:
+    """Return 1 − e^−x at most, at the points of the lattice above 0."""
+    with precision(PLAIN_BITS):
+        points = (ball(Fraction(-place, 2**bits)).exp() for place in range(1, (_TOP << bits) + 1))
+        return np.array([float_above(1 - one) for one in points])
