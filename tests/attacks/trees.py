@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -31,10 +32,23 @@ def _shifts(sensitivity: Record, dimension: int) -> list[list[int]]:
 
 
 def _cost(shift: list[int], branches: list[int], shares: list[Fraction]) -> Fraction:
-    """Return Σ_v w_v|s_v| of the nodes of this one and below."""
-    own = shares[0] * abs(sum(shift))
-    if not branches:
-        return own
-    width = len(shift) // branches[0]
-    children = (shift[i : i + width] for i in range(0, len(shift), width))
-    return own + sum((_cost(child, branches[1:], shares[1:]) for child in children), Fraction(0))
+    """Return Σ_v w_v|s_v| of all nodes, from the cells up.
+
+    `branches` have a number for each level, or for each node with children, level by level.
+    """
+    children = list(branches)
+    if len(branches) == len(shares) - 1:
+        above = [math.prod(branches[:level]) for level in range(len(branches))]
+        children = [b for b, nodes in zip(branches, above, strict=True) for _ in range(nodes)]
+    sums = list(shift)
+    found = shares[-1] * sum(map(abs, sums))
+    for share in shares[-2::-1]:
+        parents: list[int] = []
+        while sums:  # the last node of what is left has the last cells
+            last = children.pop()
+            parents.insert(0, sum(sums[-last:]))
+            del sums[-last:]
+        sums = parents
+        found += share * sum(map(abs, sums))
+    assert not children
+    return found

@@ -106,9 +106,9 @@ def test_proposals_are_only_believed_as_far_as_they_go(monkeypatch: pytest.Monke
     for steps in (1, 3):
         monkeypatch.setattr(tree_bound, "_STEPS", steps)
         assert least_log_variance(children, budget=PURE) < best
-    monkeypatch.setattr(tree_bound, "_BITS", 3)
+    monkeypatch.setattr(tree_bound, "_VECTOR_BITS", 3)
     assert least_log_variance(children, budget=PURE) < best
-    monkeypatch.setattr(tree_bound, "_BITS", 0)
+    monkeypatch.setattr(tree_bound, "_VECTOR_BITS", 0)
     assert least_log_variance(children, budget=PURE) < best
 
 

@@ -44,7 +44,8 @@ def test_a_quarter_of_the_rounds_is_told(case: Any, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(logistic, "_trained", fewer)
     with pytest.raises(AssertionError, match="lost"):
-        models.attack(case)
+        for _ in range(3):  # the noise is fresh, and one draw of it may hide what is missing
+            models.attack(case)
 
 
 def test_more_is_lost_than_is_predicted_where_a_label_is_rare() -> None:

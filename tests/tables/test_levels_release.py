@@ -243,7 +243,7 @@ def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
         (
             {"levels": {"state": STATES, "nation": [*"m", *"n" * 15]}},
             "group_by.county.levels",
-            "Key 4 has a value that is part of another",
+            "Key 4 puts a value into another",
         ),
         ({"levels": {"a b": STATES}}, "group_by.county.levels", "A file would be called"),
         ({"levels": {"state": [1, *STATES[1:]]}}, "group_by.county.levels.state", "one type"),
@@ -284,7 +284,7 @@ def test_an_epsilon_of_too_much_noise_is_refused() -> None:
     [
         ("county,state\na,x\nb,y\n", "called like levels[1]"),
         ("state,nation\na,x\n", "called like the column of the keys"),
-        ("county,state,nation\na,x,n\nb,x,m\n", "Line 3 has a value that is part of another"),
+        ("county,state,nation\na,x,n\nb,x,m\n", "Line 3 puts a value into another"),
         ("county,state,nation\na,x,n\nb,x\n", "Line 3 has other than 3 fields"),
         ("county,state,nation\na,x,n\nb,,n\n", "Line 3 has an empty field"),
         ("county,state,nation\na,x,n\na,x,n\n", "stands in it twice"),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MOST_PARENTS = 128
 """Of cells. Below so many, which take a second, tables count with V₁ alone."""
 _STEPS = 300  # of the fixed point: to 1e-7 of the best bound, measured
-_BITS = 50  # of the largest number of all vectors
+_VECTOR_BITS = 50  # of the largest number of all vectors
 
 
 def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool = True) -> float:
@@ -122,7 +122,7 @@ def _whole_vectors(tree: _Tree) -> tuple[list[list[int]], list[list[int]], list[
     sums = np.sqrt(of_sums)[:, None] * (numbers @ inverse) / np.sqrt(n)
     unit = max(float(np.abs(one).max(initial=0)) for one in (own, around, sums))
     found = [
-        np.rint(np.ldexp(one / unit, _BITS)).astype(np.int64).tolist()
+        np.rint(np.ldexp(one / unit, _VECTOR_BITS)).astype(np.int64).tolist()
         for one in (sums, around, own)
     ]
     return found[0], found[1], found[2]

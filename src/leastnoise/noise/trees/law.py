@@ -98,7 +98,7 @@ class Agreeing(VectorNoise):
     node by itself costs the same shares.
 
     >>> law = Agreeing(scale=1, branches=(2, 10, 20), shares=(0, "0.2", "0.1", "0.7"))
-    >>> law.dimension, [round(level.std, 2) for level in level_laws(law)]
+    >>> law.dimension, [round(own[0].std, 2) for own in node_laws(law)]
     (400, [8.78, 6.21, 5.88, 1.91])
     """
 

@@ -12,7 +12,7 @@ import duckdb
 
 from leastnoise import _files
 from leastnoise.errors import SourceError
-from leastnoise.tables.query.levels import find_conflict
+from leastnoise.tables.query.levels import MOVED, find_conflict
 from leastnoise.tables.values import csv_lines, parquet_rows
 from leastnoise.tables.values.casts import MAX_TEXT, TYPES
 
@@ -112,7 +112,7 @@ def _keys(
     if named is None:
         return keys
     if (row := find_conflict(above)) is not None:
-        raise ValueError(f"Line {row + 2:,} has a value that is part of another one than before.")
+        raise ValueError(f"Line {row + 2:,} {MOVED}")
     return {"keys": keys, "levels": dict(zip(named, above, strict=True))}
 
 

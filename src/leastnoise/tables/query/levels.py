@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 MOST_KEYS = 1 << 15
 MOST_LEVELS = 8
+MOVED = (
+    "puts a value into another one than before. Each key is part of one value of the first level, "
+    "and each value of one of the next level."
+)
 
 
 @final
@@ -183,4 +187,4 @@ def _columns(column: str, found: Hierarchy, key: str) -> Iterator[tuple[str, str
             fits = False
     row = find_conflict(levels) if fits else None
     if row is not None:
-        yield key, f"Key {row + 1:,} has a value that is part of another one than before."
+        yield key, f"Key {row + 1:,} {MOVED}"
