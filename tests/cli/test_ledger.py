@@ -206,7 +206,7 @@ def test_fit_says_why_no_epsilon_fits(folder: Path) -> None:
     )
     done = run("ledger", "register", "b.ledger", spec, "--epsilon", "1", "--fit", cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "a number for epsilon" in done.stderr
+    assert "a number above 0 for epsilon" in done.stderr
     assert spent(folder)["charges"] == 0
 
 

@@ -1,9 +1,7 @@
-"""Keys with levels: which noise, releases that add up, what is refused, edits that are found."""
+"""Keys with levels: which noise, releases that add up, what is refused."""
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -13,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leastnoise.errors import CertificateRejected, Refused, SpecError
+from leastnoise.errors import Refused, SpecError
 from leastnoise.guarantees.row_counts import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.report.page import report
@@ -28,7 +26,6 @@ from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.levels import find_conflict
 from tests.noise.trees.oracle import enumerated
-from tests.tables.resealed import verify_resealed
 
 # in no order; b has one county
 COUNTIES = [
@@ -339,72 +336,6 @@ def test_the_first_conflict_of_any_level_is_found() -> None:
     assert find_conflict([["a", "b", "a"], ["x", "x", "y"]]) == 2
     assert find_conflict([["a", "a"], ["x", "x"]]) is None
     assert find_conflict([["a", "a"]]) is None
-
-
-ALL = ("count", "count_low", "count_high")
-
-
-@pytest.mark.parametrize(
-    ("place", "by", "said"),
-    [
-        (("people_by_state", 1), dict.fromkeys(ALL, 1.0), "by_state.csv isn't the sum"),
-        (("people_by_nation", 0), dict.fromkeys(ALL, 1.0), "by_nation.csv isn't the sum"),
-        (("people", 5), dict.fromkeys(ALL, 1.0), "by_state.csv isn't the sum"),
-        (("people", 5), dict.fromkeys(ALL, 0.5), "isn't whole"),
-        (("people", 2), {"count_std": 0.1}, "another count_std"),
-        (("people_by_state", 2), {"count_low": 1.0}, "count_low"),
-        (("people_by_nation", 0), {"count_high": 1.0}, "count_high"),
-    ],
-)
-def test_tables_that_are_edited(
-    tmp_path: Path, place: tuple[str, int], by: dict[str, float], said: str
-) -> None:
-    folder = released(tmp_path)
-    name, row = place
-    path = folder / f"{name}.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for column, moved in by.items():
-        rows[row][column] = str(float(rows[row][column]) + moved)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    with pytest.raises(CertificateRejected, match=said):
-        verify_resealed(folder)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda c: c["noise"]["parameters"].update(branches=[3, 9, 6, 1]), "another tree"),
-        (lambda c: c["noise"]["parameters"].update(branches=[16]), "shares|branches"),
-        (lambda c: c["noise"]["parameters"].update(shares=["0", "0", "1"]), r"plan\.json"),
-        (lambda c: c.update(epsilon="2"), "share"),
-        (lambda c: c["sensitivity"].update(bound="2"), "otherwise"),
-        (lambda c: c["sensitivity"].update(neighbours="replace-one"), "otherwise"),
-        (lambda c: c.update(grid=None), "whole"),
-        (lambda c: c.update(compositions=2), "release"),
-    ],
-)
-def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
-    folder = released(tmp_path)
-    path = folder / "certificate.json"
-    record = json.loads(path.read_text(encoding="utf-8"))
-    change(record["blocks"][0]["certificate"])
-    path.write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(CertificateRejected, match=said):
-        verify_resealed(folder)
-
-
-def test_a_spec_that_is_edited(tmp_path: Path) -> None:
-    folder = released(tmp_path)
-    path = folder / "spec.toml"
-    raw = spec_file.parse_toml(path.read_text(encoding="utf-8"))
-    raw["query"][0]["group_by"]["county"]["levels"]["state"][0] = "b"
-    path.write_text(spec_file.dumps(spec_file.parse(raw)), encoding="utf-8")
-    with pytest.raises(CertificateRejected):
-        verify_resealed(folder)
 
 
 def test_two_releases_are_subtracted(tmp_path: Path) -> None:

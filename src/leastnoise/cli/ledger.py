@@ -212,12 +212,14 @@ def register(
         raise InvalidArgument(name="specs", value=list(specs), expected="specs of one unit")
     unit, neighbours = statements.pop()
     budget = Budget(epsilon=epsilon, delta=delta)
+    ledger = Ledger(file)
     if fit:
+        ledger.check_account(unit=unit, neighbours=neighbours, dataset=dataset)  # before a search
         with terminal.stages("Finding the largest epsilon", silent=as_json) as tell:
             plans = fit_plans([(one, used) for _, one, used in asked], budget, progress=tell)
     else:
         plans = [one.plan() for _, one, _ in asked]
-    charge = Ledger(file).register(
+    charge = ledger.register(
         [(plan.certificate, used) for plan, (_, _, used) in zip(plans, asked, strict=True)],
         budget=budget,
         unit=unit,

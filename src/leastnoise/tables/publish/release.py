@@ -336,16 +336,18 @@ def fit_plans(
 ) -> list[Plan]:
     """Return the plans with which `releases` meet `budget` together, at as much ε as that allows.
 
-    Each is made as often as its count says. Every ε is multiplied by one factor; it is within .5 %
-    of the largest for which the composition is proved. δ of each stays. Raises Refused if no
-    factor does, InvalidArgument for a spec that asks for the least ε, and what `plan` does.
+    Each is made as often as its count says, and every ε is multiplied by one factor. Where less ε
+    is proved wherever more is, it is within .5 % of the largest that is proved. δ of each stays.
+    Raises Refused if no factor is, InvalidArgument for a spec without a number above 0 for ε, and
+    what `plan` does.
     """
     from leastnoise.ledger.preregistered import Preregistered
     from leastnoise.numerics.bisection import Bisection
 
-    if any(one.spec.privacy.epsilon == LEAST for one, _ in releases):
-        expected = "specs with a number for epsilon, whose proportions are kept"
-        raise InvalidArgument(name="specs", value=LEAST, expected=expected)
+    for one, _ in releases:
+        if (given := one.spec.privacy.epsilon) == LEAST or not given:
+            expected = "specs with a number above 0 for epsilon, whose proportions are kept"
+            raise InvalidArgument(name="specs", value=given, expected=expected)
     counts = [count for _, count in releases]
     of_sums = sum((one.spec.budget.epsilon * count for one, count in releases), Fraction(0))
     first = float(budget.epsilon / of_sums)
