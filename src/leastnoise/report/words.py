@@ -84,7 +84,7 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     )
     checked = _CHECKED
     unlisted = [layout for layout in found.layouts if layout.unlisted]
-    counted = not all(layout.keys_alone for layout in unlisted)
+    counted = len(unlisted) > len(found.plan.keys)
     reached = ", and each published count that decides reaches its threshold" if counted else ""
     checked += _KEYS.format(reached) if unlisted else ""
     checked += _CHOSEN if any(layout.decides for layout in found.layouts) else ""
