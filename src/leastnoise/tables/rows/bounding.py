@@ -201,15 +201,17 @@ def _units_in_cells(
 def sums_of_rows(layout: Layout, rows: nw.LazyFrame[Any], keys: list[str]) -> nw.LazyFrame[Any]:
     """Return the `keys` of each cell and its sums where a row is a unit: however many rows.
 
-    Each integer is summed in two parts, none of which wraps around.
+    Each integer of a value is summed in two parts, none of which wraps around.
     """
     sums: dict[str, nw.Expr] = {}
     for index, component in enumerate(layout.components):
-        if component.column:
-            x = nw.col(f"x{index}")
-            low = x % _PART
-            sums[f"l{index}"] = low.sum()
-            sums[f"h{index}"] = ((x - low) / _PART).cast(nw.Int64).sum()
+        x, high, low = nw.col(f"x{index}"), f"h{index}", f"l{index}"
+        if component.of_values:
+            rows = rows.with_columns((x / _PART).floor().cast(nw.Int64).alias(high))
+            rows = rows.with_columns((x - nw.col(high) * _PART).alias(low))
+            sums |= {low: nw.col(low).sum(), high: nw.col(high).sum()}
+        elif component.column:
+            sums[f"n{index}"] = (x > 0).cast(nw.Int64).sum()
         else:
             sums[f"n{index}"] = nw.len()
     return rows.group_by(*keys).agg(**sums).select(*keys, *sums)

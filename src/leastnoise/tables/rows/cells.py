@@ -95,7 +95,7 @@ def publishable(engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]) -> n
     for index, axis in enumerate(layout.grouped):
         if isinstance(axis, Unlisted):
             key, longest = f"by{index}", axis.longest
-            once = engine.materialise(entries.select(key).unique())
+            once = engine.materialise(entries.group_by(key).agg())
             named = engine.named(once, key=key, column=axis.column, longest=longest)
             entries = entries.join(named, on=key, how="semi")
     return entries
