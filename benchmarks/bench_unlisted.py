@@ -22,6 +22,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import source, unlisted
 from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb.inputs import Input
 
 ROWS, PERSONS, CODES, ROUNDS = 10_000_000, 2_000_000, 8_571, 5
 SALT = "5a" * 32
@@ -62,6 +63,7 @@ def ours(folder: Path, unit: str, statistics: str) -> list[tuple[object, ...]]:
     ((layout,),) = lay_out_query(spec, spec.query[0])
     one = 2**layout.bits
     found = source.find_source(spec, folder)
+    assert isinstance(found.rows, Input)
     with reading.open_engine(found.rows, columns=found.columns) as engine:
         groups = unlisted.group_totals(engine, spec, layout, salt=SALT)
     if unit != "row":

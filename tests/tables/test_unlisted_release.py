@@ -14,6 +14,8 @@ import pytest
 from leastnoise.errors import CertificateRejected, LeastnoiseError, SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
+from leastnoise.tables.parse.spec_file import loads
+from leastnoise.tables.publish.builder import release
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.resealed import verify_resealed
@@ -93,7 +95,7 @@ def test_keys_alone_tell_nothing_of_small_groups(tmp_path: Path, kind: str) -> N
         ("certificate.json", '"chances": [', '"chances": [4503599627370496,', "other than what"),
         ("certificate.json", '"add-remove"', '"replace-one"', "add-remove neighbours"),
         ("spec.toml", "max_groups = 2", "max_groups = 1", "number of groups"),
-        ("spec.toml", 'name = "groups",', 'name = "groups", statistics = ["count"],', "alone"),
+        ("spec.toml", "statistics = []", 'statistics = ["count"]', "alone"),
         ("plan.json", '"half": ', '"half": 1', "other than what is certified"),
     ],
 )
@@ -122,6 +124,37 @@ def test_keys_alone_have_no_numbers(block: dict[str, Any]) -> None:
         Release(**spec_of(statistics=[], privacy={"epsilon": "least"}))
     with pytest.raises(SpecError, match="Expected statistics"):
         Release(**spec_of(statistics=[], by={"sex": [1, 2]}))
+
+
+def test_keys_alone_are_asked_for_by_name(tmp_path: Path) -> None:
+    write_rows(tmp_path, SIZES)
+    raw = spec_of(statistics=[])
+    del raw["query"][0]["statistics"]
+    with pytest.raises(SpecError, match=r"count.*; or \[\], for the keys alone"):
+        Release(**raw)
+    raw = spec_of(statistics=[])
+    grouped = raw["query"][0]["group_by"]
+    raw["query"][0] = {"name": "groups", "sql": "select code from data group by code"}
+    raw["query"][0]["group_by"] = grouped
+    privacy = {name: raw["privacy"][name] for name in ("unit", "epsilon", "delta")}
+    built = release(tmp_path / "rows.parquet", **privacy, max_groups=1).groups(
+        by="code", keys=grouped
+    )
+    assert (
+        built.build().spec.query[0].group_by
+        == Release(**raw, folder=tmp_path).spec.query[0].group_by
+    )
+    for one in (Release(**raw, folder=tmp_path), built.build()):
+        assert "statistics = []" in one.to_toml()
+        assert loads(one.to_toml()) == one.spec
+        assert one.plan().keys
+    counted = built.count_units(by="code")
+    assert counted.spec.query[0].statistics == ("count_units",)
+    assert not counted.plan().keys
+    with pytest.raises(SpecError, match="Expected statistics, a histogram or conditions"):
+        release(tmp_path / "rows.parquet", **privacy, max_groups=1).groups(
+            by="code", keys={"code": ["a"]}
+        )
 
 
 def test_keys_alone_beside_others_in_a_series_with_a_ledger(tmp_path: Path) -> None:

@@ -69,6 +69,9 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 def _keys_alone(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Yield what a query has no use for that publishes keys, and no number."""
+    if "statistics" not in query.model_fields_set:
+        why = 'Expected statistics, such as statistics = ["count"]; or [], for the keys alone.'
+        yield path, why
     if spec.privacy.epsilon == LEAST:
         why = 'Expected one: with epsilon = "least" an error decides, and keys alone have none.'
         yield f"{path}.statistics", why

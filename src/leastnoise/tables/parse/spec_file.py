@@ -372,6 +372,11 @@ def dumps(spec: Spec) -> str:
     return spec_text.write(to_dict(spec))
 
 
+def _says_none(section: BaseModel, name: str) -> bool:
+    """Whether a section says that it has none of these: `statistics = []` asks for keys alone."""
+    return name == "statistics" and name in section.model_fields_set
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         model = type(value).model_fields
@@ -379,7 +384,8 @@ def _plain(value: Any) -> Any:
         return {
             name: _plain(inner)
             for name, inner in fields.items()
-            if inner is not False and inner not in (None, (), {})  # 0 == False, and is kept
+            if inner is not False  # 0 == False, and is kept
+            and (inner not in (None, (), {}) or _says_none(value, name))
         }
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}

@@ -77,9 +77,10 @@ def _block(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dic
     grouped = [_name(one, "group by") for one in _grouped(query)]
     asked = [one for one in query.expressions if not _is_of(one, grouped)]
     found["statistics"] = [_statistic(one, raw) for one in asked]
-    if not asked:
-        raise ValueError("Expected a statistic after select, such as count(*) or avg(income).")
     groups = _groups(grouped, rest.get("group_by"), raw)
+    beside = groups.values() if isinstance(groups, dict) else ()
+    if not asked and not any(isinstance(one, dict) and "keys" in one for one in beside):
+        raise ValueError("Expected a statistic after select, such as count(*) or avg(income).")
     return found | ({"group_by": groups} if groups else {})
 
 

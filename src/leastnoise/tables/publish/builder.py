@@ -97,7 +97,9 @@ def release(  # noqa: PLR0913  # the sections of a spec
         private={},
         asked={},
     )
-    if not (isinstance(epsilon, str) and epsilon == LEAST):  # which needs queries of an accuracy
+    # "least" needs queries of an accuracy; within max_groups alone there is no count of rows
+    least = isinstance(epsilon, str) and epsilon == LEAST
+    if not least and set(contribution) != {"max_groups"}:
         begun.count()  # refuses now what no release can have
     return begun
 
@@ -138,6 +140,13 @@ class ReleaseBuilder:
     def count_units(self, *, by: By = (), keys: Keys | None = None) -> ReleaseBuilder:
         """Return this with the number of persons, or of whatever the unit is."""
         return self._with("count_units", by, keys)
+
+    def groups(self, *, by: By, keys: Keys | None = None) -> ReleaseBuilder:
+        """Return this with the groups that there are, of private `keys`, and no number of them.
+
+        Without a number smaller groups are published: see `statistics = []` of a spec.
+        """
+        return self._with(None, by, keys)
 
     def sum(
         self,
@@ -260,7 +269,7 @@ class ReleaseBuilder:
 
     def _with(
         self,
-        statistic: str,
+        statistic: str | None,
         by: By,
         keys: Keys | None,
         facts: Mapping[str, Mapping[str, Any]] | None = None,
@@ -288,7 +297,8 @@ class ReleaseBuilder:
                     'public and never read off the data, or "private" in place of the list for '
                     "groups that nobody listed",
                 )
-        statistics = dict.fromkeys([*self.asked.get(names, ()), statistic])
+        added = () if statistic is None else (statistic,)
+        statistics = dict.fromkeys([*self.asked.get(names, ()), *added])
         return self._checked({**self.asked, names: tuple(statistics)}, told, private)
 
     def _checked(
