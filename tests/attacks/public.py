@@ -262,6 +262,7 @@ _GOOD: dict[str, Any] = {
     "half_width": 10,
     "dataset": "b",
     "column": "x",
+    "by": "k",
     "level": "0.5",
     "section": None,
     "unit": "person",
