@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, InvalidInput
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.registry import FAMILIES
+from leastnoise.tables.parse import spec_file
 from tests.attacks.public import RESULTS
 from tests.hostile_values import BIG, HOSTILE
 from tests.noise_calls import NOISE
@@ -219,6 +221,8 @@ def test_a_spec_of_numpy_scalars_is_the_same() -> None:
         ],
     )
     assert numpys.spec == plain.spec
+    raw = spec_file.to_dict(plain.spec)
+    assert ln.Release(**raw | {"data": raw["data"] | {"source": Path("a.csv")}}).spec == plain.spec
     assert type(numpys.spec.contribution.max_rows) is int  # pyright: ignore[reportOptionalMemberAccess]
 
 

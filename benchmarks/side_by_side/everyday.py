@@ -1,4 +1,4 @@
-"""Twelve everyday questions, each asked of each library alone: how far off its answers are.
+"""Sixteen everyday questions, each asked of each library alone: how far off its answers are.
 
 python -m benchmarks.side_by_side.everyday
 
@@ -6,10 +6,12 @@ The tables are those of a made-up agency: 200,000 persons in 20 regions, and the
 years. ε = 1 for a person who is added or removed, and δ = 1e-6 where groups aren't listed. An error
 is the root mean square, over all answers and releases, of what was published less what is true:
 of incomes within the bounds, and of all visits, so that it holds what a limit on visits takes away.
+Of several tables, whose names stand before a bar, it is the geometric mean of their errors.
 """
 
 from __future__ import annotations
 
+import itertools
 import platform
 import sys
 import tempfile
@@ -30,7 +32,7 @@ LIBRARIES = (
     Library(
         name="OpenDP",
         script="with_opendp_everyday",
-        requirements=("opendp[polars]==0.16.0",),
+        requirements=("opendp[polars,mbi]==0.16.0",),
         arguments=(str(RUNS),),
     ),
     Library(
@@ -53,7 +55,14 @@ QUESTIONS = {
     "conditions": "Three conditions that overlap",
     "months": "Visits by month, at most 20 a person",
     "patients": "Persons with an emergency",
+    "margins": "Counts by region, sex and age band, with all totals",
+    "cumulative": "Persons up to each of 1,000 incomes",
+    "levels": "Counts of 3,000 counties, 50 states and the nation",
+    "weeks": "Three counts in each of 52 weeks, (1, 1e-6)-DP together",
 }
+INCOMES = [150.0 * k for k in range(1, 1_001)]
+_BY = ("region", "sex", "age")
+MARGINS = [[*by] for size in range(4) for by in itertools.combinations(_BY, size)]
 Answers = Mapping[str, float]
 
 
@@ -84,6 +93,8 @@ def write(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             "emergency": (draw.random(len(who)) < 0.12).astype(int),
         }
     )
+    persons["work"] = draw.choice(["none", "part", "full"], PERSONS)
+    persons["county"] = draw.integers(0, 3_000, PERSONS)
     persons.to_parquet(folder / "persons.parquet", index=False)
     visits.to_parquet(folder / "visits.parquet", index=False)
     return persons, visits
@@ -91,6 +102,9 @@ def write(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def true_answers(persons: pd.DataFrame, visits: pd.DataFrame) -> dict[str, Answers]:
     """Return what is true, by question and by answer."""
+    held = np.sort(persons["income"].dropna())
+    below = np.searchsorted(held, INCOMES[:-1]).tolist()
+    below.append(int(np.searchsorted(held, INCOMES[-1], side="right")))  # its upper edge, too
     persons = persons.assign(income=persons["income"].clip(upper=TOP_INCOME))
     income, by_region = persons["income"], persons.groupby("region")
     cells = persons.groupby(["region", "sex"]).size()
@@ -100,6 +114,9 @@ def true_answers(persons: pd.DataFrame, visits: pd.DataFrame) -> dict[str, Answe
         "low": income < 20_000,
         "smoker": persons["smoker"] == 1,
     }
+    decades = persons.assign(
+        age=(persons["age"] // 10).clip(upper=9), state=persons["county"] // 60, nation="all"
+    )
     tables: dict[str, pd.Series[float]] = {
         "cells": cells.set_axis([f"{region} {sex}" for region, sex in cells.index]),
         "means": by_region["income"].mean(),
@@ -113,6 +130,10 @@ def true_answers(persons: pd.DataFrame, visits: pd.DataFrame) -> dict[str, Answe
         "conditions": pd.Series({name: rows.sum() for name, rows in conditions.items()}),
         "months": visits.groupby("month").size(),
         "patients": pd.Series({"n": visits[visits["emergency"] == 1]["person"].nunique()}),
+        "margins": pd.concat([_counts(decades, by) for by in MARGINS]),
+        "cumulative": pd.Series(dict(enumerate(below))),
+        "levels": pd.concat([_counts(decades, [by]) for by in ("county", "state", "nation")]),
+        "weeks": persons.groupby("work").size(),
     }
     return {
         name: {str(key): float(value) for key, value in table.items()}
@@ -120,10 +141,20 @@ def true_answers(persons: pd.DataFrame, visits: pd.DataFrame) -> dict[str, Answe
     }
 
 
+def _counts(rows: pd.DataFrame, by: list[str]) -> pd.Series[float]:
+    """Return the counts of a table, by its name, a bar, and the keys."""
+    counts = rows.groupby(by).size() if by else pd.Series({"": len(rows)})
+    names = [" ".join(map(str, key if isinstance(key, tuple) else [key])) for key in counts.index]
+    return counts.set_axis([f"{' '.join(by)}|{name}" for name in names])
+
+
 def error(releases: list[Answers], true: Answers) -> float:
-    """Return the root mean square of published less true."""
-    off = [value - true[key] for one in releases for key, value in one.items()]
-    return float(np.sqrt(np.mean(np.square(off))))
+    """Return the root mean square of published less true; of tables its geometric mean."""
+    off: dict[str, list[float]] = {}
+    for one in releases:
+        for key, value in one.items():
+            off.setdefault(key.rpartition("|")[0], []).append(value - true[key])
+    return float(np.exp(np.mean([np.log(np.mean(np.square(these))) / 2 for these in off.values()])))
 
 
 def shown(question: str, releases: list[Answers] | None, true: Answers) -> str:

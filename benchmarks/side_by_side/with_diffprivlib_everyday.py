@@ -1,16 +1,18 @@
-"""diffprivlib: nine everyday questions. It has no private groups, and bounds no person's rows.
+"""diffprivlib: thirteen everyday questions. It has no private groups, and bounds no person's rows.
 
 Its mean and standard deviation take the number of rows as public, so they protect a person's value
 and not whether the person is there: less than is asked. So means and rates are made of its
 mechanisms, half of ε for the sum and for the count; the standard deviation is its own. Nine deciles
-have a ninth of ε each. Histograms and quantiles protect whether a person is there.
+have a ninth of ε each. Histograms and quantiles protect whether a person is there. Totals,
+cumulative counts and states are sums of a histogram's cells, and each week has its share of ε.
 """
 
+import itertools
 import sys
 
 import numpy as np
 import pandas as pd
-from diffprivlib import mechanisms, tools
+from diffprivlib import BudgetAccountant, mechanisms, tools
 
 persons = pd.read_parquet(sys.argv[1])
 top, middle = 150_000, 75_000
@@ -61,6 +63,48 @@ def ages():
     return {str(k): one for k, one in enumerate(counts)}
 
 
+def sums_of(table, keys):
+    """Return each sum of the cells, by the columns that it is by, a bar, and its keys."""
+    found = {}
+    for by in (by for size in range(len(keys) + 1) for by in itertools.combinations(keys, size)):
+        away = tuple(axis for axis, name in enumerate(keys) if name not in by)
+        rows = itertools.product(*(keys[name] for name in by))
+        for key, value in zip(rows, table.sum(axis=away).ravel(), strict=True):
+            found[f"{' '.join(by)}|{' '.join(map(str, key))}"] = value
+    return found
+
+
+def margins():
+    region = persons["region"].map({name: k for k, name in enumerate(regions)})
+    held = np.column_stack([region, persons["sex"] == "m", (persons["age"] // 10).clip(upper=9)])
+    bins = [np.arange(-0.5, 20), halves, np.arange(-0.5, 10)]
+    table, _ = tools.histogramdd(held, epsilon=1, bins=bins)
+    return sums_of(table, {"region": list(regions), "sex": ["f", "m"], "age": range(10)})
+
+
+def levels():
+    counties, _ = tools.histogram(persons["county"], epsilon=1, bins=np.arange(-0.5, 3_000))
+    states = counties.reshape(50, 60).sum(axis=1)
+    told = {"county": counties, "state": states}
+    rows = {f"{by}|{key}": one for by, counts in told.items() for key, one in enumerate(counts)}
+    return rows | {"nation|all": counties.sum()}
+
+
+def cumulative():
+    edges = np.linspace(0, top, 1_001)
+    held = persons["income"][persons["income"] <= top]
+    counts, _ = tools.histogram(held, epsilon=1, bins=edges, range=(0, top))
+    return {str(k): one for k, one in enumerate(counts.cumsum())}
+
+
+budget = BudgetAccountant(epsilon=1, delta=1e-6, slack=1e-6)
+of_week = mechanisms.Geometric(epsilon=budget.remaining(52)[0], sensitivity=1)
+
+
+def weeks():
+    return {kind: of_week.randomise(int(n)) for kind, n in persons["work"].value_counts().items()}
+
+
 questions = {
     "cells": cells,
     "means": lambda: {name: mean(rows) for name, rows in regions.items()},
@@ -73,6 +117,10 @@ questions = {
     },
     "ages": ages,
     "conditions": conditions,
+    "margins": margins,
+    "cumulative": cumulative,
+    "levels": levels,
+    "weeks": weeks,
 }
 
 # What follows is the benchmark's own.

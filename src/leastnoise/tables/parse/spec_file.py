@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import numpy as np
@@ -159,7 +160,7 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
 
 
 def _plain_value(key: Any, value: Any) -> Any:
-    """Return a section without numpy's types; raises SpecError where it is nested too deep."""
+    """Return a section without numpy's types and paths; raises SpecError where it is too deep."""
     try:
         return _without_numpy(value, DEEPEST)
     except RecursionError:
@@ -168,7 +169,7 @@ def _plain_value(key: Any, value: Any) -> Any:
 
 
 def _without_numpy(value: Any, left: int = DEEPEST) -> Any:
-    """Return a nested value with lists for arrays, and Python's own ints, bools and texts.
+    """Return a nested value with lists for arrays, texts for paths, Python's own ints and bools.
 
     Raises RecursionError for more than `left` lists and tables in each other.
     """
@@ -184,6 +185,8 @@ def _without_numpy(value: Any, left: int = DEEPEST) -> Any:
         return [_without_numpy(inner, left - 1) for inner in value]
     if isinstance(value, (np.bool_, np.str_)):
         return value.item()
+    if isinstance(value, PurePath):
+        return str(value)
     whole = _validate.as_int(value)
     return value if whole is None else whole
 
