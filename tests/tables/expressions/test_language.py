@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from leastnoise.tables.expressions.compute import compute
+from leastnoise.tables.expressions.computed import compute
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.expressions.tree import columns_of
 from tests.tables.expressions.rows import TYPES

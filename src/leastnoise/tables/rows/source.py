@@ -9,7 +9,7 @@ import tomli_w
 
 from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.expressions.computed import NOTHING, Computed
+from leastnoise.tables.expressions.computed import NOTHING, Computed, compute
 from leastnoise.tables.parse.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.rows.duckdb import databases, files
 from leastnoise.tables.rows.duckdb import engine as reading
@@ -121,8 +121,6 @@ def _compute(spec: Spec, present: Mapping[str, Held]) -> tuple[Computed, list[Pr
     asked = {key: text for key, text in filters.items() if text is not None}
     if not spec.derive and not asked:
         return NOTHING, []
-    from leastnoise.tables.expressions.compute import compute  # noqa: PLC0415  (0.1 s)
-
     types: dict[str, Type] = {}
     unreadable: dict[str, str] = {}
     for name, held in present.items():
