@@ -161,7 +161,7 @@ def with_queries(spec: Spec) -> tuple[Spec, dict[str, str]]:
 def check_open(spec: Spec) -> Iterator[Problem]:
     """Yield a problem for each column whose bounds were found by another release."""
     for name in finding.columns_by_query(spec).values():
-        if not finding.is_open(spec.columns[name]):
+        if not spec.columns[name].is_open:
             yield f"columns.{name}.bounds.found", _WRITTEN
 
 

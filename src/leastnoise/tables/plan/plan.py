@@ -21,7 +21,7 @@ from leastnoise.tables.plan.levels import Level
 from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.plan.unlisted import Groups
-from leastnoise.tables.query import clipped, finding, kept_groups
+from leastnoise.tables.query import finding, kept_groups
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.columns import file_names
@@ -175,7 +175,7 @@ class BlockPlan:
             **({"filters": list(layout.filters)} if layout.filters else {}),
             **({"published": said} if (said := [*kept_groups.in_words(layout)]) else {}),
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
-            **clipped.to_record(layout),
+            **({"clipped": layout.clipped_record} if layout.clipped else {}),
             **({} if self.margin is None else {"margins": self.margin.whole.to_record()}),
             **({} if self.running is None else {"cumulative": self.running.to_record()}),
             **({} if self.level is None else {"levels": self.level.to_record()}),
@@ -303,7 +303,7 @@ class Plan(Framed, Shown):
         }
         if ranks:
             found["rows_95"] = [*([None] * len(rows)), *(error.rows_95 for _, error in ranks)]
-        if any(map(finding.is_open, self.spec.columns.values())):
+        if any(column.is_open for column in self.spec.columns.values()):
             of = [(part.layout, error.statistic) for part, error in rows]
             found["bounds"] = [self._bounds(*one) for one in of] + [None] * len(ranks)
         return found

@@ -179,7 +179,7 @@ def limits_of_values(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]
         *(
             _words.limited(spec.labels.get(name, name), *column.limits)
             for name, column in spec.columns.items()
-            if column.limits is not None and name in used and not finding.is_open(column)
+            if column.limits is not None and name in used and not column.is_open
         ),
         *finding.in_words(spec, used),
     ]

@@ -139,7 +139,7 @@ def _check_found(plan: Plan, folder: Path, kind: str) -> None:
         told = read_table(folder / f"{part.name}.{kind}", [part.layout])
         chosen = chosen_in(part.layout, told, kind)
         known = plan.spec.columns[name]
-        if finding.is_open(known) or known.limits != finding.bounds_from(known, chosen):
+        if known.is_open or known.limits != finding.bounds_from(known, chosen):
             why = f"The bounds of {name!r} are not those that {part.name} has found."
             raise CertificateRejected(why)
 

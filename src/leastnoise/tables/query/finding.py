@@ -84,15 +84,10 @@ def as_asked(spec: Spec, query: Query) -> Spec:
     return spec if name is None else with_found(spec, {name: None})
 
 
-def is_open(column: Column) -> bool:
-    """Whether its bounds are still to be found."""
-    return column.finds is not None and column.finds.found is None
-
-
 def rests_on_open(spec: Spec, asked: Asked) -> bool:
     """Whether the unit of a statistic isn't known, as bounds are still to be found."""
     used = [one.column for one in asked.parts if one.of_values and not one.of_all_groups]
-    return any(name in spec.columns and is_open(spec.columns[name]) for name in used)
+    return any(name in spec.columns and spec.columns[name].is_open for name in used)
 
 
 def in_words(spec: Spec, used: Collection[str]) -> Iterator[str]:

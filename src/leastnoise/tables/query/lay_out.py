@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import clipped, cumulative, levels, margins, missing
+from leastnoise.tables.query import cumulative, levels, margins, missing
 from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.query.contributions import bound_groups, boundings, most_rows
 from leastnoise.tables.query.layout import (
@@ -36,6 +36,7 @@ from leastnoise.tables.query.limits import (
 )
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import A_PERSON, OVER_LIMITS, Component, Statistic
+from leastnoise.tables.statistics.over_limits import Clipped
 from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
         joined=spec.data.joined,
         within=axes_of(spec, query) if together else (),
-        clipped=clipped.in_words(spec, statistics),
+        clipped=tuple(one.counts_in_words(spec) for one in statistics if isinstance(one, Clipped)),
     )
 
 

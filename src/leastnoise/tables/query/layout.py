@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.query import replaced
@@ -84,7 +84,7 @@ class Layout:
 
     With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
     say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
-    published then, by the count that `decides`: see `selection`. `accuracy` is what is wished of
+    published then, by the count that `decides`: see `kept_groups`. `accuracy` is what is wished of
     errors, those of means in groups of as many values as is `assumed`.
 
     `within` is what rows are grouped by where its one row is about all groups together, `clipped`
@@ -174,6 +174,15 @@ class Layout:
     def grouped(self) -> tuple[Axis, ...]:
         """What rows are grouped by, whether or not the result has a row a group."""
         return self.axes or self.within
+
+    @property
+    def clipped_record(self) -> dict[str, Any]:
+        """What is counted of limits, and by which groups, as JSON values."""
+        groups = [
+            {name: list(map(repr, values)) for name, values in axis.columns.items()}
+            for axis in self.within
+        ]
+        return {"counts": list(self.clipped), "groups": groups}
 
     @property
     def dimension(self) -> int:

@@ -136,10 +136,15 @@ class Column(Section):
         return self.bounds if isinstance(self.bounds, FindBounds) else None
 
     @property
+    def is_open(self) -> bool:
+        """Whether its bounds are still to be found."""
+        return self.finds is not None and self.finds.found is None
+
+    @property
     def limits(self) -> tuple[Fraction, Fraction] | None:
         """What values are clamped to: before bounds are found, the widest that they may be."""
-        finds = self.finds
-        return self.widest if finds is None or finds.found is None else finds.found
+        found = None if self.finds is None else self.finds.found
+        return self.widest if found is None else found
 
     @property
     def widest(self) -> tuple[Fraction, Fraction] | None:

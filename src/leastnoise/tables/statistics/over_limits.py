@@ -11,13 +11,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from leastnoise.tables.statistics.base import OVER_LIMITS, ColumnIs, Component
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.spec.model import Contribution
+from leastnoise.tables.statistics.base import OVER_LIMITS, ColumnIs, Component, bounds_of
 from leastnoise.tables.statistics.totals import Total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leastnoise.tables.spec.model import Spec
+
+_OVER = {
+    "max_rows": "more than {most} rows",
+    "max_groups": "rows in more than {most} groups",
+    "max_rows_per_group": "more than {most} rows in a group",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +34,10 @@ class Clipped(Total):
 
     counts: ClassVar[bool] = True
     of_all_groups: ClassVar[bool] = True
+
+    def counts_in_words(self, spec: Spec) -> str:
+        """Return what it counts, in a sentence."""
+        raise NotImplementedError
 
 
 @final
@@ -36,6 +48,12 @@ class CountOverLimits(Clipped):
     kind: ClassVar[str] = "count_over_limits"
     column_is: ClassVar[ColumnIs] = "absent"
     of_values: ClassVar[bool] = False
+
+    def counts_in_words(self, spec: Spec) -> str:
+        """Return which limits."""
+        limits = (spec.contribution or Contribution()).counted
+        over = " or ".join(_OVER[name].format(most=most) for name, most in limits.items())
+        return f"{self.label} counts each {spec.privacy.person} with {over}."
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
         """Whether a unit is over a limit."""
@@ -59,6 +77,13 @@ class CountOutside(Clipped):
     kind: ClassVar[str] = "count_outside"
     column_is: ClassVar[ColumnIs] = "required"
     of_values: ClassVar[bool] = True
+
+    def counts_in_words(self, spec: Spec) -> str:
+        """Return which bounds."""
+        low, high = map(decimal_text, bounds_of(spec, self.column))
+        known = not spec.columns[self.column].is_open
+        outside = f"below {low} or above {high}" if known else "outside the bounds that are found"
+        return f"{self.label} counts values {outside}."
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
         """Whether the row has a value outside."""
