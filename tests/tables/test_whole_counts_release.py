@@ -18,13 +18,14 @@ from leastnoise.report.page import report
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.margins import add_up
+from leastnoise.tables.publish.try_limits import try_limits
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables import cumulative, margins, test_levels_release
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_cumulative_release import released as release_cumulative
 from tests.tables.test_levels_release import COUNTIES, STATES
 from tests.tables.test_levels_release import released as release_levels
-from tests.tables.test_margins_release import WIDE
+from tests.tables.test_margins_release import WIDE, write_rows
 from tests.tables.test_margins_release import released as release_margins
 
 BOTH: dict[str, Any] = {"round": True, "clamp": True}
@@ -253,8 +254,9 @@ def test_plans_and_pages_say_the_bias(tmp_path: Path, name: str) -> None:
     for block, one in zip(plan.blocks, record["blocks"], strict=True):
         assert block.too_high == one["too_high"] > 0
         assert f" in {block.name}" in said.replace("\n", " ")
-    assert "too high, on average by at most" in said.replace("\n", " ")
-    assert "too high, on average by at most" in page
+    assert "are too high where true ones are near 0" in said.replace("\n", " ")
+    assert "are too high where true ones are near 0" in page
+    assert "outside of its own interval" in page
     assert any("outside of its own interval" in note for note in plan.notes)
 
 
@@ -275,3 +277,18 @@ def test_two_releases_are_subtracted(tmp_path: Path) -> None:
     before, after = (pd.read_csv(one / "people.csv") for one in folders)
     assert found.columns["count_low"] == (after["count_low"] - before["count_high"]).tolist()
     assert len(found) == len(COUNTIES)
+
+
+def test_limits_of_other_queries_are_tried_beside_it(tmp_path: Path) -> None:
+    raw = margins.spec_of(unit="who", **BOTH)
+    raw["query"].append({"name": "sexes", "statistics": ["count"], "group_by": {"sex": ["f", "m"]}})
+    (tmp_path / "spec.toml").write_text(spec_file.dumps(spec_file.parse(raw)), encoding="utf-8")
+    write_rows(tmp_path)
+    found = try_limits(
+        tmp_path / "spec.toml",
+        name="max_rows",
+        values=["1", "2"],
+        sample=tmp_path / "rows.csv",
+        progress=lambda _: None,
+    )
+    assert {one.query for one in found.tried} == {"sexes"}

@@ -103,7 +103,7 @@ def _print_block(block: BlockPlan, plan: Plan) -> None:
         rows,
     )
     said = [] if block.groups is None else block.groups.in_words()
-    said += [] if block.too_high is None else bias_in_words({block.name: block.too_high})
+    said += [] if block.too_high is None else [bias_in_words({block.name: block.too_high})]
     if block.groups is not None:
         _print_groups(block.groups)
     print_sentences(_rows_of(layout, unit, said) + [wish.in_words() for wish in block.wishes])

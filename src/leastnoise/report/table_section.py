@@ -12,7 +12,7 @@ from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
 from leastnoise.report.numbers import as_float, beside_noise, number, wide_table
 from leastnoise.tables.plan.notes import SELECTED_NOTE
-from leastnoise.tables.plan.whole_counts import bias_in_words
+from leastnoise.tables.plan.whole_counts import WHOLE_NOTE, bias_in_words
 from leastnoise.tables.query import kept_groups
 from leastnoise.tables.query.axes import Bins, Unlisted
 from leastnoise.tables.query.columns import statistics_of
@@ -271,7 +271,7 @@ def _decided(
         text
         for one in plan["blocks"]
         if one["name"] == name and "too_high" in one
-        for text in bias_in_words({"this table": one["too_high"]})
+        for text in (bias_in_words({"this table": one["too_high"]}), WHOLE_NOTE)
     ]
     return [*said, SELECTED_NOTE] if any(part.decides for part in noisy) else said
 

@@ -35,8 +35,8 @@ WHOLE_NOTE = (
 )
 _FOUND = "Counts are whole, none is below 0, and all add up: they are found from the total down{}."
 _BIAS = (
-    "Where true counts are near 0 that makes them too high, on average by at most {}; m of them "
-    "together by at most m times that."
+    "Whole counts, none below 0, are too high where true ones are near 0: on average by at most "
+    "{}; m of them together by at most m times that."
 )
 
 
@@ -59,13 +59,13 @@ class WholeCounts:
     def in_words(self) -> list[str]:
         """Return what is done, and its bias, in sentences."""
         down = f", by {_words.in_turn(self.columns)}" if self.columns else " a tree of the bins"
-        return [_FOUND.format(down), *bias_in_words(self.too_high)]
+        return [_FOUND.format(down), bias_in_words(self.too_high), WHOLE_NOTE]
 
 
-def bias_in_words(too_high: Mapping[str, float]) -> list[str]:
-    """Return the bias of whole counts in tables by name, in sentences."""
+def bias_in_words(too_high: Mapping[str, float]) -> str:
+    """Return the bias of whole counts in tables by name, in a sentence."""
     bias = [f"{_words.at_least(one)} in {name}" for name, one in too_high.items()]
-    return [_BIAS.format(_words.in_turn(bias)), WHOLE_NOTE]
+    return _BIAS.format(_words.in_turn(bias))
 
 
 def along_columns(margins: Margins) -> WholeCounts:
