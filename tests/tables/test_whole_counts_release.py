@@ -106,6 +106,15 @@ def test_counts_that_are_moved_within_a_total(
         verify_resealed(folder)
 
 
+def test_a_total_that_does_not_follow_from_its_interval(tmp_path: Path) -> None:
+    """Attack: all counts are 0, and add up."""
+    folder = release_levels(tmp_path, **BOTH)
+    for path in folder.glob("*.csv"):
+        write(path, [row | {"count": "0"} for row in read(path)])
+    with pytest.raises(CertificateRejected, match="don't follow from their intervals"):
+        verify_resealed(folder)
+
+
 def test_a_bin_that_is_moved_with_its_running_sum(tmp_path: Path) -> None:
     folder = release_cumulative(tmp_path, **BOTH)
     move(folder / "ages.csv", {0: 1, 1: -1})
