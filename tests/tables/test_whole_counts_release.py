@@ -235,6 +235,20 @@ def test_a_total_below_0_makes_every_table_0() -> None:
     assert [one.columns for one in again] == [one.columns for one in tables]
 
 
+@pytest.mark.parametrize("huge", [2.0**40, 2.0**70, 1e300])
+@pytest.mark.parametrize("epsilon", ["1", "1e-8"])
+def test_counts_add_up_and_are_exact_however_large_the_noise_is(huge: float, epsilon: str) -> None:
+    plan = margins.plan_of(margins.spec_of(privacy={"epsilon": epsilon}, **BOTH))
+    whole = margins.whole_of(plan)
+    noisy = {
+        table: huge * np.linspace(-1, 2, whole.marginals.cells(table)) ** 3
+        for table in whole.measured
+    }
+    cells, *_, total = add_up(plan.blocks, noisy)
+    assert sum(cells.columns["count"]) == total.columns["count"][0] <= 2**53
+    assert min(cells.columns["count"]) >= 0
+
+
 def test_what_was_measured_stays_in_the_tables_of_the_tree() -> None:
     """Of counts that are all large nothing is moved, and intervals are around them."""
     plan = margins.plan_of(margins.spec_of(**MEASURED))

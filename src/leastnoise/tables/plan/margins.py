@@ -160,7 +160,8 @@ class Margins:
         if self.is_whole:
             return Fraction(1)
         deviation = math.sqrt(float(self._variances[0]))
-        return Fraction(2) ** max(_FINEST, math.floor(math.log2(deviation)) + _STEPS)
+        found = Fraction(2) ** max(_FINEST, math.floor(math.log2(deviation)) + _STEPS)
+        return min(found, Fraction(1)) if self.cells.projected else found
 
     @property
     def is_whole(self) -> bool:

@@ -125,7 +125,8 @@ def _node_bias(margins: Margins) -> Mapping[int, float]:
 def _too_high(margins: Margins, order: Sequence[int], bias: Mapping[int, float]) -> list[float]:
     """Return the bias of a number of each published table: of as many nodes as it is the sum of."""
     found: list[float] = []
+    masks = _prefixes(order)
     for table in margins.cells.margins:
-        level = next(mask for mask in _prefixes(order) if table & ~mask == 0)
+        level = next(mask for mask in masks if table & ~mask == 0)
         found.append(margins.marginals.cells(level & ~table) * bias[level])
     return found

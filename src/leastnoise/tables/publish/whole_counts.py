@@ -139,13 +139,12 @@ def put_whole_counts(
     """Return the published tables with whole counts, if the spec asks for them.
 
     `tables` are of the noisy numbers, whose intervals stay: those of cells are `steps` of the
-    `grid`, a power of two.
+    `grid`, which is 1 or a part of it.
     """
     whole = _whole(blocks)
     if whole is None:
         return [*tables]
-    numbers = steps.reshape(-1) * grid.numerator  # one of the two is 1
-    cells = find_whole_counts(numbers, grid.denominator, whole.tree)
+    cells = find_whole_counts(steps.reshape(-1), grid.denominator, whole.tree)
     label = blocks[0].layout.statistics[0].label
     return [
         replace(table, columns=table.columns | {label: counts.reshape(-1).tolist()})
@@ -267,10 +266,8 @@ def _follows(own: Families, totals: Wholes, told: _Told) -> bool:
     least_left = np.maximum(lowest - most, 0)
     most_left = np.minimum(np.maximum(highest - least, 0) + 1, highest)
     known = (own.sums(highest - lowest) == 0)[own.parents]
-    if known.any():
-        same = value == own.lowered(highest, totals)
-        return bool((same | ~known).all() and ((least_left <= value) & (value <= most_left)).all())
-    return bool(((least_left <= value) & (value <= most_left)).all())
+    same = (value == own.lowered(highest, totals)) | ~known
+    return bool((same & (least_left <= value) & (value <= most_left)).all())
 
 
 def _whole(blocks: Sequence[BlockPlan]) -> WholeCounts | None:

@@ -12,6 +12,7 @@ from leastnoise.tables.statistics.base import (
     A_PERSON,
     CLOSE,
     LARGEST_WHOLE,
+    ROUNDING,
     Beside,
     ColumnIs,
     Component,
@@ -106,7 +107,7 @@ def noisy_between(low: Floats, high: Floats, half: Ends) -> tuple[Floats, Floats
     They are number ± `half`, rounded outwards, and 0 where they are below it. What floats of
     another machine may change is counted. Both ends are infinite where counts are cut off.
     """
-    slack = CLOSE * (1 + high + half)
+    slack = CLOSE * (1 + half) + ROUNDING * high
     known = high < LARGEST_WHOLE
     above = np.where(high > 0, high - 1 - half, -np.inf)
     least = np.maximum(above, np.where(low > 0, low + half, -np.inf)) - slack
