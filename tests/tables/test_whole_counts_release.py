@@ -20,6 +20,7 @@ from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.margins import add_up
 from leastnoise.tables.publish.try_limits import try_limits
 from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.publish.whole_counts import find_whole_counts
 from tests.tables import cumulative, margins, test_levels_release
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_cumulative_release import released as release_cumulative
@@ -85,6 +86,23 @@ def test_tables_of_nobody_verify(tmp_path: Path, name: str) -> None:
     for draw in range(4):
         (folder := tmp_path / str(draw)).mkdir()
         verify_directory(make(folder, **raw))
+
+
+def test_counts_tell_nothing_of_rows_that_noisy_numbers_do_not(tmp_path: Path) -> None:
+    """Attack: a count that depends on the rows otherwise is no function of what intervals tell."""
+    states = np.unique(STATES, return_inverse=True)[1]
+    tree = [np.zeros(len(COUNTIES), dtype=np.int64), states, np.arange(len(COUNTIES))]
+    for draw in range(20):
+        (folder := tmp_path / str(draw)).mkdir()
+        out = release_levels(folder, **BOTH, filter="who < 40")
+        half = verify_directory(out).plan.blocks[0].noise_errors[0].halves95
+        table = pd.read_csv(out / "people.csv")
+        high = table["count_high"].to_numpy()
+        noisy = (high - half).astype(np.int64)
+        if high.min() > 0 > noisy.min():  # else one tells no number, or there is none below 0
+            assert find_whole_counts(noisy, 1, tree).tolist() == table["count"].tolist()
+            return
+    pytest.fail("no draw had a noisy count below 0")
 
 
 @pytest.mark.parametrize(
