@@ -186,7 +186,7 @@ def main() -> None:
     rows = [(name, *levels_figures(sizes)) for name, sizes in trees.items()]
     print_rows("Keys with levels: standard deviations, root mean square", heads, rows)
     heads = (
-        "table", "numbers", "true 0", "mean |error|, noisy", "whole", "largest tenth too high by",
+        "table", "numbers", "true 0", "mean error, noisy", "whole", "largest tenth too high by",
         "true 0 too high by", "at most",
     )  # fmt: skip
     for name, (grouped, truth) in sparse_tables().items():
