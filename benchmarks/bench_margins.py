@@ -1,5 +1,7 @@
 """Tables with margins or levels, and cumulative counts: standard deviations, others', a bound.
 
+And what whole numbers, none below 0, cost and save, on sparse counts that are made up.
+
 python -m benchmarks.bench_margins
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +28,14 @@ from leastnoise.design.marginals import Marginals
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
+from leastnoise.tables.publish.levels import publish_levels
+from leastnoise.tables.publish.margins import publish_margins, sum_exactly
+from leastnoise.tables.publish.whole_counts import sums_by
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_DRAWS = 100
 
 NAMES = {
     "20 × 2 × 10, all tables": Marginals(sizes=(20, 2, 10), tables=tuple(range(8))),
@@ -99,6 +110,60 @@ def levels_figures(sizes: list[int]) -> list[str]:
     return [f"{one:.2f}" for one in numbers]
 
 
+def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[list[str]]:
+    """The columns of whole counts, a row a table, at ε = 1 for one row that is there or not."""
+    query = {"name": "q", "statistics": ["count"], **grouped}
+    raw: dict[str, Any] = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1},
+    }
+    noisy, blocks = (
+        plan(spec_file.lay_out(raw | {"query": [query | shown]})).blocks
+        for shown in ({}, {"round": True, "clamp": True})
+    )
+    exact, draw, margin = truth << blocks[0].layout.bits, publish_levels, blocks[0].margin
+    if margin is not None:
+        draw = publish_margins
+        trues = [sum_exactly(margin.whole, truth, one) for one in margin.whole.cells.margins]
+    else:
+        assert blocks[0].level is not None
+        found = blocks[0].level.whole.whole_counts
+        assert found is not None
+        trues = [sums_by(own, truth, int(own.max()) + 1) for own in found.tree[::-1]]
+    errors = [
+        [
+            np.array([np.array(one.columns["count"]) - true for one in tables])
+            for tables, true in zip(zip(*drawn, strict=True), trues, strict=True)
+        ]
+        for drawn in ([draw(own, exact) for _ in range(_DRAWS)] for own in (noisy, blocks))
+    ]
+    rows: list[list[str]] = []
+    for block, true, before, after in zip(blocks, trues, *errors, strict=True):
+        off, most = after.mean(axis=0), np.quantile(true, 0.9)
+        numbers = [np.abs(before).mean(), np.abs(after).mean(), off[true >= most].mean()]
+        numbers += [off[true == 0].mean()] if (true == 0).any() else [math.nan]
+        told = ["–" if math.isnan(one) else f"{one:.2f}" for one in (*numbers, block.too_high)]
+        rows.append([block.name, f"{len(true):,}", f"{np.mean(true == 0):.0%}", *told])
+    return rows
+
+
+def sparse_tables() -> dict[str, tuple[dict[str, Any], NDArray[np.int64]]]:
+    """Return what is grouped by, and counts that are made up: many 0, few large ones."""
+    random = np.random.default_rng(1)
+    people = random.poisson(0.3 * random.pareto(1.0, 400).clip(max=600))
+    bands = {"edges": [*range(0, 101, 10)]}
+    group_by = {"region": [*range(20)], "sex": ["f", "m"], "age": bands}
+    states = [f"{state}" for state in range(50) for _ in range(11 + 2 * state)]
+    levels = {"state": states, "nation": ["all"] * len(states)}
+    counties = {"keys": [*range(len(states))], "levels": levels}
+    cases = random.poisson(random.pareto(1.0, len(states)).clip(max=1_000))
+    return {
+        "20 × 2 × 10, all tables": ({"group_by": group_by, "margins": True}, people),
+        "3,000, 11 to 109 a state": ({"group_by": {"county": counties}}, cases),
+    }
+
+
 def main() -> None:
     heads = (
         "tables", "measured", "cells, summed", "a share each", "and least squares", "best shares",
@@ -120,6 +185,13 @@ def main() -> None:
     )  # fmt: skip
     rows = [(name, *levels_figures(sizes)) for name, sizes in trees.items()]
     print_rows("Keys with levels: standard deviations, root mean square", heads, rows)
+    heads = (
+        "table", "numbers", "true 0", "mean error, noisy", "whole", "largest tenth too high by",
+        "true 0 too high by", "at most",
+    )  # fmt: skip
+    for name, (grouped, truth) in sparse_tables().items():
+        title = f"Whole counts, none below 0, {name}: means of {_DRAWS} draws"
+        print_rows(title, heads, [tuple(row) for row in whole_figures(grouped, truth)])
 
 
 if __name__ == "__main__":

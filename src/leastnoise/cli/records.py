@@ -77,6 +77,7 @@ def print_plan(
 def _print_block(block: BlockPlan, plan: Plan) -> None:
     """Print the plan of one query, with all that is known of it."""
     from leastnoise.tables.plan.summary import bounds_of_error
+    from leastnoise.tables.plan.whole_counts import bias_in_words
 
     layout, unit = block.layout, plan.person
     widest = {one.label: bounds_of_error(plan.spec, one) for one in layout.statistics}
@@ -102,6 +103,7 @@ def _print_block(block: BlockPlan, plan: Plan) -> None:
         rows,
     )
     said = [] if block.groups is None else block.groups.in_words()
+    said += [] if block.too_high is None else [bias_in_words({block.name: block.too_high})]
     if block.groups is not None:
         _print_groups(block.groups)
     print_sentences(_rows_of(layout, unit, said) + [wish.in_words() for wish in block.wishes])

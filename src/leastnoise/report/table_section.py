@@ -12,6 +12,7 @@ from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
 from leastnoise.report.numbers import as_float, beside_noise, number, wide_table
 from leastnoise.tables.plan.notes import SELECTED_NOTE
+from leastnoise.tables.plan.whole_counts import WHOLE_NOTE, bias_in_words
 from leastnoise.tables.query import kept_groups
 from leastnoise.tables.query.axes import Bins, Unlisted
 from leastnoise.tables.query.columns import statistics_of
@@ -266,6 +267,12 @@ def _decided(
     said += [_published_keys(one) for one in plan.get("keys", []) if one["name"] == name]
     said += [_chosen(one, names) for one in plan.get("quantiles", []) if one["name"] == name]
     said += dict.fromkeys(one for part in noisy for one in kept_groups.in_words(part))
+    said += [
+        text
+        for one in plan["blocks"]
+        if one["name"] == name and "too_high" in one
+        for text in (bias_in_words({"this table": one["too_high"]}), WHOLE_NOTE)
+    ]
     return [*said, SELECTED_NOTE] if any(part.decides for part in noisy) else said
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -23,6 +24,7 @@ from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.prefix_laws import prefix_half_widths
 from leastnoise.noise.trees.prefixes import prefix_variances
 from leastnoise.tables.plan.count_trees import Trees, tree_in_words, tree_to_record
+from leastnoise.tables.plan.whole_counts import WholeCounts
 from leastnoise.tables.query.cumulative import table_layouts
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
@@ -108,6 +110,27 @@ class Cumulative:
         ]
         return found[0], replace(found[1], rows=rows)
 
+    @cached_property
+    def whole_counts(self) -> WholeCounts | None:
+        """How whole counts, none below 0, are found of the noisy ones, if they are."""
+        if not self.cells.projected:
+            return None
+        branches, (of_bins, of_sums) = self.noise.branches, self.layouts
+        spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
+        bins, groups = np.arange(self.bins), np.arange(self.groups)[:, None]
+        tree = [(groups * (bins[-1] // span + 1) + bins // span).reshape(-1) for span in spans]
+        bias = [one.mean_abs / 2 for one in level_laws(self.noise)]
+        # a sum of fewer than all bins is one of nodes without cells that are no bin
+        nodes = [bins % above // span for above, span in pairwise(spans)]
+        sums = sum(count * one for count, one in zip(nodes, bias[1:], strict=True))
+        rows = self.errors[1].rows
+        last = bias[0] if rows is None or self.bins == spans[0] else rows.std[-1] / 2
+        return WholeCounts(
+            tree=tuple(tree),
+            names=(*[None] * len(branches), of_bins.name),
+            too_high={of_bins.name: bias[-1], of_sums.name: float(max(last, np.max(sums)))},
+        )
+
     @property
     def largest_std(self) -> float:
         """The largest standard deviation of a running sum."""
@@ -130,7 +153,8 @@ class Cumulative:
         bins = f"each bin by itself (geometric, std {of_bins.std:.4g})"
         if any(self.noise.shares[:-1]):
             bins = f"the bins on a tree {tree_in_words(self.noise)}"
-        return [_SAID.format(bins=bins, own=of_sums.std, largest=self.largest_std)]
+        said = [_SAID.format(bins=bins, own=of_sums.std, largest=self.largest_std)]
+        return said if self.whole_counts is None else said + self.whole_counts.in_words()
 
 
 @final

@@ -29,6 +29,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import check_work, node_laws
 from leastnoise.noise.trees.shares import best_shares
 from leastnoise.selection.public import find_candidate
+from leastnoise.tables.plan.whole_counts import WholeCounts
 from leastnoise.tables.query.levels import KeyTree, table_layouts, tree_of
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
@@ -180,6 +181,22 @@ class Levels:
         ]
         return {"cells": _mean(summed), "apart": _mean(apart), "bound": self._bound}
 
+    @cached_property
+    def whole_counts(self) -> WholeCounts | None:
+        """How whole counts, none below 0, are found of the noisy ones, if they are."""
+        if not self.cells.projected:
+            return None
+        tree, names = _tree(self.cells), [one.name for one in self.layouts]
+        top = [np.zeros(self.cells.cells, dtype=np.int64)] * tree.above
+        laws = node_laws(self.noise)
+        bias = [max(one.mean_abs for one in laws[self._level(i)]) / 2 for i in range(len(names))]
+        return WholeCounts(
+            tree=(*top, *tree.places),
+            names=(*[None] * tree.above, *names[::-1]),
+            too_high=dict(zip(names, bias, strict=True)),
+            columns=tuple(one.axes[0].column for one in self.layouts[::-1]),
+        )
+
     @property
     def _bound(self) -> float:
         above, single, count = _tree(self.cells).above, self.budget, len(self.errors)
@@ -215,6 +232,7 @@ class Levels:
             _SAID.format(column=column, on=on),
             *([_UNLIKE] if any(one.rows is not None for one in self.errors) else []),
             _COMPARED.format(own=self.geometric_mean, **self.others),
+            *([] if self.whole_counts is None else self.whole_counts.in_words()),
         ]
 
 

@@ -38,6 +38,7 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.plan.chain import Chain, draw_name, find_chain, read_chain
 from leastnoise.tables.plan.joint_budget import scale_together
 from leastnoise.tables.plan.unlisted import FINEST_GRID
+from leastnoise.tables.plan.whole_counts import WholeCounts, along_columns
 from leastnoise.tables.query.limits import InCells
 from leastnoise.tables.query.margins import (
     in_one_cell,
@@ -141,7 +142,17 @@ class Margins:
     def _variances(self) -> NDArray[np.float64]:
         if self.chain is not None:
             return np.array([self.chain.variance(table) for table in self.cells.margins])
-        return self.marginals.variances(self.marginals.carried @ self.information)
+        return self.variances_of(self.cells.margins)
+
+    def variances_of(self, tables: Sequence[int]) -> NDArray[np.float64]:
+        """Return the variances of the numbers of some tables, published or not, without a chain."""
+        marginals = replace(self.marginals, tables=tuple(tables))
+        return marginals.variances(marginals.carried @ self.information)
+
+    @cached_property
+    def whole_counts(self) -> WholeCounts | None:
+        """How whole counts, none below 0, are found of the noisy ones, if they are."""
+        return along_columns(self) if self.cells.projected else None
 
     @cached_property
     def grid(self) -> Fraction:
@@ -149,7 +160,8 @@ class Margins:
         if self.is_whole:
             return Fraction(1)
         deviation = math.sqrt(float(self._variances[0]))
-        return Fraction(2) ** max(_FINEST, math.floor(math.log2(deviation)) + _STEPS)
+        found = Fraction(2) ** max(_FINEST, math.floor(math.log2(deviation)) + _STEPS)
+        return min(found, Fraction(1)) if self.cells.projected else found
 
     @property
     def is_whole(self) -> bool:
@@ -242,6 +254,7 @@ class Margins:
         return [
             f"{said if self.chain is None else self.chain.in_words(self.cells)} {_AGREE}",
             _COMPARED.format(own=self.geometric_mean, **self.others),
+            *([] if self.whole_counts is None else self.whole_counts.in_words()),
         ]
 
 

@@ -8,6 +8,7 @@ from leastnoise import _words
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.tables.plan.quantiles import quantiles_notes
 from leastnoise.tables.plan.summary import counted_in
+from leastnoise.tables.plan.whole_counts import WHOLE_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,6 +93,8 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
         notes += (KEYS_NOTE,)
     if any(layout.decides for layout in layouts):
         notes += (SELECTED_NOTE,)
+    if any(layout.projected for layout in layouts):
+        notes += (WHOLE_NOTE,)
     if len([draw for draw in plan.draws if draw[0].groups is None]) <= 1:
         return notes
     if plan.certificate.rule == COMPOSED and any(one.split is not None for one in plan.blocks):

@@ -94,6 +94,15 @@ class BlockPlan:
         return self.margin or self.running or self.level
 
     @property
+    def too_high(self) -> float | None:
+        """What its counts are on average at most above those without noise; of whole ones alone.
+
+        None where they aren't made whole, and none below 0: see `plan.whole_counts`.
+        """
+        whole = None if self.summed is None else self.summed.whole.whole_counts
+        return None if whole is None else whole.too_high[self.name]
+
+    @property
     def mechanism(self) -> Mechanism:
         """The noise, which is proved if it wasn't yet."""
         return Mechanism(self.certificate)
@@ -179,6 +188,7 @@ class BlockPlan:
             **({} if self.margin is None else {"margins": self.margin.whole.to_record()}),
             **({} if self.running is None else {"cumulative": self.running.to_record()}),
             **({} if self.level is None else {"levels": self.level.to_record()}),
+            **({} if self.too_high is None else {"too_high": self.too_high}),
         }
 
 

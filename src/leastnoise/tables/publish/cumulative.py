@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.margins import whole_steps
 from leastnoise.tables.publish.table_files import read_table
+from leastnoise.tables.publish.whole_counts import check_whole_counts, put_whole_counts
 from leastnoise.tables.query.results import table_of
 
 if TYPE_CHECKING:
@@ -37,16 +40,24 @@ def publish_running_sums(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) 
     integers = ScaledIntegers(numerators=padded.reshape(-1), bits=whole.cells.bits)
     noisy = Mechanism(whole.claim).release(integers).values.reshape(padded.shape)
     bins = whole_steps(noisy[:, : whole.bins])
-    return [
-        table_of(block.layout, numbers.reshape(-1).astype(np.float64), block.noise_errors)
-        for block, numbers in zip(blocks, (bins, bins.cumsum(axis=1)), strict=True)
+    sums = partial(_sums, whole)
+    found = [
+        table_of(block.layout, numbers.astype(np.float64), block.noise_errors)
+        for block, numbers in zip(blocks, sums(bins), strict=True)
     ]
+    return put_whole_counts(blocks, found, bins, grid=Fraction(1), sums=sums)
+
+
+def _sums(whole: Cumulative, bins: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the numbers of both tables, given those of the bins."""
+    return [bins.reshape(-1), bins.reshape(whole.groups, whole.bins).cumsum(axis=1).reshape(-1)]
 
 
 def check_running_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
     """Raise CertificateRejected unless the bins are whole, and cumulative counts are their sums.
 
-    The tables are as `check_table` found them.
+    Where none is below 0 they are those that intervals tell: see `whole_counts`. The tables are as
+    `check_table` found them.
     """
     bins, sums = (_numbers(folder, block, kind) for block in blocks)
     if not all(one.is_integer() for one in bins):
@@ -63,6 +74,7 @@ def check_running_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> 
         raise CertificateRejected(
             f"The table {blocks[1].name}.{kind} isn't the running sums of {blocks[0].name}.{kind}."
         )
+    check_whole_counts(folder, blocks, kind, partial(_sums, _whole(blocks)), exact=True)
 
 
 def _numbers(folder: Path, block: BlockPlan, kind: str) -> list[float]:

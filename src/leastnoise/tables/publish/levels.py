@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.margins import whole_steps
 from leastnoise.tables.publish.table_files import read_table
+from leastnoise.tables.publish.whole_counts import check_whole_counts, put_whole_counts, sums_by
 from leastnoise.tables.query.levels import KeyTree, tree_of
 from leastnoise.tables.query.results import table_of
 
@@ -35,16 +38,19 @@ def publish_levels(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) -> lis
     noisy = np.empty(len(order))
     noisy[order] = Mechanism(whole.claim).release(integers).values
     counts = whole_steps(noisy)
-    return [
+    sums = partial(_sums, _tree(blocks))
+    found = [
         table_of(block.layout, numbers.astype(np.float64), block.noise_errors)
-        for block, numbers in zip(blocks, _sums(_tree(blocks), counts), strict=True)
+        for block, numbers in zip(blocks, sums(counts), strict=True)
     ]
+    return put_whole_counts(blocks, found, counts, grid=Fraction(1), sums=sums)
 
 
 def check_levels(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
     """Raise CertificateRejected unless counts by key are whole, and all others are their sums.
 
-    The tables are as `check_table` found them.
+    Where none is below 0 they are those that intervals tell: see `whole_counts`. The tables are as
+    `check_table` found them.
     """
     told = [_numbers(folder, block, kind) for block in blocks]
     if not all(one.is_integer() and abs(one) < 2**53 for one in told[0]):
@@ -56,16 +62,15 @@ def check_levels(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
         if numbers != sums.tolist():  # a float is compared with a whole number exactly
             why = f"isn't the sum of {blocks[0].name}.{kind}"
             raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
+    check_whole_counts(folder, blocks, kind, partial(_sums, _tree(blocks)), exact=True)
 
 
-def _sums(tree: KeyTree, counts: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _sums(tree: KeyTree, counts: NDArray[Any]) -> list[NDArray[Any]]:
     """Return the sums of counts by key, shape (keys,): by key, then by each level."""
-    found: list[NDArray[np.int64]] = []
-    for places, values in zip(tree.places[::-1], tree.values[::-1], strict=True):
-        sums = np.zeros(len(values), dtype=np.int64)
-        np.add.at(sums, places, counts)
-        found.append(sums)
-    return found
+    return [
+        sums_by(places, counts, len(values))
+        for places, values in zip(tree.places[::-1], tree.values[::-1], strict=True)
+    ]
 
 
 def _numbers(folder: Path, block: BlockPlan, kind: str) -> list[float]:

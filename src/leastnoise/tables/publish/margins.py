@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.table_files import read_table
+from leastnoise.tables.publish.whole_counts import check_whole_counts, put_whole_counts
 from leastnoise.tables.query.results import table_of
 
 if TYPE_CHECKING:
@@ -61,13 +63,21 @@ def add_up(blocks: Sequence[BlockPlan], noisy: Mapping[int, NDArray[np.float64]]
     in whole numbers of it, all of which are floats.
     """
     margins = margins_of(blocks)
-    marginals, grid = margins.marginals, float(margins.grid)
-    steps = whole_steps(marginals.estimate(margins.information, noisy) / grid)
-    found: list[Table] = []
-    for block, table in zip(blocks, margins.cells.margins, strict=True):
-        summed = steps.sum(axis=marginals.axes(marginals.every[-1] & ~table))
-        found.append(table_of(block.layout, summed.reshape(-1) * grid, block.noise_errors))
-    return found
+    grid = float(margins.grid)
+    steps = whole_steps(margins.marginals.estimate(margins.information, noisy) / grid)
+    sums = partial(_sums, margins)
+    found = [
+        table_of(block.layout, summed * grid, block.noise_errors)
+        for block, summed in zip(blocks, sums(steps), strict=True)
+    ]
+    return put_whole_counts(blocks, found, steps, grid=margins.grid, sums=sums)
+
+
+def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the numbers of all published tables, given those of the cells."""
+    marginals, whole = margins.marginals, cells.reshape(margins.marginals.sizes)
+    others = [marginals.axes(marginals.every[-1] & ~table) for table in margins.cells.margins]
+    return [whole.sum(axis=axes).reshape(-1) for axes in others]
 
 
 def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -84,7 +94,8 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
     """Raise CertificateRejected unless every published table is the sum of the cells, exactly.
 
-    The tables are as `check_table` found them.
+    Where none is below 0 they are those that intervals tell: see `whole_counts`. The tables are as
+    `check_table` found them.
     """
     margins = margins_of(blocks)
     marginals, label = margins.marginals, margins.cells.statistics[0].label
@@ -100,6 +111,8 @@ def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
             raise CertificateRejected(
                 f"The table {block.name}.{kind} isn't the sum of {blocks[0].name}.{kind}."
             )
+    sums = partial(_sums, margins)
+    check_whole_counts(folder, blocks, kind, sums, exact=margins.is_whole)
 
 
 def _differ(parts: list[float], total: float) -> bool:

@@ -177,7 +177,7 @@ def _unlimited(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
     """Return a spec whose limits cut off nothing of the rows, and whose bounds clamp no value."""
     changed = copy.deepcopy(raw)
     changed["query"] = [
-        {key: value for key, value in query.items() if key not in {"clipping", "clamp"}}
+        {key: value for key, value in query.items() if key not in {"clipping", "clamp", "round"}}
         for query in changed["query"]
     ]
     found = source.find_source(spec, folder)

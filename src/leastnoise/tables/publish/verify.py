@@ -77,11 +77,12 @@ def verify_directory(
     compares it, and checks the columns and keys of the tables, the stated deviations of counts and
     sums, that quantiles are candidates, the intervals as far as value and noise say them, of groups
     that nobody listed that each row reaches the threshold and that keys are distinct and in order,
-    that margins, levels and cumulative counts add up exactly, and that no file was changed since
-    (by the SHA-256 that the release wrote). With a `ledger` all of that is proved again too, and
-    the release has to be in it; with a `key`, a PEM file of a public Ed25519 key, the release has
-    to be signed by it. Raises SourceError if the directory can't be read, CertificateRejected, with
-    the reason, if anything in it is false, and what `check_ledger` does.
+    that margins, levels and cumulative counts add up exactly, that whole ones of these follow from
+    their intervals, and that no file was changed since (by the SHA-256 that the release wrote).
+    With a `ledger` all of that is proved again too, and the release has to be in it; with a `key`,
+    a PEM file of a public Ed25519 key, the release has to be signed by it. Raises SourceError if
+    the directory can't be read, CertificateRejected, with the reason, if anything in it is false,
+    and what `check_ledger` does.
 
     Not promised: that the values of the tables came out of the mechanism, that the source was what
     it says, or, without a key, that nobody wrote both a table and its SHA-256 anew.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.query.axes import Bins
-from leastnoise.tables.query.margins import in_one_cell
+from leastnoise.tables.query.margins import in_one_cell, wrong_forms
 from leastnoise.tables.spec.query import PrivateKeys
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _SUFFIX = "_cumulative"
 MOST_BINS = 1 << 15
 """Groups times bins: their trees have less than twice as many cells (`noise.trees`)."""
 _LONGEST = 64 - len(_SUFFIX)  # of a name, so that a file can be called after it
-_KEPT_APART = ("round", "round_to", "clamp", "min_count", "top")
 
 
 def is_cumulative(query: Query) -> bool:
@@ -74,9 +73,7 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
         yield key, "Not used with one bin, whose count is its only sum."
     if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         yield key, "Not used with keys that nobody listed. List the keys of group_by."
-    for name in _KEPT_APART:
-        if getattr(query, name):
-            yield f"{path}.{name}", "Not used with cumulative: sums wouldn't add up."
+    yield from wrong_forms(query, path, called="cumulative")
     if query.clipping is not None:
         yield f"{path}.clipping", "Not used with cumulative: a person is in one bin at most."
     if query.accuracy is not None and query.accuracy.std is not None:

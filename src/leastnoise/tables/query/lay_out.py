@@ -141,7 +141,7 @@ def _with_margins(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
     """Return the layout of the cells of a block with margins, whose sums are exact as well."""
     ((place, (statistic, needs)),) = asked.items()
     shape = shape_of(spec, query, (statistic,), (place,), [needs], needs, part="")
-    shape = replace(shape, margins=margins.published_tables(query))
+    shape = replace(shape, margins=margins.published_tables(query), projected=query.clamp)
     if shape.cells > margins.MOST_CELLS:
         raise LayoutError(
             f"Expected at most {margins.MOST_CELLS:,} cells with margins, got {shape.cells:,}. "
@@ -167,7 +167,7 @@ def _in_one_cell(
     """
     ((place, (statistic, needs)),) = asked.items()
     shape = shape_of(spec, query, (statistic,), (place,), [needs], needs, part="")
-    shape = replace(shape, cumulative=cumulative.is_cumulative(query))
+    shape = replace(shape, cumulative=cumulative.is_cumulative(query), projected=query.clamp)
     choose = cumulative.choose_bounding if shape.cumulative else levels.choose_bounding
     way = choose(_boundings(spec, query, shape), shape)
     if isinstance(way, str):

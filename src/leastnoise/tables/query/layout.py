@@ -80,7 +80,8 @@ class Layout:
     whether it is published.
 
     With `margins` these tables of sums of its cells are published: see `margins`. With `cumulative`
-    the running sums of its bins are, which are its last axis: see `cumulative`.
+    the running sums of its bins are, which are its last axis: see `cumulative`. With `projected`
+    all of these numbers are found together, whole and none below 0: see `publish.whole_counts`.
 
     With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
     say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
@@ -116,6 +117,7 @@ class Layout:
     joined: tuple[str, ...] = ()
     margins: tuple[int, ...] = ()
     cumulative: bool = False
+    projected: bool = False
     within: tuple[Axis, ...] = ()
     clipped: tuple[str, ...] = ()
 
@@ -215,6 +217,7 @@ class Layout:
                 noise=tuple(noise[use] for use in uses),
                 multiple=self.multiple,
                 clamp=self.clamp,
+                projected=self.projected,
             )
             for uses in self.uses
         )

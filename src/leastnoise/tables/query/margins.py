@@ -176,9 +176,22 @@ def kept_apart(
     elif len(asked) != 1 or asked[0].kind not in _KINDS:
         why = 'are of one count: statistics = ["count"]. Use another block for others.'
         yield key, f"{called} {why}"
-    for name in ("round", "round_to", "clamp", "min_count", "top"):
+    yield from wrong_forms(query, path, called=called.lower())
+
+
+def wrong_forms(query: Query, path: str, *, called: str) -> Iterator[tuple[str, str]]:
+    """Yield what would be done to single numbers of tables that add up, which are `called` so."""
+    why = f"Not used with {called}: sums wouldn't add up."
+    for name in ("min_count", "top"):
         if getattr(query, name):
-            yield f"{path}.{name}", f"Not used with {called.lower()}: sums wouldn't add up."
+            yield f"{path}.{name}", why
+    both = "Give round = true and clamp = true, for whole numbers that add up, none below 0."
+    if query.round_to is not None:
+        yield f"{path}.round_to", f"{why} {both}"
+    if query.round != query.clamp:
+        given, other = ("round", "clamp") if query.round else ("clamp", "round")
+        alone = f"Not used with {called} without {other}: sums wouldn't add up."
+        yield f"{path}.{given}", f"{alone} {both}"
 
 
 def file_names(query: Query) -> list[str]:

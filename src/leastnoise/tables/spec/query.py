@@ -159,7 +159,8 @@ class Query(Section):
     `margins` tables of sums are published beside the cells, and add up. `quantiles_by` says how
     quantiles are found, by permute-and-flip if it doesn't. With `round` the counts are
     published whole, with `round_to` as multiples of it, with `clamp` counts and sums are published
-    as 0 where the noise makes them negative. Groups whose first published count is below
+    as 0 where the noise makes them negative. Tables that add up take both of `round` and `clamp`:
+    whole numbers, none below 0, that still do. Groups whose first published count is below
     `min_count` are left out, and of the others the `top` largest are kept. `clipping` is the part
     of its budget for a query beside it, of what limits and bounds take away: reading a spec puts
     that in its place.

@@ -127,14 +127,15 @@ class Ingredients:
     """What a block has for one of its statistics: its components, in order, the error of each.
 
     The block's counts are published as whole multiples of `multiple`, or as they were drawn where
-    it is 0; with `clamp` what isn't negative before
-    noise isn't negative after it.
+    it is 0; with `clamp` what isn't negative before noise isn't negative after it. Values that are
+    `projected` add up, and aren't the noisy ones that intervals are about.
     """
 
     components: tuple[Component, ...]
     noise: tuple[NoiseError, ...]
     multiple: int
     clamp: bool
+    projected: bool = False
 
     @property
     def unit(self) -> float:

@@ -12,6 +12,7 @@ from leastnoise.tables.statistics.base import (
     A_PERSON,
     CLOSE,
     LARGEST_WHOLE,
+    ROUNDING,
     Beside,
     ColumnIs,
     Component,
@@ -72,6 +73,9 @@ class Total(OfColumn):
         """It may be any number, and only its `_low` and `_high` can be wrong."""
         del beside
         value, _, low, high = told
+        if own.projected:
+            least, most = noisy_between(low, high, own.noise[0].halves95)
+            return None if (least <= most).all() else "_low"
         multiple = own.multiple if self.counts else 0
         away = multiple / 2
         ends: list[tuple[Floats, Floats]] = []
@@ -95,6 +99,20 @@ class Total(OfColumn):
             if outside(end, least, most, 0.0 if multiple else CLOSE * scale):
                 return suffix
         return None
+
+
+def noisy_between(low: Floats, high: Floats, half: Ends) -> tuple[Floats, Floats]:
+    """Return between which ends the noisy numbers are whose intervals were rounded and clamped.
+
+    They are number ± `half`, rounded outwards, and 0 where they are below it. What floats of
+    another machine may change is counted. Both ends are infinite where counts are cut off.
+    """
+    slack = CLOSE * (1 + half) + ROUNDING * high
+    known = high < LARGEST_WHOLE
+    above = np.where(high > 0, high - 1 - half, -np.inf)
+    least = np.maximum(above, np.where(low > 0, low + half, -np.inf)) - slack
+    most = np.minimum(low + 1 + half, high - half) + slack
+    return np.where(known, least, -np.inf), np.where(known, most, np.inf)
 
 
 @final
