@@ -19,7 +19,8 @@ from leastnoise.tables.plan.cumulative import Cumulative, Step, find_running
 from leastnoise.tables.plan.joint_budget import split_noise
 from leastnoise.tables.plan.keys import KeysPlan, find_keys
 from leastnoise.tables.plan.levels import Level, Levels, find_levels
-from leastnoise.tables.plan.margins import Margin, Margins, find_measured
+from leastnoise.tables.plan.margins import Margin, Margins
+from leastnoise.tables.plan.measured import find_measured
 from leastnoise.tables.plan.plan import BlockPlan, Plan
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
 from leastnoise.tables.plan.search_draws import search_draws
@@ -83,7 +84,8 @@ def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) ->
             yield block.index, ((block.label, find_claims(way, one)[0]),), None
         elif way.margins:
             tell(f"Finding and proving the noise of {block.label}")
-            yield block.index, find_measured(way, share, pure=pure, releases=times), None
+            drawn = margins.measured_layout(way)
+            yield block.index, find_measured(drawn, share, pure=pure, releases=times), None
         elif way.cumulative:
             tell(f"Finding and proving the noise of {block.label}")
             yield block.index, find_running(way, share, releases=times), None

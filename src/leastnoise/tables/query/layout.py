@@ -79,7 +79,8 @@ class Layout:
     which every group has, whatever public keys stand beside, and whose number at `counted` says
     whether it is published.
 
-    With `margins` these tables of sums of its cells are published: see `margins`. With `cumulative`
+    With `margins` these tables of sums of its cells are published, and noise is added to sums of
+    the `measured` components, which all others are made of: see `margins`. With `cumulative`
     the running sums of its bins are, which are its last axis: see `cumulative`.
 
     With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
@@ -115,6 +116,7 @@ class Layout:
     counted: int | None = None
     joined: tuple[str, ...] = ()
     margins: tuple[int, ...] = ()
+    measured: tuple[Component, ...] = ()
     cumulative: bool = False
     within: tuple[Axis, ...] = ()
     clipped: tuple[str, ...] = ()
