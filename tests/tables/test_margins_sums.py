@@ -97,7 +97,9 @@ def test_totals_agree_exactly(tmp_path: Path, kind: str, given: dict[str, Any]) 
             count = own["count_x" if "count_x" in own else "count"]
             low, high = given.get("bounds", BOUNDS)
             means = (own["sum_x"] / count).clip(low, high)[count > 0]
-            np.testing.assert_allclose(own["mean_x"][count > 0], means, rtol=1e-9)
+            # but for the rounding of 12 cells' sums, to 2^-18 of their bounds or 2^-20 of the noise
+            room = 12 * 2**-17 * max(map(abs, (low, high))) / count[count > 0] + 1e-9
+            assert (np.abs(own["mean_x"][count > 0] - means) <= room).all()
     assert verify_directory(folder).rows["people_total"] == 1
 
 
@@ -108,6 +110,7 @@ def test_other_statistics_together(tmp_path: Path, statistics: list[str]) -> Non
     raw["columns"]["age"] = {"bounds": [0, 70], "missing": "none"}
     write_rows(tmp_path)
     raw["output"] = {"path": "again", "format": "csv"}
+    raw["data"]["engine"] = "polars"
     tables = Release(**raw, folder=tmp_path).run().tables
     assert verify_directory(tmp_path / "again").rows == {"people": 6, "people_total": 1}
     means = tables["people_total"].columns

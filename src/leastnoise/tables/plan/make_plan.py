@@ -203,7 +203,8 @@ def _of_groups(drawn: ThresholdCertificate, layout: Layout, share: Budget, times
 
 def _of_margins(drawn: Margins) -> list[BlockPlan]:
     """Return the plan of each published table; plain noise has an equal share for each."""
-    layouts = [margins.table_layout(drawn.cells, table) for table in drawn.cells.margins]
+    cells, tables = drawn.cells, [Margin(whole=drawn, table=one) for one in drawn.cells.margins]
+    layouts = [margins.table_layout(cells, one.table) for one in tables]
     each = drawn.budget.share(Fraction(1, len(layouts)))
     most = max(drawn.measured.values(), key=lambda one: one.budget.epsilon)
     return [
@@ -213,10 +214,10 @@ def _of_margins(drawn: Margins) -> list[BlockPlan]:
             first=0,
             budget=each,
             certificate=most,
-            baselines=Baselines.of((layout,), each, most.compositions),
-            margin=Margin(whole=drawn, table=table),
+            baselines=Baselines.of((one.drawn,), each, most.compositions),
+            margin=one,
         )
-        for layout, table in zip(layouts, drawn.cells.margins, strict=True)
+        for layout, one in zip(layouts, tables, strict=True)
     ]
 
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design.marginal_shares import bound, geometric_mean_std
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
@@ -26,14 +25,14 @@ from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.tables.plan.chain import Chain, read_chain
 from leastnoise.tables.plan.measured import (
-    list_kinds,
+    compare_ways,
+    find_variances,
     marginals_of,
     measured_name,
     pure_family,
+    weights_of,
 )
-from leastnoise.tables.query.limits import InCells
 from leastnoise.tables.query.margins import (
-    ADDED,
     added_up,
     made_of,
     measured_layout,
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from leastnoise.design.marginals import Marginals
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.plan.measured import Compared
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.statistics.base import Component
 
@@ -66,22 +66,6 @@ _COMPARED = (
     "additive noise has less than {bound:.4g}."
 )
 _PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Compared:
-    """The geometric mean of the standard deviations that a statistic has in the published tables.
-
-    And of other ways to make these tables, for the same budget. `cells`: noise in the cells alone,
-    summed; `apart`: a share for each table, in which they don't agree; `bound`: no additive noise
-    has less, as is proved.
-    """
-
-    own: float
-    cells: float
-    apart: float
-    bound: float
 
 
 @final
@@ -160,31 +144,25 @@ class Margins:
         """The variance of each measured number in each published table."""
         if self.chain is not None:
             return np.array([[self.chain.variance(table) for table in self.cells.margins]])
-        return self._spread(self.information)
+        return find_variances(self.marginals, self.information)
 
-    def _spread(self, information: Floats) -> Floats:
-        return np.array([
-            self.marginals.variances(self.marginals.carried @ one) for one in information
-        ])  # fmt: skip
-
-    def weights(self, one: Component) -> Floats:
-        """Return the coefficients of the measured numbers in one that is published."""
-        return np.array(made_of(self.cells, one), dtype=float)
+    @cached_property
+    def grids(self) -> tuple[Fraction, ...]:
+        """What the cells' measured numbers are multiples of: powers of two, of public numbers."""
+        if self.is_whole:
+            return (Fraction(1),)
+        return tuple(_power_of_two(_FINEST, float(own)) for own in self._variances[:, 0])
 
     @cached_property
     def steps(self) -> tuple[Fraction, ...]:
-        """What the cells' counts and sums of values are multiples of, by measured number.
-
-        Powers of two, of public numbers. A sum's is in its values' own units.
-        """
-        if self.is_whole:
-            return (Fraction(1),)
-        found: list[Fraction] = []
-        for one, own in zip(self.drawn.components, added_up(self.cells), strict=True):
-            deviation = math.sqrt(float(np.array(own, dtype=float) ** 2 @ self._variances[:, 0]))
-            largest = abs(one.centre) + one.radius if one.of_values else Fraction(1)
-            finest = _FINEST + math.ceil(math.log2(largest))
-            found.append(Fraction(2) ** max(finest, math.floor(math.log2(deviation)) + _STEPS))
+        """What the cells' counts, and sums of values in their own units, are multiples of."""
+        found = list(self.grids)
+        for place, one in enumerate(self.drawn.components):
+            if one.of_values:
+                own = np.array(added_up(self.cells)[place], dtype=float)
+                largest = math.ceil(math.log2(abs(one.centre) + one.radius))
+                scaled = (own / 2.0**largest) ** 2 @ self._variances[:, 0]
+                found[place] = _power_of_two(_FINEST, float(scaled)) * Fraction(2) ** largest
         return tuple(found)
 
     @property
@@ -200,7 +178,7 @@ class Margins:
         return tuple(self._error(table, one) for one in self.cells.components)
 
     def _error(self, table: int, one: Component) -> NoiseError:
-        weights, steps = self.weights(one), self._rounded(one)
+        weights, steps = weights_of(self.cells, one), self._rounded(one)
         summed = self.marginals.cells(self.marginals.every[-1]) // self.marginals.cells(table)
         terms = self._terms(table, weights)
         widths = [
@@ -225,7 +203,9 @@ class Margins:
         over = self.cells.components[count]
         found: list[float] = []
         for ratio in UP_TO_1[::2]:
-            terms = self._terms(table, self.weights(one) - ratio * self.weights(over))
+            terms = self._terms(
+                table, weights_of(self.cells, one) - ratio * weights_of(self.cells, over)
+            )
             step = sum(self._rounded(one)) + ratio * sum(self._rounded(over))
             found.append(half_widths_of_sum(terms, _PROBABILITIES[:1])[0] + step * summed / 2)
         return tuple(found[(place + 1) // 2] for place in range(len(UP_TO_1)))
@@ -247,10 +227,12 @@ class Margins:
         """Return the steps that a cell's number is off by half of."""
         if self.is_whole:
             return []
-        place, count = places_of(self.cells, one)
-        found = [self.steps[place] / one.radius]
-        found += [] if count is None else [self.steps[count] * abs(one.centre) / one.radius]
-        return list(map(float, found))
+        place, _ = places_of(self.cells, one)
+        if one.centre or not one.of_values:
+            return [float(self.grids[place])]
+        weights = zip(made_of(self.cells, one), self.grids, strict=True)
+        steps = [self.steps[place] / one.radius, *(abs(own) * grid for own, grid in weights)]
+        return list(map(float, steps))
 
     def _made_of(self, table: int) -> dict[int, list[tuple[int, Floats]]]:
         """Return, for each measured table, how many cells have which coefficient of each number."""
@@ -268,37 +250,9 @@ class Margins:
 
     @cached_property
     def compared(self) -> dict[str, Compared]:
-        """Each statistic that adds up beside other ways; in its own units."""
-        count, every = len(self.cells.margins), self.marginals.every
+        """Each statistic that adds up, by its label, beside other ways."""
         releases = next(iter(self.measured.values())).compositions
-        kinds = [each for *_, each in list_kinds(self.drawn, self.budget, releases, pure=False)]
-        tables, cells, shared = list(self.cells.margins), np.zeros(len(every)), np.zeros(len(every))
-        cells[-1], shared[tables] = 1, 1 / count
-        alone = [self._spread(np.array([one(cells)[0] for one in each])) for each in kinds]
-        apart = [1 / np.array([one(shared)[0][tables] for one in each]) for each in kinds]
-        part = self.budget.share(Fraction(1, releases))
-        single = self.budget if self.budget.delta else part  # at δ = 0 losses add up in a series
-        way = self.cells.bounding
-        reach = way.most if isinstance(way, InCells) else Fraction(1)
-        least = bound(self.marginals, [Fraction(1)] * count, budget=single, reach=reach)
-        found: dict[str, Compared] = {}
-        for asked, uses in zip(self.cells.statistics, self.cells.uses, strict=True):
-            if asked.kind not in ADDED:
-                continue
-            one = self.cells.components[uses[0]]
-            squares, unit = self.weights(one) ** 2, float(one.radius)
-            means = [
-                unit * geometric_mean_std(min(values), count)
-                for values in (
-                    [float(np.log(squares @ variances).sum()) for variances in ways]
-                    for ways in ([self._variances], alone, apart)
-                )
-            ]
-            least_std = unit * geometric_mean_std(least, count)
-            found[asked.label] = Compared(
-                own=means[0], cells=means[1], apart=means[2], bound=least_std
-            )
-        return found
+        return compare_ways(self.cells, self.budget, releases, self._variances)
 
     def _std(self, claim: Certificate) -> float:
         """Return the standard deviation of a measured count, or of a sum where there is none."""
@@ -356,9 +310,19 @@ class Margin:
         return self.whole.errors(self.table)
 
     @property
+    def drawn(self) -> Layout:
+        """The layout of its measured numbers, which all its numbers are made of."""
+        return table_layout(self.whole.drawn, self.table)
+
+    @property
     def moved(self) -> tuple[Sensitivity, ...]:
         """What is true of every shift of its measured numbers by one unit, each by itself."""
         return table_sensitivities(self.whole.drawn, self.table)
+
+
+def _power_of_two(finest: int, variance: float) -> Fraction:
+    """Return 2^finest, or 2^_STEPS of the noise if that is more."""
+    return Fraction(2) ** max(finest, math.floor(math.log2(math.sqrt(variance))) + _STEPS)
 
 
 def _check(

@@ -1,22 +1,24 @@
-"""Which tables of a block with margins get noise, how much each, and which noise that is.
+"""Which tables of a block with margins get noise, how much each, and what other ways would have.
 
-All of it is about the layout of the measured numbers, as `query.margins.measured_layout` has it.
+The search is about the layout of the measured numbers, as `query.margins.measured_layout` has it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from leastnoise.calibration.several import find_gaussian
 from leastnoise.design.marginal_shares import (
     best_shares,
+    bound,
     gaussian_information,
+    geometric_mean_std,
     log_variance,
     pure_information,
 )
@@ -28,26 +30,51 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.plan.chain import draw_name, find_chain
 from leastnoise.tables.plan.joint_budget import scale_together
 from leastnoise.tables.plan.unlisted import FINEST_GRID
+from leastnoise.tables.query.limits import InCells
 from leastnoise.tables.query.margins import (
+    ADDED,
     in_one_cell,
+    made_of,
+    measured_layout,
     table_layout,
     table_reaches,
     table_sensitivities,
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.design.marginal_shares import Information, Shares
     from leastnoise.guarantees.budget import Budget
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.statistics.base import Component
 
     Claims = tuple[tuple[str, Certificate], ...]
     Way = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
     Kind = tuple[Way, Information, list[Information]]
     """How noise is found; what it tells of a table, over all numbers, and of each number."""
 
+    Floats = NDArray[np.float64]
+
 _GAINS = 1e-3  # of Σ ln(variance): a chain of the cells alone is no less, but in the last digits
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """The geometric mean of the standard deviations that a statistic has in the published tables.
+
+    And of other ways to make these tables, for the same budget. `cells`: noise in the cells alone,
+    summed; `apart`: a share for each table, in which they don't agree; `bound`: no additive noise
+    has less, as is proved.
+    """
+
+    own: float
+    cells: float
+    apart: float
+    bound: float
 
 
 def marginals_of(cells: Layout) -> Marginals:
@@ -60,6 +87,16 @@ def pure_family(cells: Layout) -> str:
     if cells.numbers.each > 1:
         return "k-norm"
     return "geometric" if in_one_cell(cells) else "laplace"
+
+
+def weights_of(cells: Layout, one: Component) -> Floats:
+    """Return the coefficients of the measured numbers in one that is published."""
+    return np.array(made_of(cells, one), dtype=float)
+
+
+def find_variances(marginals: Marginals, information: Floats) -> Floats:
+    """Return the variance of each measured number in each published table, of 1/variances."""
+    return np.array([marginals.variances(marginals.carried @ one) for one in information])
 
 
 def measured_name(cells: Layout, table: int) -> str:
@@ -174,3 +211,35 @@ def _l2_reach(cells: Layout, table: int) -> float:
     ball = table_sensitivities(cells, table)[-1]
     radius = ball.radius("l2", dimension=table_layout(cells, table).dimension)
     return float(radius or math.inf)
+
+
+def compare_ways(
+    cells: Layout, budget: Budget, releases: int, variances: Floats
+) -> dict[str, Compared]:
+    """Return each statistic that adds up, by its label, beside other ways; in its own units.
+
+    `cells` is the layout of the published numbers, `variances` of the measured ones in each table.
+    """
+    marginals, drawn, count = marginals_of(cells), measured_layout(cells), len(cells.margins)
+    kinds = [each for *_, each in list_kinds(drawn, budget, releases, pure=False)]
+    tables, last = list(cells.margins), np.zeros(len(marginals.every))
+    shared = last.copy()
+    last[-1], shared[tables] = 1, 1 / count
+    alone = [find_variances(marginals, np.array([one(last)[0] for one in each])) for each in kinds]
+    apart = [1 / np.array([one(shared)[0][tables] for one in each]) for each in kinds]
+    part = budget.share(Fraction(1, releases))
+    single = budget if budget.delta else part  # at δ = 0 losses add up in a series
+    reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
+    least = bound(marginals, [Fraction(1)] * count, budget=single, reach=reach)
+    found: dict[str, Compared] = {}
+    for asked, uses in zip(cells.statistics, cells.uses, strict=True):
+        one = cells.components[uses[0]]
+        if asked.kind in ADDED:
+            squares = weights_of(cells, one) ** 2
+            values = [
+                min(float(np.log(squares @ own).sum()) for own in ways)
+                for ways in ([variances], alone, apart)
+            ]
+            stds = [float(one.radius) * geometric_mean_std(own, count) for own in (*values, least)]
+            found[asked.label] = Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=stds[3])
+    return found

@@ -156,7 +156,7 @@ class BlockPlan:
             "name": layout.name,
             "statistics": [one.label for one in layout.statistics],
             "cells": layout.cells,
-            "dimension": layout.dimension,
+            "dimension": (layout if self.margin is None else self.margin.drawn).dimension,
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
             "sensitivities": [write_record(one) for one in moved],

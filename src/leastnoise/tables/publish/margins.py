@@ -12,7 +12,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.query.margins import ADDED, added_up, places_of
-from leastnoise.tables.query.results import table_of, values_of
+from leastnoise.tables.query.results import table_of
 from leastnoise.tables.statistics.base import CLOSE
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.plan.margins import Margins
     from leastnoise.tables.plan.plan import BlockPlan
     from leastnoise.tables.query.results import Table
+
+    Floats = NDArray[np.float64]
 
 _LARGEST = 2**63 - 1
 _EXACT = 2**53
@@ -61,52 +63,52 @@ def publish_margins(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) -> li
 def add_up(blocks: Sequence[BlockPlan], noisy: Mapping[int, NDArray[np.float64]]) -> list[Table]:
     """Return the published tables from the noisy numbers of each measured one.
 
-    What adds up, the counts and the sums of values, is estimated for every cell and rounded to
-    `Margins.steps`. The tables are sums in whole numbers of these, all of which are floats; all
-    else is made of them.
+    The estimates of the cells are rounded to `Margins.grids`, and their sums of values to
+    `Margins.steps`. All tables are sums in whole numbers of these, all of which are floats.
     """
     margins = margins_of(blocks)
     marginals, each = margins.marginals, len(margins.drawn.components)
-    estimates = np.array([
-        marginals.estimate(
-            margins.information[one],
-            {table: values.reshape(-1, each)[:, one] for table, values in noisy.items()},
-        )
-        for one in range(each)
-    ])  # fmt: skip
-    coefficients = np.array(added_up(margins.cells), dtype=float)
-    grids = list(map(float, margins.steps))
+    grids, steps = (list(map(float, one)) for one in (margins.grids, margins.steps))
+    numbers: list[NDArray[np.int64]] = []
+    for one, grid in enumerate(grids):
+        own = {table: values.reshape(-1, each)[:, one] for table, values in noisy.items()}
+        estimate = marginals.estimate(margins.information[one], own)
+        numbers.append(whole_steps(estimate / grid))
+    cells = np.stack([own * grid for own, grid in zip(numbers, grids, strict=True)])
     added = [
-        whole_steps(np.tensordot(own, estimates, axes=1) / grid)
-        for own, grid in zip(coefficients, grids, strict=True)
+        whole_steps(np.tensordot(np.array(own, dtype=float), cells, axes=1) / step)
+        for own, step in zip(added_up(margins.cells), steps, strict=True)
     ]
     found: list[Table] = []
     for block, table in zip(blocks, margins.cells.margins, strict=True):
-        axes = marginals.axes(marginals.every[-1] & ~table)
-        sums = [
-            one.sum(axis=axes).reshape(-1) * grid for one, grid in zip(added, grids, strict=True)
-        ]
-        found.append(_published(margins, block, sums))
+        outside = marginals.axes(marginals.every[-1] & ~table)
+        of_numbers, of_added = (
+            [one.sum(axis=outside).reshape(-1) * step for one, step in zip(*pair, strict=True)]
+            for pair in ((numbers, grids), (added, steps))
+        )
+        found.append(_published(margins, block, of_numbers, of_added))
     return found
 
 
-def _published(margins: Margins, block: BlockPlan, sums: Sequence[NDArray[np.float64]]) -> Table:
-    """Return a table from the counts and sums in it, by measured number."""
-    table = table_of(block.layout, scale_sums(margins, sums), block.noise_errors)
-    for asked, uses in zip(block.layout.statistics, block.layout.uses, strict=True):
+def _published(
+    margins: Margins, block: BlockPlan, numbers: Sequence[Floats], sums: Sequence[Floats]
+) -> Table:
+    """Return a table from its measured numbers, and from the counts and sums that these make."""
+    layout = block.layout
+    table = table_of(layout, _vector(margins, numbers, sums), block.noise_errors)
+    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
         if asked.kind in ADDED:  # as they are, and not but for one rounding more
-            place, _ = places_of(margins.cells, block.layout.components[uses[0]])
+            place, _ = places_of(margins.cells, layout.components[uses[0]])
             table.columns[asked.label] = sums[place].tolist()
     return table
 
 
-def scale_sums(margins: Margins, sums: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the vector of a table from the counts and sums in it, by measured number."""
-    columns: list[NDArray[np.float64]] = []
+def _vector(margins: Margins, numbers: Sequence[Floats], sums: Sequence[Floats]) -> Floats:
+    """Return the numbers of a table's cells, as its layout has them."""
+    columns: list[Floats] = []
     for one in margins.cells.components:
-        place, count = places_of(margins.cells, one)
-        own = sums[place] if count is None else sums[place] - float(one.centre) * sums[count]
-        columns.append(own / float(one.radius))
+        place, _ = places_of(margins.cells, one)
+        columns.append(numbers[place] if one.centre else sums[place] / float(one.radius))
     return np.stack(columns, axis=1).reshape(-1)
 
 
@@ -153,26 +155,29 @@ def _differ(parts: list[float], total: float) -> bool:
 
 
 def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]]) -> Iterator[str]:
-    """Yield the means of a table that don't follow from the sum and the count beside them."""
-    layout, cells = block.layout, margins.cells
-    every = list(zip(layout.statistics, layout.uses, strict=True))
-    published = {
+    """Yield the means of a table that don't follow from the sum and the count beside them.
+
+    But for the rounding of the cells' sums.
+    """
+    layout, cells, measured = block.layout, margins.cells, margins.drawn.components
+    pairs = list(zip(layout.statistics, layout.uses, strict=True))
+    sums = {
         places_of(cells, layout.components[uses[0]])[0]: np.array(told[asked.label], dtype=float)
-        for asked, uses in every
+        for asked, uses in pairs
         if asked.kind in ADDED
     }
-    unknown = np.zeros(layout.cells)
-    sums = [published.get(place, unknown) for place in range(len(margins.drawn.components))]
-    vector = scale_sums(margins, sums).reshape(layout.cells, -1)
-    again = values_of(layout, vector, block.noise_errors)
-    for (asked, uses), own, (value, *_) in zip(
-        every, layout.ingredients(block.noise_errors), again, strict=True
-    ):
-        made_of = {places_of(cells, layout.components[use])[0] for use in uses}
-        if asked.kind == "mean" and made_of <= published.keys():
-            mean = np.array(told[asked.label], dtype=float)
-            if (np.abs(mean - value) > CLOSE * (own.unit + np.abs(value))).any():
-                yield asked.label
+    summed = margins.marginals.cells(margins.marginals.every[-1]) // layout.cells
+    for asked, uses in pairs:
+        place, count = places_of(cells, layout.components[uses[0]])
+        if asked.kind != "mean" or count is None or not {place, count} <= sums.keys():
+            continue
+        middle, radius = float(measured[place].centre), float(measured[place].radius)
+        size = np.where(sums[count] > 0, sums[count], np.inf)
+        mean = np.clip(sums[place] / size, middle - radius, middle + radius)
+        mean = np.where(sums[count] > 0, mean, middle)
+        room = CLOSE * (radius + np.abs(mean)) + float(margins.steps[place]) * summed / 2 / size
+        if (np.abs(np.array(told[asked.label], dtype=float) - mean) > room).any():
+            yield asked.label
 
 
 def margins_of(blocks: Sequence[BlockPlan]) -> Margins:
