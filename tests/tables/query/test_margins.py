@@ -171,7 +171,7 @@ OF_VALUES = [
 )
 def test_values_of_rows(given: dict[str, Any], neighbours: str) -> None:
     raw = sums_of(**given, privacy={"neighbours": neighbours})
-    every = [(*row, value) for row in ROWS[1:4] for value in VALUES]
+    every = [(*row, value) for row in ROWS[1:3] for value in VALUES]
     rest = (*ROWS[4], 3.5)
     pairs = [([rest, one], [rest]) for one in every]
     if neighbours == "replace-one":

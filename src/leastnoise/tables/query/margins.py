@@ -16,6 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
 from leastnoise.guarantees.structured import Linf
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.guarantees.bodies.base import Body
-    from leastnoise.guarantees.bodies.box import Box
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.limits import Bounding
     from leastnoise.tables.spec.model import Spec
@@ -184,7 +184,9 @@ def table_reaches(layout: Layout, table: int) -> list[float]:
     if each == 1:
         return [float(table_reach(layout, table))]
     body = table_body(layout, table)
-    box: Box = body.bodies[0] if isinstance(body, Cells) else body  # pyright: ignore
+    box = body.bodies[0] if isinstance(body, Cells) else body
+    if not isinstance(box, Box):
+        raise TypeError("what one unit moves in a cell is no box")
     return [float(bound) * ((each + 1) * (each + 2) / 6) ** 0.5 for bound in box.bounds]
 
 
