@@ -7,6 +7,7 @@ python -m benchmarks.bench_margins
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -164,6 +165,33 @@ def sparse_tables() -> dict[str, tuple[dict[str, Any], NDArray[np.int64]]]:
     }
 
 
+def sums_figures() -> list[tuple[str, ...]]:
+    """The rows of a count and a sum in 20 × 2 × 10 cells with all totals, at ε = 1 for one row."""
+    by = {"a": [*range(20)], "b": [1, 2], "c": [*range(10)]}
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1},
+        "columns": {"x": {"bounds": [0, 30], "missing": "none"}},
+    }
+    asked = {"statistics": ["count", "sum(x)", "mean(x)"]}
+    query = asked | {"name": "q", "group_by": by, "margins": True}
+    margin = plan(spec_file.lay_out(raw | {"query": [query]})).blocks[0].margin
+    assert margin is not None
+    tables = [one for size in range(4) for one in itertools.combinations(by, size)]
+    queries = [
+        asked | {"name": f"q{place}", "group_by": {name: by[name] for name in own}}
+        for place, own in enumerate(tables)
+    ]
+    blocks = plan(spec_file.lay_out(raw | {"query": queries})).blocks
+    found: list[tuple[str, ...]] = []
+    for place, (label, own) in enumerate(margin.whole.compared.items()):
+        logs = [math.log(block.errors[place].std) for block in blocks]
+        values = (math.exp(math.fsum(logs) / len(logs)), own.apart, own.cells, own.own, own.bound)
+        found.append((label, *(f"{one:.2f}" for one in values)))
+    return found
+
+
 def main() -> None:
     heads = (
         "tables", "measured", "cells, summed", "a share each", "and least squares", "best shares",
@@ -171,6 +199,9 @@ def main() -> None:
     )  # fmt: skip
     title = "Tables with margins: geometric mean of the standard deviations"
     print_rows(title, heads, [(name, *figures(marginals)) for name, marginals in NAMES.items()])
+    heads = ("statistic", "a query each", "a share each", "cells, summed", "best shares", "bound")
+    title = "20 × 2 × 10 with count, sum and mean, all tables: geometric mean"
+    print_rows(title, heads, sums_figures())
     heads = ("bins", "tree", "bin", "cumulative, rms", "largest", "cells, summed, rms")
     rows = [(f"{bins:,}", *cumulative_figures(bins)) for bins in (4, 10, 100, 1_000)]
     print_rows("Cumulative counts: standard deviations", heads, rows)

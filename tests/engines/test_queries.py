@@ -42,7 +42,7 @@ TABLES: list[dict[str, Any]] = [
     {"name": "two", "statistics": ["count"], "group_by": ["region", "month"], "margins": True},
     {
         "name": "three",
-        "statistics": ["count"],
+        "statistics": ["count", "sum(x)", "mean(x)"],
         "group_by": {"region": ["s"], "age": {"edges": [0, 40, 99]}, "seen_on": [1, 2, 7]},
         "margins": [["region"], []],
     },

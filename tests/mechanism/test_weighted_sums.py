@@ -11,8 +11,12 @@ import pytest
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
+from leastnoise.guarantees.structured import Within
+from leastnoise.mechanism.accuracy import half_width
 from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
@@ -108,8 +112,54 @@ def test_rounding_to_a_grid_is_counted() -> None:
     assert half_widths_of_sum(terms, [0.95])[0] > half_widths_of_sum(fine, [0.95])[0] + 1
 
 
+def box_noise(each: int, cells: int = 1) -> Certificate:
+    hull = Cells(bodies=[Box(bounds=[1] * each)], copies=[cells])
+    question = Question(
+        budget=Budget(epsilon="0.5", delta=0),
+        sensitivities=(Within(hull),),
+        dimension=each * cells,
+    )
+    return find_candidate("k-norm", question).mechanism.certificate.on_grid(GRID)
+
+
+@pytest.mark.parametrize(
+    ("each", "weights"), [(2, (1, 0)), (2, (1, -1)), (3, (0, 0.5, 2)), (5, (0, 0, 1))]
+)
+def test_numbers_of_a_cell_together(each: int, weights: tuple[float, ...]) -> None:
+    """Drawn by the noise's definition: the largest is Gamma, and the others are below it."""
+    random, times, coefficient = np.random.default_rng(3), 3, -0.7
+    most = random.gamma(each, scale=2, size=(200_000, times, 1))
+    cells = random.uniform(-1, 1, (200_000, times, each))
+    which = random.integers(each, size=most.shape)
+    np.put_along_axis(cells, which, random.choice([-1.0, 1.0], most.shape), axis=-1)
+    drawn = coefficient * (most * cells)[..., : len(weights)] @ np.array(weights)
+    noise = box_noise(each, cells=4)
+    term = Term(certificate=noise, coefficient=coefficient, times=times, weights=weights)
+    assert deviation_of_sum([term]) == pytest.approx(drawn.sum(axis=1).std(), rel=0.01)
+    for probability, end in zip(
+        PROBABILITIES, half_widths_of_sum([term], PROBABILITIES), strict=True
+    ):
+        assert -0.002 < np.mean(np.abs(drawn.sum(axis=1)) <= end) - probability < 0.006
+
+
+def test_numbers_of_a_cell_in_closed_form() -> None:
+    """max(|x|, |y|) = |x + y|/2 + |x − y|/2: both are Laplace noise of scale 2/ε, independent."""
+    noise = box_noise(2)
+    for weights in ((1.0, 1.0), (1.0, -1.0)):
+        term = Term(certificate=noise, coefficient=1, times=1, weights=weights)
+        (end,) = half_widths_of_sum([term], [0.95])
+        assert 4 * math.log(20) <= end <= 1.015 * 4 * math.log(20)
+    (alone,) = half_widths_of_sum(
+        [Term(certificate=noise, coefficient=2, times=1, weights=(0, 1))], [0.95]
+    )
+    assert alone == pytest.approx(2 * half_width(noise, 0.95, 1), rel=1e-9)
+
+
 def test_other_noise_is_refused() -> None:
     stairs = noise_of("geometric", "1", Integer(3))
+    three = Term(certificate=box_noise(3), coefficient=1, times=2, weights=(1, 1, 1))
+    with pytest.raises(NotApplicable, match="characteristic function"):
+        half_widths_of_sum([three], [0.95])
     with pytest.raises(NotApplicable, match="characteristic function"):
         half_widths_of_sum([Term(certificate=stairs, coefficient=0.5, times=2)], [0.95])
 

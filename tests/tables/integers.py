@@ -8,6 +8,7 @@ from typing import Any
 
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
+from leastnoise.tables.query.margins import measured_layout
 from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
@@ -30,8 +31,9 @@ def integers(
         ranks = [one.counted for one in lay_out_ranks(spec, query)]
         for layout in itertools.chain(*lay_out_query(spec, query), ranks):
             with source.open_engine(found) as opened:
+                drawn = measured_layout(layout) if layout.margins else layout
                 way = str(layout.bounding.to_record())
                 vectors[f"{layout.label} {way}"] = bounding.query_vector(
-                    opened, spec, layout, salt=SALT
+                    opened, spec, drawn, salt=SALT
                 ).tolist()
     return vectors

@@ -29,6 +29,15 @@ def spec_of(
     return raw
 
 
+def sums_of(
+    *, bounds: tuple[float, float] = (0, 30), missing: str = "none", **given: Any
+) -> dict[str, Any]:
+    """Return a spec whose one query has the sum and the mean of a column beside the count."""
+    raw = spec_of(**{"statistics": ["count", "sum(x)", "mean(x)"]} | given)
+    raw["data"]["types"] = TYPES | {"x": "float"}
+    return raw | {"columns": {"x": {"bounds": [*bounds], "missing": missing}}}
+
+
 def plan_of(raw: dict[str, Any]) -> Plan:
     """Return the plan of a spec, whose source isn't looked for."""
     return find_plan(spec_file.lay_out(raw))[1]

@@ -99,7 +99,8 @@ def test_gaussian_noise_in_tables_verifies_beside_another_block(tmp_path: Path) 
     assert plan.certificate.rule == COMPOSED
     whole = whole_of(plan)
     assert {one.noise.name for one in whole.measured.values()} == {"gaussian"}
-    assert whole.geometric_mean < min(whole.others[one] for one in ("cells", "apart"))
+    compared = whole.compared["count"]
+    assert compared.own < min(compared.cells, compared.apart)
     assert verify_directory(tmp_path / "out").delta.upper <= 1e-2
 
 
@@ -150,14 +151,14 @@ def test_what_is_drawn_has_the_stated_covariance_and_intervals() -> None:
     ]
     floats = {table: numbers.astype(float) for table, numbers in noise.items()}
     estimates = np.array([
-        whole.marginals.estimate(whole.information, {t: n[i] for t, n in floats.items()})
+        whole.marginals.estimate(whole.information[0], {t: n[i] for t, n in floats.items()})
         for i in range(draws)
     ])  # fmt: skip
     for block in plan.blocks:
         assert block.margin is not None
         axes = tuple(1 + i for i in whole.marginals.axes(7 & ~block.margin.table))
         numbers = estimates.sum(axis=axes).reshape(draws, -1)
-        error = block.margin.error
+        (error,) = block.margin.errors
         assert numbers.std(axis=0) == pytest.approx(error.std, rel=0.06)
         inside = (np.abs(numbers) <= error.half95).mean(axis=0)
         assert ((inside > 0.935) & (inside < 0.98)).all()
@@ -173,7 +174,7 @@ def test_cells_alone_stay_whole() -> None:
     plan = plan_of(raw)
     whole = whole_of(plan)
     assert list(whole.measured) == [7]
-    assert whole.grid == 1
+    assert whole.steps == (1,)
     for block in plan.blocks:
         assert block.errors[0].half_width_95 == int(block.errors[0].half_width_95)
 
@@ -238,8 +239,8 @@ def test_the_plan_says_what_was_measured_and_how_far_it_is_from_the_bound() -> N
     record = plan.blocks[0].to_record()["margins"]
     assert [one["by"] for one in record["measured"]][-1] == ["region", "sex", "age"]
     assert sum(Fraction(one["epsilon"]) for one in record["measured"]) == 1
-    others = record["other_ways"]
-    assert others["bound"] < record["geometric_mean_std"] <= min(others["cells"], others["apart"])
+    others = record["compared"]["count"]
+    assert others["bound"] < others["own"] <= min(others["cells"], others["apart"])
     stds = [block.errors[0].std for block in plan.blocks]
     mean = math.exp(math.fsum(map(math.log, stds)) / len(stds))
-    assert mean == pytest.approx(record["geometric_mean_std"], rel=1e-6)
+    assert mean == pytest.approx(others["own"], rel=1e-6)

@@ -3,22 +3,32 @@
 notation: S = Σ c_j X_j, s its standard deviation; W a sum of four uniform numbers, |W| <= h. S + W
 has a density, whose characteristic function falls as u⁻⁴ whatever lattice S lives on, and
 |S| <= |S + W| + h: t + h holds S with the probability with which t holds S + W.
+
+Numbers of one cell whose noise is e^(−N), N the gauge of a box of q of them, come together: X_j =
+b_j R U_j, R ~ Gamma(q + 1), U uniform in [−1, 1]^q. With w(x) = 1/(1 − ix) and Σ over k < q − 1
+
+    E cos(αX₁/b₁) = Im w(α)^q/(qα),
+    E cos(αX₁/b₁ + βX₂/b₂) = Im Σ w(α − β)^(k+1) w(α + β)^(q−1−k)/(αq(q − 1)).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.mechanism.accuracy import half_width, standard_deviation
+from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.steps.law import Geometric
+from leastnoise.numerics.roots import IncreasingRoot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,8 +41,10 @@ if TYPE_CHECKING:
 _SMOOTH = 0.01  # h/s: how much wider than need be a half-width is, about
 _PERIOD = 18.0  # times s: half of that of the Fourier series; Laplace's tail beyond is e^-25
 _LAST = 30.0  # of u h/4, from where on sin(x)⁴/x⁴ is about 1e-6, and alternates
-_STEPS = 28  # of a bisection, which then is within 1e-7 s
+_CLOSE = 1e-7  # times s: how near to its end a half-width is found
 _NOTHING = 1e-17  # of a probability
+_NEAR_0 = 1e-4  # of α: below it 1 − α²E X²/2 is exact, and the quotients above lose digits
+_TOGETHER = 2  # numbers of a cell, of whose weighted sum the law is known here
 _OF_WHOLE = 0.4  # h where S is whole: 2h below 1 tells whole numbers apart
 _SMOOTH_WHOLE = 0.001  # h/s of wide whole noise, so that the series has no more than 2^20 terms
 
@@ -40,17 +52,30 @@ _SMOOTH_WHOLE = 0.001  # h/s of wide whole noise, so that the series has no more
 @final
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """So many numbers of one draw (`times`), each with this `coefficient`."""
+    """So many numbers of one draw (`times`), each with this `coefficient`.
+
+    Of noise in cells of several numbers, which may depend on each other, so many cells: each counts
+    as its numbers times `weights`, in their order.
+    """
 
     certificate: Certificate
     coefficient: float
     times: int
+    weights: tuple[float, ...] = (1.0,)
+
+    @property
+    def parts(self) -> dict[int, float]:
+        """The coefficients that aren't 0, by the place of a number in its cell."""
+        found = {j: self.coefficient * weight for j, weight in enumerate(self.weights)}
+        return {j: one for j, one in found.items() if one}
 
 
 def deviation_of_sum(terms: Sequence[Term]) -> float:
     """Return the standard deviation of S, rounding to the draws' grids counted."""
     return math.sqrt(math.fsum(
-        one.times * (one.coefficient * standard_deviation(one.certificate)) ** 2 for one in terms
+        one.times * (part * standard_deviation(one.certificate, place)) ** 2
+        for one in terms
+        for place, part in one.parts.items()
     ))  # fmt: skip
 
 
@@ -61,35 +86,35 @@ def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) ->
     need be. Raises
     NotApplicable for noise whose characteristic function isn't known here.
     """
-    some = [one for one in terms if one.coefficient]
-    if len(some) == 1 and some[0].times == 1:
-        (only,) = some
-        alone = [half_width(only.certificate, one) for one in probabilities]
-        return [abs(only.coefficient) * one for one in alone]
+    some = [one for one in terms if one.parts]
+    if len(some) == 1 and some[0].times == 1 and len(some[0].parts) == 1:
+        ((place, part),) = some[0].parts.items()
+        alone = [half_width(some[0].certificate, one, place) for one in probabilities]
+        return [abs(part) * one for one in alone]
     deviation = deviation_of_sum(some)
-    whole = all(one.coefficient == 1 and _is_whole(one.certificate) for one in some)
+    whole = all(one.parts == {0: 1} and _is_whole(one.certificate) for one in some)
     smooth = max(_OF_WHOLE, _SMOOTH_WHOLE * deviation) if whole else _SMOOTH * deviation
     half_period = _PERIOD * deviation + smooth
     counts = np.arange(1, math.ceil(4 * _LAST / smooth * half_period / math.pi) + 1)
     places = np.asarray(counts * (math.pi / half_period), dtype=np.float64)
     weights = (2 / math.pi) * np.sinc(places * smooth / 4 / math.pi) ** 4 / counts
     for one in some:
-        weights = weights * _of_one(one.certificate.noise, one.coefficient * places) ** one.times
+        weights = weights * _of_cell(one.certificate.noise, one.parts, places) ** one.times
     kept = np.flatnonzero(np.abs(weights) > _NOTHING)
     weights, places = weights[kept], places[kept]
     rounding = math.fsum(
-        one.times * abs(one.coefficient) * float(one.certificate.grid or 0) / 2
+        one.times * sum(map(abs, one.parts.values())) * float(one.certificate.grid or 0) / 2
         for one in some
         if not _is_whole(one.certificate)
     )
+    root = IncreasingRoot(tolerance=_CLOSE * deviation)
     found: list[float] = []
     for probability in probabilities:
-        low, high = 0.0, half_period
-        for _ in range(_STEPS):
-            t = (low + high) / 2
-            inside = t / half_period + float(weights @ np.sin(places * t))
-            low, high = (low, t) if inside >= probability else (t, high)
-        end = high + smooth
+
+        def missed(t: float, probability: float = probability) -> float:
+            return probability - t / half_period - float(weights @ np.sin(places * t))
+
+        end = root.between(missed, safe=half_period, unsafe=0.0) + smooth
         found.append(math.floor(end) if whole else end + rounding)
     return found
 
@@ -99,6 +124,36 @@ def _is_whole(certificate: Certificate) -> bool:
     noise, grid = certificate.noise, certificate.grid
     whole = isinstance(noise, Geometric) and noise.scale == noise.cells
     return whole and grid is not None and grid <= 1 and grid.numerator == 1
+
+
+def _of_cell(noise: Noise, parts: Mapping[int, float], u: Floats) -> Floats:
+    """Return E cos(u Σ c_j X_j) at each u, of the numbers of a cell."""
+    if not isinstance(noise, KNorm):
+        found = np.ones_like(u)
+        for part in parts.values():
+            found = found * _of_one(noise, part * u)
+        return found
+    box = noise.body.bodies[0] if isinstance(noise.body, Cells) else noise.body
+    if not isinstance(box, Box) or len(parts) > _TOGETHER:
+        raise NotApplicable(family=noise.name, why="its characteristic function isn't known here")
+    scales = [abs(part * float(box.bounds[j] * noise.scale)) for j, part in parts.items()]
+    small, large = sorted((0.0, 0.0, *scales))[-2:]
+    return _of_box(box.dimension, large * u, small * u)
+
+
+def _of_box(q: int, alpha: Floats, beta: Floats) -> Floats:
+    """Return E cos(αX₁/b₁ + βX₂/b₂) of a box's noise, α >= β >= 0: see the notation."""
+    if q == 2:  # the same, of real numbers alone
+        return 1 / ((1 + (alpha - beta) ** 2) * (1 + (alpha + beta) ** 2))
+    near = 1 - (q + 1) * (q + 2) / 6 * (alpha**2 + beta**2)
+    divisor = np.maximum(alpha, _NEAR_0)
+    if not beta.any():
+        exact = (1 / (1 - 1j * alpha) ** q).imag / (q * divisor)
+    else:
+        one, other = 1 / (1 - 1j * (alpha - beta)), 1 / (1 - 1j * (alpha + beta))
+        powers = sum(one ** (k + 1) * other ** (q - 1 - k) for k in range(q - 1))
+        exact = np.imag(powers) / (q * (q - 1) * divisor)
+    return np.where(alpha < _NEAR_0, near, exact)
 
 
 def _of_one(noise: Noise, u: Floats) -> Floats:

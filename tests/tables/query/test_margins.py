@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,27 @@ import pandas as pd
 import pytest
 
 from leastnoise.errors import SpecError
-from leastnoise.guarantees.sensitivity import L1, Integer
-from leastnoise.guarantees.structured import Linf
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L1, L2, Integer
+from leastnoise.guarantees.structured import Linf, Within
 from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.margins import Margins
 from leastnoise.tables.publish.margins import sum_exactly
-from leastnoise.tables.query.margins import published_tables, table_layout, table_sensitivity
+from leastnoise.tables.query.margins import (
+    measured_layout,
+    published_tables,
+    table_body,
+    table_layout,
+    table_reaches,
+    table_sensitivities,
+    table_sensitivity,
+)
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source_names import IN_MEMORY
-from tests.tables.margins import plan_of, spec_of, whole_of
+from tests.tables.margins import plan_of, spec_of, sums_of, whole_of
 from tests.tables.reference import SALT
 
 # of persons 1 and 2; a region and an age that are no key are in no cell
@@ -29,24 +42,28 @@ ROWS = [
     (2, 1, "m", 99), (2, 0, "f", 10),
 ]  # fmt: skip
 COLUMNS = ["who", "region", "sex", "age"]
+VALUES = (0, 30, -30, 12.345, 99, math.nan)
+"""Of a column with bounds [0, 30], or [-30, 10]."""
 
 
 def cells_of(raw: dict[str, Any], rows: list[tuple[Any, ...]]) -> Any:
     """Return the plan of a spec, and the exact integers of its cells for these rows."""
-    frame = pd.DataFrame(rows, columns=COLUMNS)
+    columns = [*COLUMNS, "x"] if "columns" in raw else COLUMNS
+    frame = pd.DataFrame(rows, columns=columns)
+    frame = frame.astype({"x": "float64"} if "x" in columns else {})
     frame = frame.astype({"who": "int64", "region": "int64", "sex": "string", "age": "int64"})
     raw = raw | {"data": {"source": IN_MEMORY}}
     laid = spec_file.lay_out(raw)
     ((layout,),) = laid.queries[0]
     found = source.find_source(laid.spec, Path(), frame_of(frame))
     with source.open_engine(found) as engine:
-        return layout, bounding.query_vector(engine, laid.spec, layout, salt=SALT)
+        drawn = measured_layout(layout)
+        return drawn, bounding.query_vector(engine, laid.spec, drawn, salt=SALT)
 
 
 def moves(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> dict[int, set[Any]]:
     """Return by how much a change of rows moves each of all tables, as vectors in rows."""
-    plan = plan_of(raw)
-    whole = whole_of(plan)
+    whole = Margins(cells=cells_of(raw, [])[0], budget=Budget(epsilon=1), measured={})
     known: dict[tuple[Any, ...], Any] = {}
     found: dict[int, set[Any]] = {table: set() for table in range(8)}
     for pair in pairs:
@@ -69,8 +86,25 @@ def held_by(sensitivity: Any, shift: tuple[Fraction, ...]) -> bool:
         return whole and len(moved) <= sensitivity.l0 and all(abs(one) <= 1 for one in moved)
     if isinstance(sensitivity, Integer):
         return all(one.denominator == 1 and abs(one) <= sensitivity.bound for one in moved)
+    if isinstance(sensitivity, Within):
+        return gauge(sensitivity, shift) <= 1
+    if isinstance(sensitivity, L2):
+        return sum(one**2 for one in moved) <= sensitivity.bound**2
     assert isinstance(sensitivity, L1)
     return sum(map(abs, moved)) <= sensitivity.bound
+
+
+def gauge(sensitivity: Within, shift: tuple[Fraction, ...]) -> Fraction:
+    """Return the sum over the cells of how many times its box each needs."""
+    body = sensitivity.hull
+    box = body.bodies[0] if isinstance(body, Cells) else body
+    assert isinstance(box, Box)
+    q = len(box.bounds)
+    cells = (shift[i : i + q] for i in range(0, len(shift), q))
+    return sum(
+        (max(abs(one) / b for one, b in zip(cell, box.bounds, strict=True)) for cell in cells),
+        Fraction(0),
+    )
 
 
 def persons() -> list[list[tuple[Any, ...]]]:
@@ -98,6 +132,93 @@ def check(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> None
         most = max(sum(map(abs, shift)) for shift in shifts)
         cells = table_layout(layout, table).cells
         assert most == sensitivity.radius("l1", dimension=cells) or isinstance(sensitivity, Linf)
+
+
+def check_sums(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> None:
+    """Check all that is said of several numbers a cell, and that no less could be said."""
+    layout, _ = cells_of(raw, [])
+    for table, shifts in moves(raw, pairs).items():
+        hull, *others = table_sensitivities(layout, table)
+        assert isinstance(hull, Within)
+        assert hull.hull == table_body(layout, table)
+        assert all(held_by(one, shift) for shift in shifts for one in (hull, *others)), table
+        assert max(gauge(hull, shift) for shift in shifts) == 1
+        box = hull.hull.bodies[0] if isinstance(hull.hull, Cells) else hull.hull
+        assert isinstance(box, Box)
+        factor = math.sqrt((len(box.bounds) + 1) * (len(box.bounds) + 2) / 6)
+        reaches = [factor * float(bound) for bound in box.bounds]
+        assert table_reaches(layout, table) == pytest.approx(reaches)
+
+
+def with_values(rows: list[tuple[Any, ...]], first: int = 0) -> list[tuple[Any, ...]]:
+    return [(*row, VALUES[(place + first) % len(VALUES)]) for place, row in enumerate(rows)]
+
+
+OF_VALUES = [
+    {},
+    {"missing": "skip"},
+    {"missing": "skip", "statistics": ["count", "sum(x)"]},
+    {"bounds": (-30, 10), "statistics": ["sum(x)", "mean(x)", "count(x)"]},
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "neighbours"),
+    [
+        *((given, "add-remove") for given in OF_VALUES),
+        *((given, "replace-one") for given in OF_VALUES[1::2]),
+    ],
+)
+def test_values_of_rows(given: dict[str, Any], neighbours: str) -> None:
+    raw = sums_of(**given, privacy={"neighbours": neighbours})
+    every = [(*row, value) for row in ROWS[1:3] for value in VALUES]
+    rest = (*ROWS[4], 3.5)
+    pairs = [([rest, one], [rest]) for one in every]
+    if neighbours == "replace-one":
+        ends = every[:9]
+        pairs = [([rest, one], [rest, other]) for one, other in itertools.product(ends, repeat=2)]
+    check_sums(raw, pairs)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(
+    "contribution", [{"max_rows": 2}, {"max_groups": 2, "max_rows_per_group": 1}]
+)
+def test_values_of_persons(contribution: dict[str, Any], neighbours: str) -> None:
+    raw = sums_of(unit="who", privacy={"neighbours": neighbours}) | {"contribution": contribution}
+    every = [with_values(mine, place % 2) for place, mine in enumerate(persons())]
+    every += [[(*ROWS[0], value), (*ROWS[2], value)] for value in (0, 30)]
+    others = with_values([ROWS[4], ROWS[6]])
+    pairs = [([*mine, *others], others) for mine in every]
+    if neighbours == "replace-one":
+        each = itertools.product(every[1:], repeat=2)
+        pairs = [([*one, *others], [*other, *others]) for one, other in each]
+    check_sums(raw, pairs)
+
+
+@pytest.mark.parametrize("bounds", [(0, 30), (-30, 30)])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_sums_alone(bounds: tuple[float, float], neighbours: str) -> None:
+    raw = sums_of(bounds=bounds, statistics=["sum(x)"], privacy={"neighbours": neighbours})
+    every = [(*row, value) for row in ROWS[2:5] for value in (*bounds, 5)]
+    pairs = [([one], []) for one in every]
+    if neighbours == "replace-one":
+        pairs = [([one], [other]) for one, other in itertools.product(every, repeat=2)]
+    check(raw, pairs)
+
+
+def test_what_is_measured() -> None:
+    def measured(**given: Any) -> list[tuple[str, str, int]]:
+        ((layout,),) = spec_file.lay_out(sums_of(**given)).queries[0]
+        return [(one.kind, one.column, int(one.centre)) for one in layout.measured]
+
+    assert measured() == [("count", "", 0), ("value", "x", 15)]
+    assert measured(missing="skip") == [("count", "", 0), ("value", "x", 15), ("count", "x", 0)]
+    assert measured(statistics=["sum(x)"]) == [("value", "x", 0)]
+    assert measured(statistics=["sum(x)", "count"]) == [("value", "x", 15), ("count", "", 0)]
+    # a count of values that nobody asked for would cost the other numbers more than it saves
+    both = ["count", "sum(x)"]
+    assert measured(statistics=both, missing="skip") == [("count", "", 0), ("value", "x", 0)]
 
 
 def test_rows_that_are_added() -> None:
@@ -168,8 +289,11 @@ PRIVATE = {"region": {"keys": "private"}, "sex": ["f", "m"]}
         ({"margins": [["sex", "sex"]]}, "given twice"),
         ({"margins": [["sex", "age", "region"]]}, "published anyway"),
         ({"margins": "all"}, "margins"),
-        ({"statistics": ["count", "count_units"]}, "Margins are of one count"),
-        ({"statistics": ["mean(age)"]}, "Margins are of one count"),
+        ({"statistics": ["count", "std(age)"]}, "another block for std_age"),
+        ({"statistics": ["count", "var(age)"]}, "another block for var_age"),
+        ({"statistics": ["median(age)"]}, "another block for median_age"),
+        ({"statistics": ["ratio(sum(age), count)"]}, "another block for ratio_sum_age_by_count"),
+        ({"statistics": []}, "Margins are of counts, sums and means"),
         ({"round": True}, "wouldn't add up"),
         ({"clamp": True}, "wouldn't add up"),
         ({"group_by": PRIVATE}, "keys that nobody listed"),
@@ -190,6 +314,8 @@ def test_names_and_persons_that_are_refused() -> None:
     two["query"].append(two["query"][0] | {"name": "people_Total", "margins": False})
     with pytest.raises(SpecError, match="used twice"):
         spec_file.lay_out(two)
+    with pytest.raises(SpecError, match="Beside count_units of persons"):
+        spec_file.lay_out(spec_of(unit="who", statistics=["count", "count_units"]))
     with pytest.raises(SpecError, match="several groups"):
         spec_file.lay_out(spec_of(unit="who", statistics=["count_units"]))
     with pytest.raises(SpecError, match="max_rows"):

@@ -11,6 +11,7 @@ In the order in which a plan is made, and best read:
 | `joint_budget` | all draws under the budget together, in place of a share of it each |
 | `margins`, `chain`, `cumulative`, `unlisted`, `keys`, `quantiles` | blocks that share no draw |
 | `whole_counts` | counts that add up, whole and none below 0: down which tree, with what bias |
+| `measured` | which tables of those with margins get noise, and what other ways would have |
 | `count_trees`, `rank_tree` | trees of counts, for `cumulative` and for `quantiles` |
 | `served` | which blocks a certificate is about, and whether it is |
 | `plan` | what was found: the record that people, `verify` and `publish` read |

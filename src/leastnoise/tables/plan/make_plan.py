@@ -19,7 +19,8 @@ from leastnoise.tables.plan.cumulative import Cumulative, Step, find_running
 from leastnoise.tables.plan.joint_budget import split_noise
 from leastnoise.tables.plan.keys import KeysPlan, find_keys
 from leastnoise.tables.plan.levels import Level, Levels, find_levels
-from leastnoise.tables.plan.margins import Margin, Margins, find_measured
+from leastnoise.tables.plan.margins import Margin, Margins
+from leastnoise.tables.plan.measured import find_measured
 from leastnoise.tables.plan.plan import BlockPlan, Plan
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
 from leastnoise.tables.plan.search_draws import search_draws
@@ -83,7 +84,8 @@ def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) ->
             yield block.index, ((block.label, find_claims(way, one)[0]),), None
         elif way.margins:
             tell(f"Finding and proving the noise of {block.label}")
-            yield block.index, find_measured(way, share, pure=pure, releases=times), None
+            drawn = margins.measured_layout(way)
+            yield block.index, find_measured(drawn, share, pure=pure, releases=times), None
         elif way.cumulative:
             tell(f"Finding and proving the noise of {block.label}")
             yield block.index, find_running(way, share, releases=times), None
@@ -201,7 +203,8 @@ def _of_groups(drawn: ThresholdCertificate, layout: Layout, share: Budget, times
 
 def _of_margins(drawn: Margins) -> list[BlockPlan]:
     """Return the plan of each published table; plain noise has an equal share for each."""
-    layouts = [margins.table_layout(drawn.cells, table) for table in drawn.cells.margins]
+    cells, tables = drawn.cells, [Margin(whole=drawn, table=one) for one in drawn.cells.margins]
+    layouts = [margins.table_layout(cells, one.table) for one in tables]
     each = drawn.budget.share(Fraction(1, len(layouts)))
     most = max(drawn.measured.values(), key=lambda one: one.budget.epsilon)
     return [
@@ -211,10 +214,10 @@ def _of_margins(drawn: Margins) -> list[BlockPlan]:
             first=0,
             budget=each,
             certificate=most,
-            baselines=Baselines.of((layout,), each, most.compositions),
-            margin=Margin(whole=drawn, table=table),
+            baselines=Baselines.of((one.drawn,), each, most.compositions),
+            margin=one,
         )
-        for layout, table in zip(layouts, drawn.cells.margins, strict=True)
+        for layout, one in zip(layouts, tables, strict=True)
     ]
 
 

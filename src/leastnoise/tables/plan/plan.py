@@ -110,8 +110,10 @@ class BlockPlan:
     @cached_property
     def noise_errors(self) -> tuple[NoiseError, ...]:
         """The error of each number of a cell, in units of what it is scaled by."""
-        if self.summed is not None:
-            return (self.summed.error,)
+        if self.margin is not None:
+            return self.margin.errors
+        if (of_tree := self.running or self.level) is not None:
+            return (of_tree.error,)
         return noise_errors(self.certificate, self.layout, self.first)
 
     @property
@@ -158,11 +160,12 @@ class BlockPlan:
         errors = self.errors
         on_a_tree = self.running is not None or self.level is not None
         moved = (certificate.sensitivity,) if on_a_tree else layout.sensitivities
+        moved = moved if self.margin is None else self.margin.moved
         return {
             "name": layout.name,
             "statistics": [one.label for one in layout.statistics],
             "cells": layout.cells,
-            "dimension": layout.dimension,
+            "dimension": (layout if self.margin is None else self.margin.drawn).dimension,
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
             "sensitivities": [write_record(one) for one in moved],

@@ -114,11 +114,13 @@ def _node_bias(margins: Margins) -> Mapping[int, float]:
         pairs = zip(_prefixes(margins.chain.order), laws, strict=True)
         return {mask: law.mean_abs / 2 for mask, law in pairs}
     every, last = margins.marginals.every, margins.marginals.every[-1]
-    stds = np.sqrt(margins.variances_of(every)).tolist()
+    stds = np.sqrt(margins.variances_of(every)[0]).tolist()
     if margins.is_whole:
         halves = {mask: stds[mask] / 2 for mask in every}
         return halves | {last: margins.measured[last].noise.mean_abs / 2}
-    steps = {mask: margins.marginals.cells(last & ~mask) * float(margins.grid) for mask in every}
+    steps = {
+        mask: margins.marginals.cells(last & ~mask) * float(margins.grids[0]) for mask in every
+    }
     return {mask: (stds[mask] + steps[mask] + 1) / 2 for mask in every}
 
 

@@ -94,7 +94,7 @@ class Draws:
             rows.tell(f"Drawing the noise of {first.name}")
             return [publish_groups(first, totals)]
         if first.margin is not None:
-            cells = rows.vector(margins_of(draw).cells)
+            cells = rows.vector(margins_of(draw).drawn)
             rows.tell(f"Drawing the noise of {first.name}")
             return publish_margins(draw, cells)
         if first.running is not None:

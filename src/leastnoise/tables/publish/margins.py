@@ -13,10 +13,12 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.whole_counts import check_whole_counts, put_whole_counts
+from leastnoise.tables.query.margins import ADDED, added_up, places_of
 from leastnoise.tables.query.results import table_of
+from leastnoise.tables.statistics.base import CLOSE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.plan.plan import BlockPlan
     from leastnoise.tables.query.results import Table
 
+    Floats = NDArray[np.float64]
+
 _LARGEST = 2**63 - 1
 _EXACT = 2**53
 
@@ -32,9 +36,11 @@ _EXACT = 2**53
 def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArray[np.int64]:
     """Return one table of the exact sums of `cells`, shape (numbers,); as secret as they are.
 
+    Of several numbers in a cell they follow one another, cell by cell.
+
     A sum that int64 can't hold ends where that does, so that a unit moves it by no more.
     """
-    whole = cells.astype(object).reshape(margins.marginals.sizes)
+    whole = cells.astype(object).reshape(*margins.marginals.sizes, -1)
     others = margins.marginals.axes(margins.marginals.every[-1] & ~table)
     summed = np.clip(whole.sum(axis=others, keepdims=True), -_LARGEST, _LARGEST)
     return summed.reshape(-1).astype(np.int64)
@@ -59,18 +65,34 @@ def publish_margins(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) -> li
 def add_up(blocks: Sequence[BlockPlan], noisy: Mapping[int, NDArray[np.float64]]) -> list[Table]:
     """Return the published tables from the noisy numbers of each measured one.
 
-    The estimate of every cell is rounded to the grid of `Margins.grid`, and the tables are its sums
-    in whole numbers of it, all of which are floats.
+    The estimates of the cells are rounded to `Margins.grids`, and their sums of values to
+    `Margins.steps`. All tables are sums in whole numbers of these, all of which are floats.
     """
     margins = margins_of(blocks)
-    grid = float(margins.grid)
-    steps = whole_steps(margins.marginals.estimate(margins.information, noisy) / grid)
-    sums = partial(_sums, margins)
-    found = [
-        table_of(block.layout, summed * grid, block.noise_errors)
-        for block, summed in zip(blocks, sums(steps), strict=True)
+    marginals, each = margins.marginals, len(margins.drawn.components)
+    grids, steps = (list(map(float, one)) for one in (margins.grids, margins.steps))
+    numbers: list[NDArray[np.int64]] = []
+    for one, grid in enumerate(grids):
+        own = {table: values.reshape(-1, each)[:, one] for table, values in noisy.items()}
+        estimate = marginals.estimate(margins.information[one], own)
+        numbers.append(whole_steps(estimate / grid))
+    cells = np.stack([own * grid for own, grid in zip(numbers, grids, strict=True)])
+    added = [
+        whole_steps(np.tensordot(np.array(own, dtype=float), cells, axes=1) / step)
+        for own, step in zip(added_up(margins.cells), steps, strict=True)
     ]
-    return put_whole_counts(blocks, found, steps, grid=margins.grid, sums=sums)
+    sums = partial(_sums, margins)
+    of_numbers, of_added = (zip(*map(sums, some), strict=True) for some in (numbers, added))
+    found = [
+        _published(
+            margins,
+            block,
+            [one * grid for one, grid in zip(own, grids, strict=True)],
+            [one * step for one, step in zip(own_added, steps, strict=True)],
+        )
+        for block, own, own_added in zip(blocks, of_numbers, of_added, strict=True)
+    ]
+    return put_whole_counts(blocks, found, numbers[0], grid=margins.grids[0], sums=sums)
 
 
 def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:
@@ -78,6 +100,28 @@ def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:
     marginals, whole = margins.marginals, cells.reshape(margins.marginals.sizes)
     others = [marginals.axes(marginals.every[-1] & ~table) for table in margins.cells.margins]
     return [whole.sum(axis=axes).reshape(-1) for axes in others]
+
+
+def _published(
+    margins: Margins, block: BlockPlan, numbers: Sequence[Floats], sums: Sequence[Floats]
+) -> Table:
+    """Return a table from its measured numbers, and from the counts and sums that these make."""
+    layout = block.layout
+    table = table_of(layout, _vector(margins, numbers, sums), block.noise_errors)
+    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
+        if asked.kind in ADDED:  # as they are, and not but for one rounding more
+            place, _ = places_of(margins.cells, layout.components[uses[0]])
+            table.columns[asked.label] = sums[place].tolist()
+    return table
+
+
+def _vector(margins: Margins, numbers: Sequence[Floats], sums: Sequence[Floats]) -> Floats:
+    """Return the numbers of a table's cells, as its layout has them."""
+    columns: list[Floats] = []
+    for one in margins.cells.components:
+        place, _ = places_of(margins.cells, one)
+        columns.append(numbers[place] if one.centre else sums[place] / float(one.radius))
+    return np.stack(columns, axis=1).reshape(-1)
 
 
 def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -92,35 +136,62 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
-    """Raise CertificateRejected unless every published table is the sum of the cells, exactly.
+    """Raise CertificateRejected unless counts and sums are those of the cells, exactly.
 
-    Where none is below 0 they are those that intervals tell: see `whole_counts`. The tables are as
+    And unless means follow from the sums and counts that are published beside them. Where no count
+    is below 0 they are those that intervals tell: see `whole_counts`. The tables are as
     `check_table` found them.
     """
     margins = margins_of(blocks)
-    marginals, label = margins.marginals, margins.cells.statistics[0].label
-    told: dict[str, list[float]] = {
-        block.name: list(map(float, _numbers(folder, block, kind)[label])) for block in blocks
-    }
-    cells = np.array(told[blocks[0].name]).reshape(marginals.sizes)
-    for block, table in zip(blocks, margins.cells.margins, strict=True):
-        inside = marginals.axes(table)
-        outside = marginals.axes(marginals.every[-1] & ~table)
-        parts = cells.transpose(*inside, *outside).reshape(len(told[block.name]), -1)
-        if any(map(_differ, parts.tolist(), told[block.name])):
-            raise CertificateRejected(
-                f"The table {block.name}.{kind} isn't the sum of {blocks[0].name}.{kind}."
-            )
-    sums = partial(_sums, margins)
-    check_whole_counts(folder, blocks, kind, sums, exact=margins.is_whole)
+    marginals, sizes = margins.marginals, margins.marginals.sizes
+    told = [read_table(folder / f"{one.name}.{kind}", [one.layout]) for one in blocks]
+    for asked in (one for one in margins.cells.statistics if one.kind in ADDED):
+        cells = np.array(told[0][asked.label], dtype=float).reshape(sizes)
+        for block, own, table in zip(blocks, told, margins.cells.margins, strict=True):
+            inside = marginals.axes(table)
+            outside = marginals.axes(marginals.every[-1] & ~table)
+            totals = np.array(own[asked.label], dtype=float).tolist()
+            parts = cells.transpose(*inside, *outside).reshape(len(totals), -1)
+            if any(map(_differ, parts.tolist(), totals)):
+                what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
+                raise CertificateRejected(
+                    f"The table {block.name}.{kind} isn't the sum of {blocks[0].name}.{kind}{what}."
+                )
+    for block, own in zip(blocks, told, strict=True):
+        for label in _wrong_means(margins, block, own):
+            why = f"has a {label} that isn't its sum over its count"
+            raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
+    check_whole_counts(folder, blocks, kind, partial(_sums, margins), exact=margins.is_whole)
 
 
 def _differ(parts: list[float], total: float) -> bool:
     return math.fsum(parts) != total
 
 
-def _numbers(folder: Path, block: BlockPlan, kind: str) -> dict[str, list[Any]]:
-    return read_table(folder / f"{block.name}.{kind}", [block.layout])
+def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]]) -> Iterator[str]:
+    """Yield the means of a table that don't follow from the sum and the count beside them.
+
+    But for the rounding of the cells' sums.
+    """
+    layout, cells, measured = block.layout, margins.cells, margins.drawn.components
+    pairs = list(zip(layout.statistics, layout.uses, strict=True))
+    sums = {
+        places_of(cells, layout.components[uses[0]])[0]: np.array(told[asked.label], dtype=float)
+        for asked, uses in pairs
+        if asked.kind in ADDED
+    }
+    summed = margins.marginals.cells(margins.marginals.every[-1]) // layout.cells
+    for asked, uses in pairs:
+        place, count = places_of(cells, layout.components[uses[0]])
+        if asked.kind != "mean" or count is None or not {place, count} <= sums.keys():
+            continue
+        middle, radius = float(measured[place].centre), float(measured[place].radius)
+        size = np.where(sums[count] > 0, sums[count], np.inf)
+        mean = np.clip(sums[place] / size, middle - radius, middle + radius)
+        mean = np.where(sums[count] > 0, mean, middle)
+        room = CLOSE * (radius + np.abs(mean)) + float(margins.steps[place]) * summed / 2 / size
+        if (np.abs(np.array(told[asked.label], dtype=float) - mean) > room).any():
+            yield asked.label
 
 
 def margins_of(blocks: Sequence[BlockPlan]) -> Margins:

@@ -139,9 +139,13 @@ def _of_unlisted(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
 
 def _with_margins(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
     """Return the layout of the cells of a block with margins, whose sums are exact as well."""
-    ((place, (statistic, needs)),) = asked.items()
-    shape = shape_of(spec, query, (statistic,), (place,), [needs], needs, part="")
-    shape = replace(shape, margins=margins.published_tables(query), projected=query.clamp)
+    statistics, needs = zip(*asked.values(), strict=True)
+    components = tuple(dict.fromkeys(component for own in needs for component in own))
+    whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
+    measured = margins.measured_components(spec, components)
+    tables = margins.published_tables(query)
+    whole = replace(whole, margins=tables, measured=measured, projected=query.clamp)
+    shape = margins.measured_layout(whole)
     if shape.cells > margins.MOST_CELLS:
         raise LayoutError(
             f"Expected at most {margins.MOST_CELLS:,} cells with margins, got {shape.cells:,}. "
@@ -150,10 +154,9 @@ def _with_margins(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
     way = margins.choose_bounding(_boundings(spec, query, shape), shape)
     if isinstance(way, str):
         raise LayoutError(way)
-    layout = replace(shape, bounding=way)
-    total = margins.table_layout(layout, 0)
+    total = margins.table_layout(replace(shape, bounding=way), 0)
     bits = min(find_bits(shape, way), find_bits(total, total.bounding))
-    return (replace(layout, bits=bits),)
+    return (replace(whole, bounding=way, bits=bits),)
 
 
 def _in_one_cell(

@@ -79,7 +79,8 @@ class Layout:
     which every group has, whatever public keys stand beside, and whose number at `counted` says
     whether it is published.
 
-    With `margins` these tables of sums of its cells are published: see `margins`. With `cumulative`
+    With `margins` these tables of sums of its cells are published, and noise is added to sums of
+    the `measured` components, which all others are made of: see `margins`. With `cumulative`
     the running sums of its bins are, which are its last axis: see `cumulative`. With `projected`
     all of these numbers are found together, whole and none below 0: see `publish.whole_counts`.
 
@@ -116,6 +117,7 @@ class Layout:
     counted: int | None = None
     joined: tuple[str, ...] = ()
     margins: tuple[int, ...] = ()
+    measured: tuple[Component, ...] = ()
     cumulative: bool = False
     projected: bool = False
     within: tuple[Axis, ...] = ()

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.tables.query.axes import KeyColumn
-from leastnoise.tables.query.margins import FILE, in_one_cell, kept_apart
+from leastnoise.tables.query.margins import COUNTS, FILE, in_one_cell, kept_apart
+from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -162,7 +163,11 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     if query.accuracy is not None and query.accuracy.std is not None:
         why = "Not used with levels, whose counts have a std each. Give half_width_95, which all"
         yield f"{path}.accuracy.std", f"{why} of them keep."
-    yield from kept_apart(spec, query, path, key=key, called="Levels")
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    if len(asked) != 1 or asked[0].kind not in COUNTS:
+        why = 'Levels are of one count: statistics = ["count"]. Use another block for others.'
+        yield key, why
+    yield from kept_apart(query, path, key=key, called="Levels")
     for name in file_names(query):
         if query.name and not FILE.fullmatch(name):
             why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"

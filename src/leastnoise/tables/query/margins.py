@@ -3,6 +3,10 @@
 All published tables are sums of one estimate of the cells. Noise is drawn into some tables of exact
 sums (see `plan.margins`), which need not be published ones. A table is the set of the `group_by`
 columns that it is by, as a bit mask: 0 is the total.
+
+Where values are counted, too, they are measured about the middle of their bounds: a row moves the
+box of both to its corners then, and no noise is spent on shifts that can't be. The sum of values is
+radius·(measured sum) + middle·(count).
 """
 
 from __future__ import annotations
@@ -12,16 +16,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.tables.query.axes import Bins
 from leastnoise.tables.query.limits import OF_A_ROW, FirstCells, InBall, InCells
 from leastnoise.tables.spec.query import PrivateKeys
+from leastnoise.tables.statistics.base import Component, centred_value, count_of
 from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from leastnoise.guarantees.bodies.base import Body
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.limits import Bounding
     from leastnoise.tables.spec.model import Spec
@@ -30,7 +38,10 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 6  # with which 64 tables may be measured
 MOST_CELLS = 2**16
 FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_KINDS = ("count", "count_units")
+COUNTS = ("count", "count_units")
+ADDED = (*COUNTS, "sum")
+"""What adds up; a mean is a quotient of two that do."""
+_KINDS = (*ADDED, "mean")
 
 
 def published_tables(query: Query) -> tuple[int, ...]:
@@ -69,18 +80,92 @@ def table_layout(layout: Layout, table: int) -> Layout:
     )
 
 
+def measured_components(spec: Spec, components: Sequence[Component]) -> tuple[Component, ...]:
+    """Return what noise is added to sums of, which all `components` are made of."""
+    found = [
+        centred_value(spec, one.column)
+        if one.of_values and count_of(spec, one.column) in components
+        else one
+        for one in components
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def measured_layout(layout: Layout) -> Layout:
+    """Return the layout of the numbers of a block with margins that noise is added to."""
+    return replace(layout, components=layout.measured, uses=())
+
+
+def places_of(layout: Layout, one: Component) -> tuple[int, int | None]:
+    """Return which measured component a component is made of, and which is its values' count."""
+    if not one.of_values:
+        return layout.measured.index(one), None
+    kinds = [(other.of_values, other.column) for other in layout.measured]
+    counts = [place for place in ((False, one.column), (False, "")) if place in kinds]
+    return kinds.index((True, one.column)), kinds.index(counts[0]) if counts else None
+
+
+def made_of(layout: Layout, one: Component) -> tuple[Fraction, ...]:
+    """Return the coefficients of the measured components in a component.
+
+    (x − c′)/r′ = (r/r′)·(x − c)/r + (c − c′)/r′, and each value is counted once.
+    """
+    place, count = places_of(layout, one)
+    found, own = [Fraction(0)] * len(layout.measured), layout.measured[place]
+    found[place] = own.radius / one.radius
+    if count is not None:
+        found[count] = (own.centre - one.centre) / one.radius
+    return tuple(found)
+
+
+def added_up(layout: Layout) -> list[tuple[Fraction, ...]]:
+    """Return the coefficients of the measured numbers in what adds up, in its own units.
+
+    That is each count, and each sum of values.
+    """
+    found: list[tuple[Fraction, ...]] = []
+    for own in layout.measured:
+        plain = replace(own, centre=Fraction(0), radius=Fraction(1)) if own.of_values else own
+        found.append(made_of(layout, plain))
+    return found
+
+
 def in_one_cell(layout: Layout) -> bool:
     """Whether a unit adds 1 to one cell at most, and so to one number of every table."""
-    way = layout.bounding
-    return (layout.by_row and way == OF_A_ROW) or (isinstance(way, FirstCells) and way.most == 1)
+    way, numbers = layout.bounding, layout.numbers
+    if not numbers.counts or numbers.each > 1:
+        return False
+    return _is_of_a_row(layout) or (isinstance(way, FirstCells) and way.most == 1)
+
+
+def _is_of_a_row(layout: Layout) -> bool:
+    return layout.by_row and layout.bounding == OF_A_ROW
+
+
+def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
+    """Return what is true of every shift of one table's exact sums by one unit, each by itself.
+
+    Of several numbers in a cell the first is a hull of boxes, the last a ball. A table's numbers
+    are sums of those of cells, so that their gauge Σ_j M_j is no larger than the cells', nor is
+    Σ_j M_j of what one unit adds. What `limits` and `replaced` say of units within such limits is
+    true of those of every table.
+    """
+    if layout.numbers.each > 1:
+        return table_layout(layout, table).sensitivities
+    return (table_sensitivity(layout, table),)
+
+
+def table_body(layout: Layout, table: int) -> Body:
+    """Return the hull of a table's boxes, of several numbers in a cell, that holds every shift."""
+    return table_layout(layout, table).bodies[0]
 
 
 def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
-    """Return what is true of every shift of one table's exact sums by one unit.
+    """Return what is true of every shift of a table of one number a cell by one unit.
 
     Exact sums are those of the cells, as `layout` bounds a unit there, so that no unit adds more to
     a table in l1 norm than to the cells. A unit that replaces another takes as much away, but in
-    the total, where a unit that adds at most T moves one number by T at most.
+    the total, where a unit that adds at most T moves a count by T at most.
     """
     units = _units(layout, table)
     if in_one_cell(layout):
@@ -89,14 +174,33 @@ def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
     return L1(table_reach(layout, table))
 
 
+def table_reaches(layout: Layout, table: int) -> list[float]:
+    """Return the l1 norm for which Laplace noise is as large as pure noise in a table's numbers.
+
+    A number for each measured component. Noise of a box of q numbers has variance
+    (q + 1)(q + 2)/3·(bound/ε)², Laplace noise 2·(norm/ε)².
+    """
+    each = layout.numbers.each
+    if each == 1:
+        return [float(table_reach(layout, table))]
+    body = table_body(layout, table)
+    box = body.bodies[0] if isinstance(body, Cells) else body
+    if not isinstance(box, Box):
+        raise TypeError("what one unit moves in a cell is no box")
+    return [float(bound) * ((each + 1) * (each + 2) / 6) ** 0.5 for bound in box.bounds]
+
+
 def table_reach(layout: Layout, table: int) -> Fraction:
     """Return the most that one unit moves a table by in l1 norm."""
     return layout.bounding.l1(layout.numbers) * _units(layout, table)
 
 
 def _units(layout: Layout, table: int) -> int:
-    """Return how many units' rows change: two where one replaces another, but in a total."""
-    several = table_layout(layout, table).cells > 1
+    """Return how many units' rows change: two where one replaces another, but in a total.
+
+    There no row lowers a number that two rows could move apart by as much as both have.
+    """
+    several = table_layout(layout, table).cells > 1 or bool(layout.numbers.lowered)
     return 2 if layout.neighbours == "replace-one" and several else 1
 
 
@@ -119,9 +223,13 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 def _in_sums(layout: Layout) -> Bounding:
     """Return how a unit is bounded in a number that may be a sum of all cells."""
-    if in_one_cell(layout):
-        return layout.bounding
-    most: Fraction = layout.bounding.l1(layout.numbers)
+    way = layout.bounding
+    if in_one_cell(layout) or _is_of_a_row(layout):
+        return way
+    if layout.numbers.each > 1 and isinstance(way, InCells):
+        total = way.all_cells(layout.numbers)
+        return replace(way, per_cell=total, total=total)
+    most: Fraction = way.l1(layout.numbers)
     return InCells(per_cell=most, total=most, apart=True)
 
 
@@ -156,7 +264,18 @@ def _lists(given: Sequence[Sequence[str]], columns: Sequence[str], key: str) -> 
 
 def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
     """Yield what doesn't go with margins."""
-    yield from kept_apart(spec, query, key.removesuffix(".margins"), key=key, called="Margins")
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    others = [one.label for one in asked if one.kind not in _KINDS]
+    if others or not asked:
+        why = 'are of counts, sums and means: statistics = ["count", "sum(x)", "mean(x)"]. Use'
+        yield key, f"Margins {why} another block for {others[0] if others else 'others'}."
+    elif len(asked) > 1 and not spec.privacy.by_row and any(x.kind == "count_units" for x in asked):
+        yield key, "Beside count_units of persons no other statistic has margins. Use two blocks."
+    path = key.removesuffix(".margins")
+    if query.round and query.clamp and any(one.kind not in COUNTS for one in asked):
+        why = "Counts alone are made whole, and none below 0, so that they add up."
+        yield f"{path}.round", f"{why} Leave round and clamp out, or use another block for sums."
+    yield from kept_apart(query, path, key=key, called="Margins")
     columns = list(query.group_by)
     if query.name and len(columns) <= MOST_COLUMNS:
         for name in file_names(query):
@@ -165,17 +284,11 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
                 yield key, f"{why} or _: give columns such names in [derive]."
 
 
-def kept_apart(
-    spec: Spec, query: Query, path: str, *, key: str, called: str
-) -> Iterator[tuple[str, str]]:
+def kept_apart(query: Query, path: str, *, key: str, called: str) -> Iterator[tuple[str, str]]:
     """Yield what doesn't go with tables of sums, which are `called` so: margins, or levels."""
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
     if query.histogram is not None or query.conditions:
         why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
         yield key, f"{why} block."
-    elif len(asked) != 1 or asked[0].kind not in _KINDS:
-        why = 'are of one count: statistics = ["count"]. Use another block for others.'
-        yield key, f"{called} {why}"
     yield from wrong_forms(query, path, called=called.lower())
 
 

@@ -108,6 +108,9 @@ class NoiseError:
     half983: float
     drawn: tuple[Certificate, int] | None = None
     """The noise that it is of, and which coordinate of it, where others of the draw matter."""
+    beside_count: tuple[float, ...] = ()
+    """Of a number whose mean over a count is published: half-widths that hold 95 % of its error
+    minus a times the count's, for each a of `fieller.UP_TO_1`; where no one draw says them."""
     rows: RowErrors | None = None
 
     @property

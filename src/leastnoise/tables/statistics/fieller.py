@@ -24,8 +24,8 @@ from leastnoise.tables.statistics.base import Floats, NoiseError
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
 
-_UP_TO_1 = tuple(k / 16 for k in range(17))
-_RATIOS = (*_UP_TO_1, *(2 ** (k / 8) for k in range(1, 25)))
+UP_TO_1 = tuple(k / 16 for k in range(17))
+_RATIOS = (*UP_TO_1, *(2 ** (k / 8) for k in range(1, 25)))
 """Of S/n, in units of their bounds."""
 
 
@@ -81,10 +81,12 @@ def find_tests(noise: Sequence[NoiseError], *, most: float) -> QuotientTests | N
     None where the law of both together isn't known.
     """
     above, below = noise
+    if above.beside_count and most <= 1:
+        return QuotientTests(above.beside_count)
     if above.drawn is None or below.drawn is None or above.drawn[0] != below.drawn[0]:
         return None
     places = above.drawn[1], below.drawn[1]
-    return _tests(above.drawn[0], places, _UP_TO_1 if most <= 1 else _RATIOS)
+    return _tests(above.drawn[0], places, UP_TO_1 if most <= 1 else _RATIOS)
 
 
 @lru_cache(maxsize=64)

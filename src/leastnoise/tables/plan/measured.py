@@ -1,0 +1,245 @@
+"""Which tables of a block with margins get noise, how much each, and what other ways would have.
+
+The search is about the layout of the measured numbers, as `query.margins.measured_layout` has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.calibration.several import find_gaussian
+from leastnoise.design.marginal_shares import (
+    best_shares,
+    bound,
+    gaussian_information,
+    geometric_mean_std,
+    log_variance,
+    pure_information,
+)
+from leastnoise.design.marginals import Marginals
+from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.mechanism.grid import default_grid
+from leastnoise.noise.question import Question
+from leastnoise.selection.public import find_candidate
+from leastnoise.tables.plan.chain import draw_name, find_chain
+from leastnoise.tables.plan.joint_budget import scale_together
+from leastnoise.tables.plan.unlisted import FINEST_GRID
+from leastnoise.tables.query.limits import InCells
+from leastnoise.tables.query.margins import (
+    ADDED,
+    in_one_cell,
+    made_of,
+    measured_layout,
+    table_layout,
+    table_reaches,
+    table_sensitivities,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.design.marginal_shares import Information, Shares
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.mechanism.mechanism import Mechanism
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.statistics.base import Component
+
+    Claims = tuple[tuple[str, Certificate], ...]
+    Way = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
+    Kind = tuple[Way, Information, list[Information]]
+    """How noise is found; what it tells of a table, over all numbers, and of each number."""
+
+    Floats = NDArray[np.float64]
+
+_GAINS = 1e-3  # of Σ ln(variance): a chain of the cells alone is no less, but in the last digits
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """The geometric mean of the standard deviations that a statistic has in the published tables.
+
+    And of other ways to make these tables, for the same budget. `cells`: noise in the cells alone,
+    summed; `apart`: a share for each table, in which they don't agree; `bound`: no additive noise
+    has less, as is proved.
+    """
+
+    own: float
+    cells: float
+    apart: float
+    bound: float
+
+
+def marginals_of(cells: Layout) -> Marginals:
+    """Return the tables that are published."""
+    return Marginals(sizes=tuple(axis.cells for axis in cells.axes), tables=cells.margins)
+
+
+def pure_family(cells: Layout) -> str:
+    """Return the family of purely private noise in its tables."""
+    if cells.numbers.each > 1:
+        return "k-norm"
+    return "geometric" if in_one_cell(cells) else "laplace"
+
+
+def weights_of(cells: Layout, one: Component) -> Floats:
+    """Return the coefficients of the measured numbers in one that is published."""
+    return np.array(made_of(cells, one), dtype=float)
+
+
+def find_variances(marginals: Marginals, information: Floats) -> Floats:
+    """Return the variance of each measured number in each published table, of 1/variances."""
+    return np.array([marginals.variances(marginals.carried @ one) for one in information])
+
+
+def measured_name(cells: Layout, table: int) -> str:
+    """Return what a certificate calls a measured table: by columns 1 and 3 it is `block.1x3`."""
+    return draw_name(cells, [i for i in range(len(cells.axes)) if table >> i & 1])
+
+
+def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 1) -> Claims:
+    """Return the noise of each measured table, proved; the names are as certificates have them.
+
+    Purely private noise, whose ε add up, or, unless `pure`, Gaussian noise in all tables where that
+    has less: then it is by tight composition that all `releases` together meet the `budget`. Or
+    that of a chain, if all of these have more by `_GAINS`. Raises Refused if no noise serves one.
+    """
+    marginals, weights = marginals_of(cells), [1.0] * len(cells.margins)
+    offers: list[tuple[float, Way, Shares]] = []
+    for way, information, each in list_kinds(cells, budget, releases, pure=pure):
+        shares = best_shares(marginals, weights, information)
+        value = math.fsum(log_variance(marginals, shares, weights, one) for one in each)
+        offers.append((value, way, shares))
+    chain = find_chain(cells, budget, releases)
+    if chain is not None:
+        along, made = chain
+        variances = [along.variance(table) for table in cells.margins]
+        least = min((value for value, *_ in offers), default=math.inf)
+        # beyond ε = 35 they are 0 as floats, and tell nothing
+        if min(variances) > 0 and float(np.log(variances).sum()) < least - _GAINS:
+            return ((draw_name(cells, along.order), _on_grid(cells, made)),)
+    for _, way, shares in sorted(offers, key=lambda one: one[0]):
+        found = way(cells, budget, shares, releases)
+        if found is not None:
+            return tuple(
+                (measured_name(cells, table), claim)
+                for table, claim in zip(shares, found, strict=True)
+            )
+    raise Refused(
+        f"The query {cells.label!r}: no noise is proved for tables with margins at this part of "
+        "the budget. Raise epsilon."
+    )
+
+
+def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
+    """Return noise that is purely private in each table, at its share of ε."""
+    family, whole = pure_family(cells), replace(budget, delta=Fraction(0))
+    return [
+        _on_grid(cells, _candidate(family, cells, table, whole.share(share), times=times))
+        for table, share in shares.items()
+    ]
+
+
+def _gaussian(
+    cells: Layout, budget: Budget, shares: Shares, times: int
+) -> list[Certificate] | None:
+    """Return Gaussian noise that meets the budget together; None if that isn't proved.
+
+    Of 1/variance each table has its share, where a unit moves all by as much.
+    """
+    if len(shares) == 1:
+        return None
+    try:
+        alone = tuple(
+            _candidate("gaussian", cells, table, budget.share(share), times=times)
+            for table, share in shares.items()
+        )
+    except Refused:
+        return None
+    wanted = [_l2_reach(cells, table) / math.sqrt(share) for table, share in shares.items()]
+    own = [float(one.noise.scale) for one in alone]
+    scaled = scale_together(budget, alone, [a / b for a, b in zip(wanted, own, strict=True)])
+    return None if scaled is None else [_on_grid(cells, one) for one in scaled]
+
+
+def _candidate(family: str, cells: Layout, table: int, budget: Budget, *, times: int) -> Mechanism:
+    known = table_sensitivities(cells, table)
+    question = Question(
+        budget=budget,
+        sensitivities=(known[-1 if family == "gaussian" else 0],),
+        dimension=table_layout(cells, table).dimension,
+        compositions=times,
+    )
+    try:
+        return find_candidate(family, question).mechanism
+    except (Refused, InvalidArgument) as error:
+        raise Refused(f"The query {cells.label!r}: {error}") from None
+
+
+def _on_grid(cells: Layout, made: Mechanism) -> Certificate:
+    stated = made.certificate.about(cells.neighbours)
+    return stated.on_grid(max(default_grid(made.noise), FINEST_GRID))
+
+
+def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> list[Kind]:
+    """Return the kinds of noise that there are, where each release has its part of a budget."""
+    tables, kinds = range(2 ** len(cells.axes)), list["Kind"]()
+    if budget.epsilon:
+        epsilon = float(budget.epsilon / releases)
+        reaches = np.array([table_reaches(cells, table) for table in tables])
+        whole = np.full(len(tables), in_one_cell(cells))
+        each = [pure_information(epsilon, own, whole=whole) for own in reaches.T]
+        every = np.exp(np.log(reaches).mean(axis=1))
+        kinds.append((_pure, pure_information(epsilon, every, whole=whole), each))
+    if budget.delta and not pure:
+        sigma = float(find_gaussian(budget).scale) * releases**0.5
+        reaches = np.array([_l2_reach(cells, table) for table in tables])
+        every = gaussian_information(sigma, reaches)
+        kinds.append((_gaussian, every, [every] * cells.numbers.each))
+    return kinds
+
+
+def _l2_reach(cells: Layout, table: int) -> float:
+    """Return the most that a unit moves a table by."""
+    ball = table_sensitivities(cells, table)[-1]
+    radius = ball.radius("l2", dimension=table_layout(cells, table).dimension)
+    return float(radius or math.inf)
+
+
+def compare_ways(
+    cells: Layout, budget: Budget, releases: int, variances: Floats
+) -> dict[str, Compared]:
+    """Return each statistic that adds up, by its label, beside other ways; in its own units.
+
+    `cells` is the layout of the published numbers, `variances` of the measured ones in each table.
+    """
+    marginals, drawn, count = marginals_of(cells), measured_layout(cells), len(cells.margins)
+    kinds = [each for *_, each in list_kinds(drawn, budget, releases, pure=False)]
+    tables, last = list(cells.margins), np.zeros(len(marginals.every))
+    shared = last.copy()
+    last[-1], shared[tables] = 1, 1 / count
+    alone = [find_variances(marginals, np.array([one(last)[0] for one in each])) for each in kinds]
+    apart = [1 / np.array([one(shared)[0][tables] for one in each]) for each in kinds]
+    part = budget.share(Fraction(1, releases))
+    single = budget if budget.delta else part  # at δ = 0 losses add up in a series
+    reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
+    least = bound(marginals, [Fraction(1)] * count, budget=single, reach=reach)
+    found: dict[str, Compared] = {}
+    for asked, uses in zip(cells.statistics, cells.uses, strict=True):
+        one = cells.components[uses[0]]
+        if asked.kind in ADDED:
+            squares = weights_of(cells, one) ** 2
+            values = [
+                min(float(np.log(squares @ own).sum()) for own in ways)
+                for ways in ([variances], alone, apart)
+            ]
+            stds = [float(one.radius) * geometric_mean_std(own, count) for own in (*values, least)]
+            found[asked.label] = Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=stds[3])
+    return found

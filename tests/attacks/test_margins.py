@@ -1,0 +1,143 @@
+"""Sums and means with margins: what is published tells no more of a unit than is promised.
+
+Tables beside those with one unit more, or with one unit that is another: the exact numbers of the
+cells, as a release reads them, and the law of the noise in each table of their sums, from its
+definition: its density falls as e^(−Σ over cells of max |x_j|/scale). All that is published is made
+of these noisy tables.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+import leastnoise as ln
+from leastnoise.tables.plan.margins import Margins
+from leastnoise.tables.rows import bounding, source
+
+_EPSILON = 2
+_SIZES = (20, 2)
+_SLACK = 1e-6
+_ROWS = ([], [(0, "f", 3.0), (1, "m", 30.0), (2, "m", -99.0)])
+_NOWHERE = (99, "f", 0.0)
+_MOVED = [
+    [(0, "f", 0.0)],
+    [(0, "f", 30.0)],
+    [(0, "f", 30.0), (0, "f", 0.0)],
+    [(0, "f", 30.0), (2, "m", 1e9), (1, "f", 0.0)],
+    [(1, "m", -5.0), (1, "f", float("nan"))],
+    [(2, "f", 12.25), (0, "m", 12.25)],
+    [(2, "m", -1e9)] * 7,
+    [(2, "m", 30.0)] * 7,
+    [_NOWHERE],
+]
+
+
+class Published:
+    """The measured tables of a release, exactly, and the density of the noise in them."""
+
+    def __init__(self, folder: Path, **given: Any) -> None:
+        pd.DataFrame({"who": [1], "r": [1], "s": ["f"], "x": [1.0]}).to_parquet(
+            folder / "rows.parquet"
+        )
+        by = {"r": [*range(20)], "s": ["f", "m"]}
+        query = {
+            "name": "q",
+            "group_by": by,
+            "margins": True,
+            "statistics": given.pop("statistics"),
+        }
+        release = ln.Release(
+            data={"source": "rows.parquet"},
+            columns={"x": {"bounds": [0, 30]} | given.pop("column", {})},
+            query=[query],
+            folder=folder,
+            **given,
+        )
+        margin = release.plan().blocks[0].margin
+        assert margin is not None
+        self.whole: Margins = margin.whole
+        assert len(self.whole.measured) > 1
+        self.spec, self.file = release.spec, folder / "rows.parquet"
+        self.source = source.find_source(self.spec, folder)
+
+    def tables(self, units: list[list[tuple[Any, ...]]]) -> list[NDArray[np.float64]]:
+        """Return the numbers of each measured table, of shape (cells, numbers)."""
+        rows = [(who, *row) for who, unit in enumerate(units) for row in unit]
+        frame = pd.DataFrame(rows, columns=["who", "r", "s", "x"])
+        kinds = {"who": "int64", "r": "int64", "s": "str", "x": "float64"}
+        frame.astype(kinds).to_parquet(self.file)
+        with source.open_engine(self.source, threads=1) as engine:
+            vector = bounding.query_vector(engine, self.spec, self.whole.drawn, salt="")
+        cells = (vector / 2.0**self.whole.drawn.bits).reshape(*_SIZES, -1)
+        summed = []
+        for table in self.whole.measured:
+            axes = tuple(axis for axis in range(2) if not table >> axis & 1)
+            summed.append(cells.sum(axis=axes).reshape(-1, cells.shape[-1]))
+        return summed
+
+    def loss(self, one: list[NDArray[np.float64]], other: list[NDArray[np.float64]]) -> float:
+        """Return the largest |ln| of the chances' quotient, over outputs near and far."""
+        random, losses = np.random.default_rng(1), [0.0]
+        for far in (0.0, 1.0, 1e3, -1e3):
+            total = 0.0
+            for claim, own, beside in zip(self.whole.measured.values(), one, other, strict=True):
+                scale = _scales(claim)
+                output = own + far * (own - beside) + random.laplace(size=own.shape, scale=1e-3)
+                near, away = (
+                    (np.abs(output - it) / scale).max(axis=1).sum() for it in (own, beside)
+                )
+                total += float(away - near)
+            losses.append(abs(total))
+        return max(losses)
+
+
+def _scales(claim: ln.Certificate) -> NDArray[np.float64]:
+    """Return how far each number of a cell has to go for the density to fall by e."""
+    noise = json.loads(claim.to_json())["noise"]["parameters"]
+    body = noise.get("body", {"bounds": ["1"]})
+    (box,) = body.get("bodies", [body])
+    return float(claim.noise.scale) * np.array(list(map(float, box["bounds"])))
+
+
+BOTH: dict[str, Any] = {"statistics": ["count", "sum(x)", "mean(x)"], "column": {"missing": "none"}}
+THREE: dict[str, Any] = {"statistics": ["count", "mean(x)", "sum(x)"]}  # and the count of values
+ALONE: dict[str, Any] = {"statistics": ["sum(x)"], "column": {"bounds": [-30, 30]}}
+
+
+@pytest.mark.parametrize(
+    ("unit", "neighbours", "given"),
+    [
+        ("row", "add-remove", BOTH),
+        ("who", "add-remove", THREE),
+        ("who", "add-remove", ALONE),
+        ("row", "replace-one", THREE),
+        ("row", "replace-one", ALONE),
+        ("who", "replace-one", BOTH),
+    ],
+)
+def test_no_unit_changes_chances_by_more_than_promised(
+    tmp_path: Path, neighbours: str, unit: str, given: dict[str, Any]
+) -> None:
+    limits = {} if unit == "row" else {"contribution": {"max_rows": 2}}
+    privacy = {"unit": unit, "epsilon": _EPSILON, "neighbours": neighbours}
+    published = Published(tmp_path, privacy=privacy, **limits, **given)
+    moved = [one[:1] for one in _MOVED] if unit == "row" else _MOVED
+    losses = [0.0]
+    for rows in _ROWS:
+        rest = [[row] for row in rows]
+        own = published.tables(rest)
+        units = [published.tables([*rest, one]) for one in moved]
+        pairs = [(own, one) for one in units]
+        if neighbours == "replace-one":
+            pairs = [*itertools.combinations(units, 2)]
+        losses += [published.loss(*pair) for pair in pairs]
+    assert max(losses) <= _EPSILON * (1 + _SLACK)
+    assert max(losses) > 0.9 * _EPSILON  # and little of it is left over
