@@ -33,7 +33,8 @@ def sums_of(
     *, bounds: tuple[float, float] = (0, 30), missing: str = "none", **given: Any
 ) -> dict[str, Any]:
     """Return a spec whose one query has the sum and the mean of a column beside the count."""
-    raw = spec_of(**{"statistics": ["count", "sum(x)", "mean(x)"]} | given)
+    given.setdefault("statistics", ["count", "sum(x)", "mean(x)"])
+    raw = spec_of(**given)
     raw["data"]["types"] = TYPES | {"x": "float"}
     return raw | {"columns": {"x": {"bounds": [*bounds], "missing": missing}}}
 
