@@ -55,7 +55,8 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
         if len(alone) < _MANY and not any(one.noise.name in _SPHERICAL for one in alone):
             continue
         ratios = _ratios(budget, alone, offers, shares) if kind is gaussian else None
-        scaled = scale_together(budget, alone, ratios or [1.0] * len(alone))
+        best = [some[0].mse for some in offers]
+        scaled = scale_together(budget, alone, ratios or [1.0] * len(alone), below=best)
         if scaled and all(new.mse < some[0].mse for new, some in zip(scaled, offers, strict=True)):
             found.append((scaled, alone))
     return min(
@@ -81,17 +82,27 @@ def _ratios(
     return None if best is None else np.sqrt(now / best).tolist()
 
 
-def scale_together(budget: Budget, alone: Chosen, ratios: Sequence[float]) -> Chosen | None:
+def scale_together(
+    budget: Budget,
+    alone: Chosen,
+    ratios: Sequence[float],
+    *,
+    below: Sequence[float] | None = None,
+) -> Chosen | None:
     """Return noise that meets `budget` together, each `ratios` times one factor as large.
 
-    None if that isn't proved.
+    None if that isn't proved, or the mean square error of some is above what it has to be `below`.
     """
     certificates = [one.certificate for one in alone]
     try:
         factor = find_joint_factor(certificates, budget, ratios=ratios)
-        moved = [
-            rescale(one, factor * ratio) for one, ratio in zip(certificates, ratios, strict=True)
-        ]
+        scales = [factor * ratio for ratio in ratios]
+        if below and any(  # then nothing has to be proved
+            one.mse * scale * scale > most
+            for one, scale, most in zip(alone, scales, below, strict=True)
+        ):
+            return None
+        moved = [rescale(one, scale) for one, scale in zip(certificates, scales, strict=True)]
         PlanCertificate.prove(
             budget=budget, blocks=tuple((str(i), one) for i, one in enumerate(moved))
         )
