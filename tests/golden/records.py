@@ -8,7 +8,7 @@ from typing import Any
 import leastnoise as ln
 from leastnoise.guarantees.added import Added
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.together import Jointly
 from leastnoise.guarantees.structured import Within
 from tests.guarantees.bodies.examples import BODIES
 

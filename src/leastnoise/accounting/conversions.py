@@ -31,7 +31,7 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
-from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.searches import minimise
 
 
 class Nature(StrEnum):

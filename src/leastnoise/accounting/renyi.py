@@ -11,7 +11,7 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.searches import minimise
 
 CONVERSION_BITS = 256
 

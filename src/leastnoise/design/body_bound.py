@@ -11,8 +11,14 @@ from flint import arb
 from leastnoise._record import A_DIMENSION, field, record, takes, whole
 from leastnoise.balls.core import float_below, precision
 from leastnoise.balls.staircases import BITS, StaircaseMoment
-from leastnoise.certificate.records import read_record, write_record
-from leastnoise.certificate.strict_json import exact_fields, number, number_text, typed
+from leastnoise.certificate.records import (
+    exact_fields,
+    number,
+    number_text,
+    read_record,
+    typed,
+    write_record,
+)
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.projections import Projections, projections_of

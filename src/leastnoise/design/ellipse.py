@@ -22,7 +22,7 @@ from leastnoise.guarantees.bodies.base import check_size
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Matrix
 from leastnoise.guarantees.structured import CountingQueries, Groups, Vertices
 from leastnoise.numerics.bisection import Bisection
-from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.searches import minimise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

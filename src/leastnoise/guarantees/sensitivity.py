@@ -21,10 +21,9 @@ from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees import hulls
-from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body, OutOfRange
-from leastnoise.guarantees.bodies.box import Interval
 from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.plain import Ball, Interval
 from leastnoise.guarantees.exact import Exact, exact, float_at_least, root_above
 from leastnoise.guarantees.rows import Rows
 

@@ -18,7 +18,7 @@ from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.plan.notes import PARTS_NOTE, PURE_NOTE
+from leastnoise.tables.plan.summary import PARTS_NOTE, PURE_NOTE
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.noise_error import measure_error

@@ -122,7 +122,7 @@ class Body(ConvexSet):
         False is as exact wherever the gauge or a power of it is rational. Elsewhere a point that
         4096 bits can't tell from the boundary counts as outside.
 
-        >>> from leastnoise.guarantees.bodies.ball import Ball
+        >>> from leastnoise.guarantees.bodies.plain import Ball
         >>> ball = Ball(bound=1, coordinates=2)
         >>> ball.holds(["0.6", "0.8"]), ball.holds(["0.6", "0.80000000001"])
         (True, False)

@@ -10,8 +10,8 @@ In the order in which a plan is made, and best read:
 | `shared_draws`, `estimates` | groups of blocks that may share one, guessed in floats |
 | `joint_budget` | all draws under the budget together, in place of a share of it each |
 | `margins`, `chain`, `cumulative`, `unlisted`, `keys`, `quantiles` | blocks that share no draw |
-| `count_trees`, `rank_tree` | trees of counts, for `cumulative` and for `quantiles` |
+| `count_trees` | trees of counts, for `cumulative` and for `quantiles` |
 | `served` | which blocks a certificate is about, and whether it is |
 | `plan` | what was found: the record that people, `verify` and `publish` read |
-| `summary`, `notes`, `series` | its words |
+| `summary`, `series` | its words |
 """

@@ -20,8 +20,7 @@ from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicabl
 from leastnoise.guarantees.row_counts import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
-from leastnoise.noise.trees.prefix_laws import prefix_half_widths
-from leastnoise.noise.trees.prefixes import prefix_variances
+from leastnoise.noise.trees.prefixes import prefix_half_widths, prefix_variances
 from leastnoise.tables.plan.count_trees import Trees, tree_in_words, tree_to_record
 from leastnoise.tables.query.cumulative import table_layouts
 from leastnoise.tables.statistics.base import NoiseError, RowErrors

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.calibration.calibrate import ask_again, calibrate_family
-from leastnoise.calibration.joint import find_joint_factor, is_scalable, rescale
-from leastnoise.calibration.several import find_gaussian
+from leastnoise.calibration.several import find_gaussian, find_joint_factor, is_scalable, rescale
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.numerics.minima import raised_shares
+from leastnoise.numerics.searches import raised_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from leastnoise.certificate.records import write_record
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.tables.plan import notes, series, summary
+from leastnoise.tables.plan import series, summary
 from leastnoise.tables.plan.cumulative import Step
 from leastnoise.tables.plan.keys import KeysPlan
 from leastnoise.tables.plan.levels import Level
@@ -350,7 +350,7 @@ class Plan(Framed, Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers don't say."""
-        return notes.list_notes(self)
+        return summary.list_notes(self)
 
     def to_record(self) -> dict[str, Any]:
         """Return the plan as JSON values; privacy numbers are exact texts."""

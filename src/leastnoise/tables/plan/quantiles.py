@@ -17,8 +17,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.plan.count_trees import tree_to_record
-from leastnoise.tables.plan.rank_tree import RankTree, find_noise, read_tree
+from leastnoise.tables.plan.count_trees import RankTree, find_noise, read_tree, tree_to_record
 from leastnoise.tables.query.ranks import share_parts
 from leastnoise.tables.spec.query import FLIP, TREE
 

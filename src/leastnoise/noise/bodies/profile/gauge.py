@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
-from leastnoise.noise.bodies.profile.cell import CellLaw
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.profile import solve
 from leastnoise.numerics.quadrature import gauss_legendre
@@ -30,6 +29,54 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.one_sided import OneSided
 
     Floats = NDArray[np.float64]
+
+# One number of a cell, or two of them together: noise that is alike in boxes of q numbers.
+#
+# notation: G = the gauge of a cell's noise, in scales. Given it, one of the cell's q numbers is its
+# bound times G in size, each with probability 1/q, and the others are uniform below theirs (see
+# `gauge`). M_k(x) = E[G^(−k); G > x]. U and V are uniform in [−1, 1].
+
+
+_PAIR = 2
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CellLaw:
+    """The law of a cell's noise: `each` is q, and `moment` M_k(x) of k < q, k <= 2, and x."""
+
+    each: int
+    moment: Callable[[int, float], float]
+
+    def tail(self, c: float) -> float:
+        """Return P(|X_i| > c·b) of one number, b its bound."""
+        beyond = self.moment(0, c)
+        q = self.each
+        return beyond if q == 1 else beyond - (q - 1) / q * c * self.moment(1, c)
+
+    def tail_of_difference(self, t: float, a: float, b: float) -> float:
+        """Return P(|X_i − r·X_j| > t), a the bound of X_i and b > 0 that of r·X_j.
+
+        Given G it is G·|a + bV| where X_i is at its end, G·|b + aV| where X_j is, each with 1/q,
+        and else G·|aU + bV|. All three densities change where G·(a + b) and G·|a − b| pass t:
+        `near` and `far` are the moments beyond these.
+        """
+        q, most, least = self.each, max(a, b), min(a, b)
+        orders = range(min(q, 3))
+        near = [self.moment(k, t / (most + least)) for k in orders]
+        far = [0.0 if least == most else self.moment(k, t / (most - least)) for k in orders]
+        between = [one - other for one, other in zip(near, far, strict=True)]
+        sloping = (most + least) * between[0] - t * between[1]
+        larger = far[0] + sloping / (2 * least)
+        smaller = far[0] - t * far[1] / most + sloping / (2 * most)
+        if q == _PAIR:
+            return (larger + smaller) / 2
+        sloping = (most + least) * sloping - t * ((most + least) * between[1] - t * between[2])
+        neither = far[0] - t * far[1] / most + sloping / (4 * most * least)
+        return (larger + smaller + (q - 2) * neither) / q
+
+
+# All numbers of a body.
 
 
 # The law of one coordinate of noise in the shape of cells that are all alike, or of such blocks.

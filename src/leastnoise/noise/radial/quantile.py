@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from leastnoise.noise.common.profile import MOST_BY_TERMS, SMALL_TERM, cap, solve
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
-from leastnoise.noise.radial.profile.generalized_gamma import Law, log_delta
+from leastnoise.noise.radial.profile import Law, log_delta
 from leastnoise.numerics.quadrature import gauss_legendre
 
 # δ(ε) of spherical generalized gamma noise as the difference of two tails: quick, for searches.

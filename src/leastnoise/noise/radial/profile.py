@@ -21,10 +21,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise.noise.base import log_gamma_ratio, stirling_remainder
 from leastnoise.noise.common.profile import log_sine
-from leastnoise.noise.moments import log_gamma_ratio, stirling_remainder
 from leastnoise.numerics.quadrature import gauss_legendre, half_powers, narrow, tanh_sinh
-from leastnoise.numerics.roots import falling_root
+from leastnoise.numerics.searches import falling_root
 
 _Array = NDArray[np.float64]
 _LogOf = Callable[[_Array], _Array]
