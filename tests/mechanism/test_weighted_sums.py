@@ -13,7 +13,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
-from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
+from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 

@@ -18,7 +18,6 @@ from leastnoise import _validate, _words
 from leastnoise._record import list_arguments
 from leastnoise._validate import MOST_SHOWN
 from leastnoise.errors import CertificateRejected, InvalidInput
-from leastnoise.guarantees.added import Added
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
@@ -29,9 +28,9 @@ from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Geometry, Matrix
 from leastnoise.guarantees.geometry import Cells as CellsAlone
-from leastnoise.guarantees.row_counts import RowCounts
 from leastnoise.guarantees.sensitivity import BALLS, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices, Within
+from leastnoise.guarantees.units import Added, RowCounts
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.registry import family_named

@@ -38,12 +38,12 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.plain import MOST_POINTS
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
-from leastnoise.guarantees.rows import Rows
 from leastnoise.guarantees.sensitivity import (
     A_BOUND,
     NEIGHBOURS,
     Neighbours,
     Norm,
+    Rows,
     Sensitivity,
     positive_bound,
     whole_bound,

@@ -14,7 +14,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.row_counts import RowCounts
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.mechanism.quantiles import read_interval
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work

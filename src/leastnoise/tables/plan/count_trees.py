@@ -19,8 +19,8 @@ import numpy as np
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.guarantees.row_counts import RowCounts
-from leastnoise.guarantees.rows import Rows
+from leastnoise.guarantees.sensitivity import Rows
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws

@@ -17,7 +17,7 @@ import numpy as np
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.row_counts import RowCounts
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.prefixes import prefix_half_widths, prefix_variances

@@ -19,7 +19,8 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.calibration.several import find_gaussian
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design.marginal_shares import (
+from leastnoise.design.marginals import (
+    Marginals,
     best_shares,
     bound,
     gaussian_information,
@@ -27,11 +28,10 @@ from leastnoise.design.marginal_shares import (
     log_variance,
     pure_information,
 )
-from leastnoise.design.marginals import Marginals
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import find_candidate
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.plan import Block
-    from leastnoise.design.marginal_shares import Information, Shares
+    from leastnoise.design.marginals import Information, Shares
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Norm
     from leastnoise.mechanism.mechanism import Mechanism

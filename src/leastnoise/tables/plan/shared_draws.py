@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.added import Added
 from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.guarantees.structured import CountingQueries, Within
+from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.numerics.searches import raised_shares
 from leastnoise.tables.plan.estimates import (
