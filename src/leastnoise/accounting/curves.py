@@ -17,7 +17,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.releases import ProvedDelta
-from leastnoise.numerics.searches import IncreasingRoot
+from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot
 
 # ε(δ), the smallest ε >= 0 with δ(ε) <= δ, from a δ(ε) that is only known within bounds.
 #
@@ -32,7 +32,7 @@ _WIDTH = 5e-13  # relative, of each end around the place where the proof's answe
 _FIRST_STEP = 0.25  # of ln ε, where nothing is known about the root
 _LEAST_EPSILON = 1e-300  # ε below it counts as 0
 LARGEST = 1e30  # ε; no composition that is served needs so much
-_FAR = 1e4  # stands for ln 0 and ln ∞, beyond the logarithm of every δ that can be asked for
+_FAR = -LOG_ZERO  # stands for ln 0 and ln ∞, beyond the logarithm of every δ that can be asked for
 _HARDLY = 1e-300  # stands for an undecided comparison whose floats are equal
 
 Proved = Callable[[Fraction], ProvedDelta]

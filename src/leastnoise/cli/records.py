@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from leastnoise import _words
+from leastnoise._notebooks import MOST_ROWS
 from leastnoise.cli.terminal import print_sentences, print_table, say
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.query.results import Table
-
-_MOST_ROWS = 50
 
 
 def print_json(record: dict[str, Any]) -> None:
@@ -209,9 +208,9 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
     """
     shown = table.shown(truth)
     rows = list(zip(*(values for _, values in shown), strict=True))
-    hidden = len(rows) - _MOST_ROWS
+    hidden = len(rows) - MOST_ROWS
     note = f"… and {hidden:,} more rows in the file" if hidden > 0 else ""
-    print_table(table.name, [title for title, _ in shown], rows[:_MOST_ROWS], note=note)
+    print_table(table.name, [title for title, _ in shown], rows[:MOST_ROWS], note=note)
 
 
 def calibrated_record(

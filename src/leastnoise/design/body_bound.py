@@ -9,8 +9,8 @@ from typing import Any, final
 from flint import arb
 
 from leastnoise._record import A_DIMENSION, field, record, takes, whole
-from leastnoise.balls.core import float_below, precision
-from leastnoise.balls.staircases import BITS, StaircaseMoment
+from leastnoise.balls.core import AMPLE_BITS, float_below, precision
+from leastnoise.balls.staircases import StaircaseMoment
 from leastnoise.certificate.records import (
     exact_fields,
     number,
@@ -58,7 +58,7 @@ class BodyWitness:
         is not E‖X‖₂.
         """
         room = self._room(epsilon, power)
-        with precision(BITS):
+        with precision(AMPLE_BITS):
             moment = StaircaseMoment.of(
                 epsilon=self.times * epsilon, dimension=self.coordinates, power=power
             )
@@ -117,7 +117,7 @@ def propose(
     room = projections_of(sensitivity, dimension=dimension)
     if room is None:
         return None
-    with precision(BITS):
+    with precision(AMPLE_BITS):
         tried = [one for j in _coordinates(room, power) for one in _rising(room, epsilon, j, power)]
         if not tried:
             return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import fmpz_mat
 
-from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.balls.core import AMPLE_BITS, ball, float_below, precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 _LEAST = Fraction(1, 2**40)  # ε counts as δ times that at least: nothing is divided by 0 then
-_BITS = 256  # half of which the sums of k² lose there
 
 
 def least_variance(budget: Budget) -> arb:
@@ -40,7 +39,9 @@ def least_variance(budget: Budget) -> arb:
     """
     if budget.delta == 0:
         return 1 / (2 * (ball(budget.epsilon) / 2).sinh() ** 2)
-    with precision(_BITS):  # what no noise has at a larger ε, none has at this one
+    with precision(
+        AMPLE_BITS
+    ):  # half of which the sums of k² lose; what no noise has at a larger ε, none has at this one
         epsilon, delta = ball(max(budget.epsilon, budget.delta * _LEAST)), ball(budget.delta)
         q, off = (-epsilon).exp(), -(-epsilon).expm1()
         tau = (off + 2 * delta * q) / (1 + q)

@@ -32,7 +32,7 @@ from leastnoise.mechanism.values import (
     nearest_whole,
     splitter,
 )
-from leastnoise.mechanism.whitening import whiten
+from leastnoise.mechanism.whitening import BLOCK, whiten
 from leastnoise.noise.draw import make_sampler
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
 
 LARGEST_RESULT = 1 << 62  # n + round(y) is cut off there, which leaves room in an int64
-_BLOCK = 1 << 14  # coordinates at a time: a block's dozen arrays stay in the second-level cache
 
 
 def add_noise(
@@ -133,8 +132,8 @@ def round_sums(
     split = splitter(values, exponent)
     size = flat(values).size
     steps = np.empty(size, dtype=np.int64)
-    for start in range(0, size, _BLOCK):
-        here = slice(start, min(start + _BLOCK, size))
+    for start in range(0, size, BLOCK):
+        here = slice(start, min(start + BLOCK, size))
         steps[here] = _round_block(sampler.draw(here.stop - start), split(here), fit or _cut_off)
     return steps
 

@@ -13,11 +13,10 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes, whole
-from leastnoise.balls.core import ball, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import (
     A_BODY,
-    BITS,
     BODIES,
     Body,
     Point,
@@ -237,7 +236,7 @@ class AtMost(Body):
 
         M_1^n times the density of a Beta(q, 1) is E M_1^n times that of a Beta(q + n, 1).
         """
-        with precision(BITS):
+        with precision(PLAIN_BITS):
             alone = self._share(0)
             first, second = (nearest(self._share(n) / alone) for n in (1, 2))
         return first, second

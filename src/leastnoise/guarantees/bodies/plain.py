@@ -15,10 +15,9 @@ from flint import arb
 
 from leastnoise import _validate
 from leastnoise._record import A_DIMENSION, field, record, takes
-from leastnoise.balls.core import ball, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import (
-    BITS,
     NUMBERS,
     Body,
     OutOfRange,
@@ -200,7 +199,7 @@ class Ball(Body):
     @property
     def first_moments(self) -> NDArray[np.float64]:
         """It is bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
-        with precision(BITS):
+        with precision(PLAIN_BITS):
             half = arb(self.dimension) / 2
             unit = (half + 1).gamma() / (arb.pi().sqrt() * (half + arb(3) / 2).gamma())
             return np.full(self.dimension, nearest(ball(self.bound) * unit))

@@ -13,9 +13,9 @@ from flint import arb, arb_poly
 
 from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
-from leastnoise.balls.core import ball, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, precision
 from leastnoise.guarantees.bodies import base, shares
-from leastnoise.guarantees.bodies.base import BITS, BODIES, Body, Point
+from leastnoise.guarantees.bodies.base import BODIES, Body, Point
 from leastnoise.guarantees.bodies.one_sided import Layout, Mixing, OneSided, Pieces, coefficients
 from leastnoise.guarantees.bodies.shares import Radical, raise_rational, sum_at_most_one
 
@@ -122,7 +122,7 @@ class Together(Body):
         N(U) ~ Beta(D, 1) and N_i/(r_i N) = B^(1/p), B ~ Beta(D_i/p, (D − D_i)/p), independent.
         """
         d, part = self.dimension, body.dimension
-        with precision(BITS):
+        with precision(PLAIN_BITS):
             share = shares.rise(part, order=order, exponent=self.exponent)
             share /= shares.rise(d, order=order, exponent=self.exponent)
             spread = ball(Fraction(d, d + order) * Fraction(part + order, part))

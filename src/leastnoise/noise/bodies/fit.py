@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from leastnoise.balls.core import float_above, precision
+from leastnoise.balls.core import PLAIN_BITS, float_above, precision
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.bodies.base import BITS, Body
+from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import Ball, Interval
 from leastnoise.guarantees.budget import Budget
@@ -326,7 +326,7 @@ def _at_shape(question: Question, body: Body, fixed: dict[str, Fraction]) -> Tru
     law = TruncatedKStaircase(scale=1, body=body, **fixed)
 
     def log_delta(shift: float) -> float:
-        with precision(BITS):
+        with precision(PLAIN_BITS):
             epsilon = question.budget.epsilon
             found = truncated_delta_ball(law, shift=Fraction(shift), epsilon=epsilon)
             most = float_above(found)

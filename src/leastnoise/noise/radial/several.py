@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from leastnoise.noise.base import Noise
 
-_RADII, _COSINES = 120, 64  # of the grid while shapes are compared
+_SKETCHED_RADII, _SKETCHED_COSINES = 120, 64  # of the grid while shapes are compared
 _BINS = 24  # in a standard deviation of the loss
 _MOST_BINS = 4000
 _WINDOW, _LONGEST_SUM = 24.0, 2.0**16  # in standard deviations of the sum, and in lattice points
@@ -196,7 +196,9 @@ class _Several:
         """Return about ln of the least scale; raises Refused if there is none in reach."""
 
         def gap(log_scale: float) -> float:
-            found = sketch(law, math.exp(-log_scale), radii=_RADII, cosines=_COSINES)
+            found = sketch(
+                law, math.exp(-log_scale), radii=_SKETCHED_RADII, cosines=_SKETCHED_COSINES
+            )
             logs = _log_delta(found, self._task.compositions, float(self._budget.epsilon))
             return max(logs, LOG_ZERO) - self._log_target
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.noise.trees.levels import level_laws, rates_of, solve
+from leastnoise.noise.trees.levels import GIVEN_AWAY, level_laws, rates_of, solve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -210,8 +210,6 @@ def _at_root(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Float
 
 MOST_LAW_WORK = 1 << 29
 """What `law_work` is at most, some seconds; beyond it half-widths are those of moments."""
-_WRAPPED = 1e-6  # of a probability, beyond the window of the sums
-_ROUNDED = 1e-6  # of a probability, given away for rounding, which is far less
 
 
 def prefix_half_widths(noise: Agreeing, coverage: float) -> NDArray[np.int64]:
@@ -230,7 +228,7 @@ def prefix_half_widths(noise: Agreeing, coverage: float) -> NDArray[np.int64]:
     widths = (prefix_moments(noise) / (1 - coverage)) ** (1 / orders)
     found = np.floor(widths.min(axis=1)).astype(np.int64)  # P(|S| > h) is that of h + 1 or more
     for law in level_laws(noise):
-        inside = 2 * np.cumsum(law.probabilities) - law.probabilities[0] - _ROUNDED
+        inside = 2 * np.cumsum(law.probabilities) - law.probabilities[0] - GIVEN_AWAY
         found[noise.dimension // law.nodes] = _least_widths(inside[None, :], coverage)[0]
     return found
 
@@ -256,7 +254,7 @@ def law_work(noise: Agreeing) -> int:
 def _window_of_sums(noise: Agreeing) -> int:
     """Return a power of two N, at most the nodes' window, for which E S_g^8/(N/2)^8 <= 1e-6."""
     largest = float(prefix_moments(noise)[:, -1].max())
-    least = 2 * (largest / _WRAPPED) ** (1 / ORDERS[-1])
+    least = 2 * (largest / GIVEN_AWAY) ** (1 / ORDERS[-1])
     return min(1 << max(6, math.ceil(math.log2(max(least, 1.0)))), find_window(noise))
 
 
@@ -269,7 +267,7 @@ def _inside(noise: Agreeing) -> Floats:
     halves = laws[:, : numbers // 2]
     beyond = prefix_moments(noise)[:, -1:] / (numbers / 2) ** ORDERS[-1]
     sums = 2 * np.cumsum(halves, axis=1) - halves[:, :1]
-    return sums - beyond - max(float(excess), 0.0) - _ROUNDED
+    return sums - beyond - max(float(excess), 0.0) - GIVEN_AWAY
 
 
 def _characteristic(noise: Agreeing, numbers: int) -> Floats:

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_COUNTS = Fraction(1)  # the grid: counts and noise are whole
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +79,7 @@ class Trees:
         shares = (Fraction(0), *best.shares) if apart else best.shares
         parameters = {"branches": branches, "shares": shares}
         made = find_candidate(Agreeing.name, question, parameters=parameters).mechanism
-        return made.certificate.about(moves.neighbours).on_grid(_COUNTS)
+        return made.certificate.about(moves.neighbours).on_grid(1)  # counts and noise are whole
 
     def read(self, claim: Certificate, budget: Budget) -> Agreeing:
         """Return the noise of one group's tree that `claim` is about, proved or not.
@@ -103,7 +101,7 @@ class Trees:
                 f"it isn't about {self.moves.neighbours} neighbours",
             ),
             (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
-            (claim.grid == _COUNTS, "its counts aren't whole"),
+            (claim.grid == 1, "its counts aren't whole"),
             (claim.geometry is None, "noise is alike in all groups"),
             (claim.budget == replace(budget, delta=Fraction(0)), "its budget isn't its share"),
         )
@@ -192,7 +190,7 @@ def tree_to_record(noise: Agreeing) -> dict[str, Any]:
 
 
 _DEEPEST = 4
-_MISSED, _HALF = 0.05, 0.5
+MISSED = 0.05  # what intervals of 95 % may miss
 _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
 
 
@@ -207,7 +205,7 @@ class RankTree:
     def half_widths(self, level: Fraction) -> Floats:
         """Return h with P(|W| > h) <= 5 %, for the first g candidates, g = 0, …, B."""
         norms = self._norms(level)[: self.candidates + 1]
-        return (norms / _MISSED ** (1 / _ORDERS)).min(axis=1)
+        return (norms / MISSED ** (1 / _ORDERS)).min(axis=1)
 
     def rows_95(self, level: Fraction) -> float:
         """Return what no |W| of any candidate passes, nor |T|, with 95 %.
@@ -217,7 +215,7 @@ class RankTree:
         """
         last = self._norms(Fraction(0))[-1]
         sums = (self._norms(level)[1 : self.candidates + 1] ** _ORDERS).sum(axis=0)
-        return float((((sums + last**_ORDERS) / _MISSED) ** (1 / _ORDERS)).min())
+        return float((((sums + last**_ORDERS) / MISSED) ** (1 / _ORDERS)).min())
 
     def in_words(self, column: str) -> str:
         """Return what is drawn, in a sentence."""
@@ -230,7 +228,7 @@ class RankTree:
         """Return what ‖W‖_p is at most, for g = 0, …, n, shape (n + 1, orders)."""
         a = float(level)
         end, middle = (prefix_moments(self.noise, one) ** (1 / _ORDERS) for one in (0.0, 0.5))
-        if a > _HALF:
+        if a > 0.5:
             a, end = 1 - a, end[::-1]
         return (1 - 2 * a) * end + 2 * a * middle
 

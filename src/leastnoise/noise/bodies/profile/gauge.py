@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 # `gauge`). M_k(x) = E[G^(−k); G > x]. U and V are uniform in [−1, 1].
 
 
-_PAIR = 2
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellLaw:
@@ -69,7 +66,7 @@ class CellLaw:
         sloping = (most + least) * between[0] - t * between[1]
         larger = far[0] + sloping / (2 * least)
         smaller = far[0] - t * far[1] / most + sloping / (2 * most)
-        if q == _PAIR:
+        if q == 2:
             return (larger + smaller) / 2
         sloping = (most + least) * sloping - t * ((most + least) * between[1] - t * between[2])
         neither = far[0] - t * far[1] / most + sloping / (4 * most * least)
