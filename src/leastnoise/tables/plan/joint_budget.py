@@ -53,9 +53,11 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
         alone = tuple(some[0] for some in kind)
         if len(alone) < _MANY and not any(one.noise.name in _SPHERICAL for one in alone):
             continue
-        ratios = _ratios(budget, alone, offers, shares) if kind is gaussian else None
+        ratios = [1.0] * len(alone)
+        if kind is gaussian and (ratios := _ratios(budget, alone, offers, shares)) is None:
+            continue
         best = [some[0].mse for some in offers]
-        scaled = scale_together(budget, alone, ratios or [1.0] * len(alone), below=best)
+        scaled = scale_together(budget, alone, ratios, below=best)
         if scaled and all(new.mse < some[0].mse for new, some in zip(scaled, offers, strict=True)):
             found.append((scaled, alone))
     return min(
@@ -68,17 +70,21 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
 def _ratios(
     budget: Budget, alone: Chosen, offers: Sequence[Offers], shares: NDArray[np.float64]
 ) -> list[float] | None:
-    """Return what to multiply the scales of Gaussian noise by; None if some block would lose.
+    """Return what to multiply the scales of Gaussian noise by; None if some block has to lose.
 
     notation: u_i = (l2 norm)²/σ_i², over what it is of one draw that spends the whole budget. They
-    add up to 1, and each is at least that at which the block has the error of its best offer.
+    add up to 1, and each is at least that at which the block has the error of its best offer: then
+    these add up to less than 1.
     """
     whole = float(find_gaussian(budget).scale)
     parts = np.array([float(find_gaussian(one.certificate.budget).scale) for one in alone])
     now = (whole / parts) ** 2
     worst = np.array([one.mse / some[0].mse for one, some in zip(alone, offers, strict=True)])
-    best = raised_shares(shares, now * worst * (1 + _MARGIN))
-    return None if best is None else np.sqrt(now / best).tolist()
+    least = now * worst
+    if least.sum() >= 1:
+        return None
+    best = raised_shares(shares, least * (1 + _MARGIN))
+    return [1.0] * len(alone) if best is None else np.sqrt(now / best).tolist()
 
 
 def scale_together(
