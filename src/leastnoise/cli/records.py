@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.results import Table
 
 
+def finite(value: object) -> object:
+    """Return what JSON can hold: null stands for no bound."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def print_json(record: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
     say(json.dumps(record, indent=2), lines=True)

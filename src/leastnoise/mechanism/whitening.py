@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.mechanism.values import ExactValues, Plain
 
 BLOCK = 1 << 14  # values at a time: a dozen arrays of them stay in the second-level cache
-_ROOM = 15  # bits: 2^15 >= block + 2
+_ROOM = BLOCK.bit_length()  # 2 to this is a block + 2 at least
 
 
 def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
