@@ -23,6 +23,7 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.common.fit import NEARLY
 from leastnoise.noise.common.several import COARSE, Several, find_root, log_of, scale_alone
 from leastnoise.noise.question import Question, Search
 from leastnoise.noise.registry import family_named, part_of, registered
@@ -87,7 +88,7 @@ class ProvedSeveral(Several):
         found = prove_by_moments(parts, self.question.budget.epsilon, closest=closest)
         return found.interval if found else None
 
-    def gaussian_sigma(self, *, relative: float) -> float:
+    def gaussian_sigma(self) -> float:
         question = self.question
         alone = find_gaussian(amplify(question.budget, question.sampling_rate))
         low = float(alone.scale)
@@ -98,7 +99,7 @@ class ProvedSeveral(Several):
         def gap(sigma: float) -> float:
             return self.log_delta_gap(alone.scaled(Fraction(sigma) / alone.scale), COARSE)
 
-        return find_root(gap, low, high, relative=relative)
+        return find_root(gap, low, high, relative=NEARLY)
 
     def _releases(self, law: Noise) -> Releases:
         """Return the question's releases with that noise, whose worst shift is called 1."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.common import fit as common_fit
-from leastnoise.noise.common.fit import NEARLY, match_gaussian
+from leastnoise.noise.common.fit import match_gaussian
 from leastnoise.noise.common.several import Several, find_root, log_of
 from leastnoise.noise.kernels.fit import MOST_MODES, wider
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
@@ -55,7 +55,7 @@ def several(task: Several) -> KernelNoise:
         problem = _problem(family, question)
         return problem.proved(min(problem.candidates(), key=problem.rank), task)
     often = max(2, round(question.compositions * question.sampling_rate))
-    sigma = task.gaussian_sigma(relative=NEARLY)
+    sigma = task.gaussian_sigma()
     budget = match_gaussian(sigma / math.sqrt(often), question.budget.delta)
     whole = replace(question, budget=budget, compositions=often, sampling_rate=Fraction(1))
     law = several(replace(task, question=whole))

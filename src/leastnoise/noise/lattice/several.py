@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.fit import NEARLY, match_gaussian
+from leastnoise.noise.common.fit import match_gaussian
 from leastnoise.noise.common.several import SLOWLY, Several, by_share, find_least_factor
 from leastnoise.noise.lattice.fit import search
 from leastnoise.noise.lattice.law import Cactus
@@ -23,7 +23,7 @@ def cactus_several(task: Several) -> Cactus:
     """
     question = task.question
     leaked = question.budget.delta / (2 * question.compositions * question.sampling_rate)
-    budget = match_gaussian(task.gaussian_sigma(relative=NEARLY), leaked)
+    budget = match_gaussian(task.gaussian_sigma(), leaked)
     alone = search(replace(question, budget=budget))
     return alone.scaled(find_least_factor(task, alone, first=1.0))
 
