@@ -197,7 +197,7 @@ def _at_root(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Float
 
 # The laws of the sums of the first cells of a tree, and half-widths that hold them.
 #
-# notation: as in `prefixes`. Given u, what a pass upwards carries is E[e^(iuw); t] of a node, w the
+# notation: as above. Given u, what a pass upwards carries is E[e^(iuw); t] of a node, w the
 # sum of its o cells among the first, t that of all: m(t) = e^(−r_l|t|)·(H * m')(t)/κ_l, with m' of
 # the next child, and H the law of k children that count e^(iut) and of b − 1 − k that count 1. At
 # the root it is E e^(iuS_g), and u = 2πj/N for j = 0, …, N − 1 are all that there is to know of S_g
@@ -205,7 +205,7 @@ def _at_root(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Float
 #
 # What is computed of P(|S_g| <= h) is too large by what all windows take in, at most: beyond N/2 it
 # is below E S_g^8/(N/2)^8, and where a node is beyond its window it is the mass that is there in
-# excess of 1 (see `prefixes`), and 1e-12.
+# excess of 1 (see above), and 1e-12.
 
 
 MOST_LAW_WORK = 1 << 29

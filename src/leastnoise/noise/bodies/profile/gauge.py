@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #
 # notation: G = the gauge of a cell's noise, in scales. Given it, one of the cell's q numbers is its
 # bound times G in size, each with probability 1/q, and the others are uniform below theirs (see
-# `gauge`). M_k(x) = E[G^(−k); G > x]. U and V are uniform in [−1, 1].
+# below). M_k(x) = E[G^(−k); G > x]. U and V are uniform in [−1, 1].
 
 
 @final
@@ -92,7 +92,7 @@ class CellLaw:
 # Several blocks together (`Together`, p = exponent, r = radius of the block, d its coordinates):
 # the gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p), and its point of gauge 1 is
 # independent of it, with a cell of gauge Beta(q, d − q). For p = ∞ a block of U is uniform in r·K.
-# Two numbers of one cell together: `cell`.
+# Two numbers of one cell together: `CellLaw`.
 #
 # Differences of {x >= 0, Σx <= b} in D numbers (theory/bodies.md §6): s of the numbers of U are
 # above 0 with probability C(D, s)²/C(2D, D), uniform in b times a simplex, and the others below 0
