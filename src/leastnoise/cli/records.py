@@ -56,10 +56,10 @@ def print_plan(
     `least` says that its ε was searched; `needed` is the ε with which all accuracies would be met,
     if this plan misses one. What is `verbose` has a table a query and every note, too.
     """
-    from leastnoise.tables.plan import series, summary
+    from leastnoise.tables.plan import summary
 
     found = ", with the least ε found that meets every accuracy" if least else ""
-    title = f"{series.whole(plan)[:-1]}{found}."
+    title = f"{summary.whole_guarantee(plan)[:-1]}{found}."
     print_table(title, summary.HEADS, summary.list_rows(plan))
     said = summary.list_sentences(plan)
     if needed is not None:

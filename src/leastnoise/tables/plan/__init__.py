@@ -13,5 +13,5 @@ In the order in which a plan is made, and best read:
 | `count_trees` | trees of counts, for `cumulative` and for `quantiles` |
 | `served` | which blocks a certificate is about, and whether it is |
 | `plan` | what was found: the record that people, `verify` and `publish` read |
-| `summary`, `series` | its words |
+| `summary` | its words |
 """

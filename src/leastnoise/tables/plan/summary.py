@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leastnoise import _words
+from leastnoise.accounting.composition import Composition
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED
-from leastnoise.tables.plan import series
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.exact import printed_at_least
 from leastnoise.tables.plan.keys import KeysPlan
 from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
 from leastnoise.tables.query import finding, kept_groups
@@ -21,6 +24,7 @@ from leastnoise.tables.query.layout import ASSUMED, Layout
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.plan.plan import BlockPlan, Plan
     from leastnoise.tables.query.noise_error import ExpectedError
     from leastnoise.tables.query.ranks import Ranks
@@ -80,7 +84,7 @@ def _of_ranks(part: QuantilePlan, plan: Plan) -> list[tuple[str, str, str]]:
 def list_sentences(plan: Plan) -> list[str]:
     """Return whom the release protects, what each query shares and limits, and what was wished."""
     layouts = [layout for query in plan.by_query for layout in query.layouts]
-    said = [_words.protected(plan.neighbours, plan.person), *series.list_sentences(plan)]
+    said = [_words.protected(plan.neighbours, plan.person), *series_sentences(plan)]
     said += weak_promises(plan.budget.epsilon, plan.spec.privacy)
     said += [
         f"The noise of {_words.in_turn(names)} is planned together: none has more than alone."
@@ -305,3 +309,57 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     if plan.certificate.rule == COMPOSED and any(one.split is not None for one in plan.blocks):
         return (*notes, JOINT_NOTE)
     return (*notes, SPLIT_NOTE if plan.budget.delta else PURE_NOTE)
+
+
+# What a plan says of a series: what its releases have together, and what one of them has.
+
+
+EACH_NOTE = (
+    "Limits are those of each release: all together protect who is in every one of them as well."
+)
+
+
+def find_epsilon_of_one(certificate: PlanCertificate) -> float:
+    """Return an ε that one release of the series has alone, at the δ of all, rounded up.
+
+    Losses add up at δ = 0; else it is the least that is proved of its draws together, and that of
+    the whole series where none is.
+    """
+    budget, blocks = certificate.budget, [block for _, block in certificate.blocks]
+    draws = [block for block in blocks if isinstance(block, Certificate)]
+    others = [block.budget for block in blocks if not isinstance(block, Certificate)]
+    apart = sum((one.epsilon for one in others), Fraction(0))
+    if not budget.delta:
+        pure = sum((draw.budget.epsilon for draw in draws), Fraction(0)) / certificate.releases
+        return printed_at_least(apart + pure)
+    left = budget.delta - sum((one.delta for one in others), Fraction(0))
+    parts = tuple(draw.one_release for draw in draws)
+    try:
+        own = Composition(parts=parts).epsilon(delta=left).upper if parts else 0.0
+    except (NotApplicable, InvalidArgument):
+        return printed_at_least(budget.epsilon)
+    return printed_at_least(min(apart + Fraction(own), budget.epsilon))
+
+
+def series_sentences(plan: Plan) -> Iterator[str]:
+    """Yield what a series promises, in sentences."""
+    one = plan.epsilon_of_one
+    if one is None:
+        return
+    alone = _words.private(Fraction(one), plan.budget.delta)
+    yield f"{whole_guarantee(plan)} One of them alone has {alone}. {EACH_NOTE}"
+
+
+def whole_guarantee(plan: Plan) -> str:
+    """Return what the release has, or all of a series together, in a sentence."""
+    guarantee, releases = _words.private(plan.budget.epsilon, plan.budget.delta), plan.releases
+    if releases == 1:
+        return f"The whole release has {guarantee}."
+    return f"All {releases:,} releases together have {guarantee}."
+
+
+def series_record(plan: Plan) -> dict[str, Any]:
+    """Return it as JSON values; {} of one release."""
+    if plan.releases == 1:
+        return {}
+    return {"series": {"releases": plan.releases, "epsilon_of_one": plan.epsilon_of_one}}
