@@ -11,9 +11,9 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.question import Question
-from leastnoise.noise.radial.fit.generalized_gamma import generalized_gamma_search
+from leastnoise.noise.radial.fit import generalized_gamma_search
 from leastnoise.noise.radial.law import GeneralizedGamma
-from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.radial.profile import log_delta
 
 SHAPES = ((2, "1", "1.5"), (2, "0.9", "1.5"), (7, "5.9", "1.051"), (1000, "999", "1.09"))
 TARGETS = ("1.5 ms, 5 ms for α < d − 1", "30 ms", "2 s", "3 s")

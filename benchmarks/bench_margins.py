@@ -16,7 +16,8 @@ import numpy as np
 
 from benchmarks.timing import print_rows
 from leastnoise.calibration.several import find_gaussian
-from leastnoise.design.marginal_shares import (
+from leastnoise.design.marginals import (
+    Marginals,
     best_shares,
     bound,
     gaussian_information,
@@ -25,7 +26,6 @@ from leastnoise.design.marginal_shares import (
     log_variance,
     pure_information,
 )
-from leastnoise.design.marginals import Marginals
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan

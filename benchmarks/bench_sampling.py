@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.timing import median_seconds, print_rows
 from leastnoise.guarantees.bodies import cells as bodies
-from leastnoise.guarantees.bodies.at_most import AtMost
-from leastnoise.guarantees.bodies.box import Box, Interval
+from leastnoise.guarantees.bodies.cells import AtMost
 from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.plain import Box, Interval
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.grid import default_grid

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.plain import Ball, Box
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.base import Noise, Parameter
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase

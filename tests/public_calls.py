@@ -13,16 +13,12 @@ import leastnoise as ln
 from leastnoise.accounting import conversions
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.lower_bound import Witness
-from leastnoise.guarantees.bodies.at_most import AtMost
-from leastnoise.guarantees.bodies.ball import Ball
-from leastnoise.guarantees.bodies.box import Box, Interval
+from leastnoise.guarantees.bodies.cells import AtMost
 from leastnoise.guarantees.bodies.cells import Cells as BodyCells
-from leastnoise.guarantees.bodies.counted import Counted, CountedSums
-from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
-from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
+from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
 from leastnoise.guarantees.bodies.signed import Differences, Signed
-from leastnoise.guarantees.bodies.together import Together
+from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Matrix
 from leastnoise.guarantees.sensitivity import ShiftBounds, sensitivity_of_kind
 from leastnoise.interop import from_plds, to_dp_event, to_opendp, to_pld

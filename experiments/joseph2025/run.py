@@ -24,7 +24,7 @@ import leastnoise as ln
 from leastnoise.design import find
 from leastnoise.design.effort import Effort
 from leastnoise.design.find import VectorTask
-from leastnoise.noise.common.fit import classic
+from leastnoise.noise.common import fit as common_fit
 from leastnoise.report.figures import Figure, Line
 
 HERE = Path(__file__).parent
@@ -44,11 +44,11 @@ Row = list[str]
 
 def laplace_error(dimension: int, budget: ln.Budget) -> float:
     """Corollary 4.2 at the least scale: 2d²b². An l2 shift of 1 is at most √d long in l1."""
-    return 2 * (dimension * float(classic.laplace(1, budget))) ** 2
+    return 2 * (dimension * float(common_fit.laplace(1, budget))) ** 2
 
 
 def gaussian_error(dimension: int, budget: ln.Budget) -> float:
-    return dimension * float(classic.gaussian(dimension, budget)) ** 2
+    return dimension * float(common_fit.gaussian(dimension, budget)) ** 2
 
 
 def l2_sigma(dimension: int, budget: ln.Budget) -> float:
@@ -138,10 +138,10 @@ def seconds(work: Callable[[], object], *, repeats: int = 5) -> float:
 def figure_5(dimension: int) -> Row:
     """(d, seconds to the scale of Laplace, Gaussian, ℓ2; ℓ2 with its proof; Algorithm 3)."""
     epsilon, delta = float(BUDGET.epsilon), float(BUDGET.delta)
-    least = classic.laplace if dimension == 1 else classic.spherical_laplace
+    least = common_fit.laplace if dimension == 1 else common_fit.spherical_laplace
     times = (
-        seconds(lambda: classic.laplace(dimension, BUDGET)),
-        seconds(lambda: classic.gaussian(dimension, BUDGET)),
+        seconds(lambda: common_fit.laplace(dimension, BUDGET)),
+        seconds(lambda: common_fit.gaussian(dimension, BUDGET)),
         seconds(lambda: least(dimension, BUDGET)),
         seconds(lambda: l2_sigma(dimension, BUDGET)),
         seconds(lambda: algorithm3.least_sigma(dimension, epsilon, delta)),

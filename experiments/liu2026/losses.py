@@ -20,7 +20,7 @@ from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise
-from leastnoise.noise.kernels.fit.quasi_gaussian import MOST_MODES, published_scale
+from leastnoise.noise.kernels.fit import MOST_MODES, published_scale
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import part_of

@@ -21,7 +21,7 @@ from verdicts import (
     best_benchmark,
 )
 
-from leastnoise.noise.kernels.fit.quasi_gaussian import MOST_MODES as OUR_MOST_MODES
+from leastnoise.noise.kernels.fit import MOST_MODES as OUR_MOST_MODES
 from leastnoise.noise.question import Loss
 
 WHAT = {

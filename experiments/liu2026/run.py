@@ -21,7 +21,7 @@ from verdicts import BESIDE, IMPOSSIBLE, TABLES, UNREACHED, Row, least_leak, row
 
 import leastnoise as ln
 from leastnoise.noise.base import Noise
-from leastnoise.noise.kernels.fit.quasi_gaussian import gaussian_mixture_search
+from leastnoise.noise.kernels.fit import gaussian_mixture_search
 from leastnoise.noise.question import Loss, Question
 from leastnoise.report.figures import Figure, Line
 

@@ -21,11 +21,10 @@ from leastnoise.design import find
 from leastnoise.design.effort import Effort
 from leastnoise.design.find import VectorTask
 from leastnoise.noise.common import profile as common_profile
-from leastnoise.noise.radial.fit.generalized_gamma import greatest_advantage
+from leastnoise.noise.radial.fit import greatest_advantage
 from leastnoise.noise.radial.law import GeneralizedGamma
-from leastnoise.numerics.roots import IncreasingRoot
-from leastnoise.report.comparison import radial_density
-from leastnoise.report.figures import Figure, Line
+from leastnoise.numerics.searches import IncreasingRoot
+from leastnoise.report.figures import Figure, Line, radial_density
 
 HERE = Path(__file__).parent
 # As printed.

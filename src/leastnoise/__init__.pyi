@@ -12,7 +12,6 @@ from .clusters.vectors import release_vector as release_vector
 from .design.lower_bound import LowerBound as LowerBound
 from .guarantees.budget import Budget as Budget
 from .guarantees.interval import Interval as Interval
-from .guarantees.row_counts import RowCounts as RowCounts
 from .guarantees.sensitivity import L1 as L1
 from .guarantees.sensitivity import L2 as L2
 from .guarantees.sensitivity import Integer as Integer
@@ -20,6 +19,7 @@ from .guarantees.structured import CountingQueries as CountingQueries
 from .guarantees.structured import Groups as Groups
 from .guarantees.structured import Linf as Linf
 from .guarantees.structured import Vertices as Vertices
+from .guarantees.units import RowCounts as RowCounts
 from .ledger.account import Account as Account
 from .ledger.check import CheckedLedger as CheckedLedger
 from .ledger.check import check_ledger as check_ledger

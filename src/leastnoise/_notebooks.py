@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Columns = Mapping[str, Sequence[Any]]
 
-_MOST_ROWS = 50  # that a notebook shows
+MOST_ROWS = 50  # of a table that a notebook or a terminal shows
 _RIGHT = ' style="text-align: right"'
 
 
@@ -94,7 +94,7 @@ def _frame(columns: Columns, backend: str) -> Any:
 
 
 def _html(title: str, columns: Columns) -> str:
-    rows = [*islice(zip(*columns.values(), strict=True), _MOST_ROWS)]
+    rows = [*islice(zip(*columns.values(), strict=True), MOST_ROWS)]
     length = len(next(iter(columns.values()), ()))
     head = "".join(f"<th>{_words.html(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)

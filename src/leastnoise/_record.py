@@ -99,9 +99,9 @@ def one_of(allowed: Sequence[Kind]) -> Converter[Kind, Kind]:
     return cast("Any", takes(_validate.one_of, allowed=allowed))
 
 
-def instance_of(kind: type[Kind], *, like: str, hint: str = "") -> Converter[Kind, Kind]:
+def instance_of(kind: type[Kind], *, like: str) -> Converter[Kind, Kind]:
     """Return the converter that keeps what it is given, if that is a `kind`: "a Budget"."""
-    return takes(_validate.instance, kind=kind, like=like, hint=hint)
+    return takes(_validate.instance, kind=kind, like=like)
 
 
 def optional(converter: Converter[Given, Kept]) -> Converter[Given | None, Kept | None]:

@@ -10,7 +10,7 @@ from flint import arb
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.inversion import enclose_epsilon
+from leastnoise.accounting.curves import enclose_epsilon
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import NotApplicable

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.trade_off import Tangents
+from leastnoise.accounting.curves import Tangents
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.noise.base import Noise

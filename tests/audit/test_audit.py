@@ -12,7 +12,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.audit import noise
 from leastnoise.audit.audit import DETECTORS
-from leastnoise.audit.subject import Subject
+from leastnoise.audit.claim import Subject
 from leastnoise.errors import InvalidArgument
 from tests.audit.scenarios import SCENARIOS, Scenario, two_sided_geometric
 

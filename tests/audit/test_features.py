@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import leastnoise as ln
+from leastnoise.audit.claim import Subject
 from leastnoise.audit.features import _is_reachable, _kind, _phase, _range, _significand, _steps
 from leastnoise.audit.repeats import _aligned_sums, _repeats, _signs
-from leastnoise.audit.subject import Subject
 from tests.audit.scenarios import SCENARIOS
 
 

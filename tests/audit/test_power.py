@@ -11,8 +11,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.audit import noise
+from leastnoise.audit.claim import Subject
 from leastnoise.audit.law import show_point
-from leastnoise.audit.subject import Subject
 
 Generator = np.random.Generator
 _SAID = r"that ([\d.e-]+) % of the outputs more than ([\d.]+) above"

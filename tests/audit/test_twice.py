@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import leastnoise as ln
-from leastnoise.audit.subject import Subject
+from leastnoise.audit.claim import Subject
 from leastnoise.audit.twice import run_twice
 from tests.audit import seeded_module
 from tests.audit.scenarios import Fresh

@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.balls import staircases
-from leastnoise.balls.core import float_above, float_below, precision
-from leastnoise.balls.staircases import BITS, StaircaseMoment
+from leastnoise.balls.core import AMPLE_BITS, float_above, float_below, precision
+from leastnoise.balls.staircases import StaircaseMoment
 
 CASES = [
     ("1", 1, 2), ("1", 1, 1), ("5", 1, 1), ("0.3", 2, 2), ("5", 2, 2), ("2", 4, 2), ("5", 7, 2),
@@ -30,7 +30,7 @@ def summed(epsilon: float, dimension: int, power: int, gamma: float) -> float:
 
 @pytest.mark.parametrize(("epsilon", "dimension", "power"), [c for c in CASES if c[0] != "0.001"])
 def test_the_polynomial_is_the_sum(epsilon: str, dimension: int, power: int) -> None:
-    with precision(BITS):
+    with precision(AMPLE_BITS):
         for gamma in ("0.001", "0.37", "1"):
             found = moment(epsilon, dimension, power).at(Fraction(gamma))
             known = summed(float(epsilon), dimension, power, float(gamma))
@@ -41,7 +41,7 @@ def test_the_polynomial_is_the_sum(epsilon: str, dimension: int, power: int) -> 
 def test_no_gamma_has_less_and_one_has_hardly_more(
     epsilon: str, dimension: int, power: int
 ) -> None:
-    with precision(BITS):
+    with precision(AMPLE_BITS):
         one = moment(epsilon, dimension, power)
         least = one.least(one.best())
         assert least is not None
@@ -53,7 +53,7 @@ def test_no_gamma_has_less_and_one_has_hardly_more(
 
 def test_the_published_optimum_for_one_number() -> None:
     """Geng & Viswanath (2014): E|X| = √q/(1 − q), at γ = √q/(1 + √q)."""
-    with precision(BITS):
+    with precision(AMPLE_BITS):
         one = moment("1", 1, 1)
         assert float(one.best()) == pytest.approx(1 / (1 + math.exp(0.5)), rel=1e-9)
         least = one.least(one.best())
@@ -69,7 +69,7 @@ def test_the_published_optimum_for_one_number() -> None:
 )  # fmt: skip
 def test_the_table_of_second_moments(dimension: int, ratios: tuple[float, ...]) -> None:
     """Theory of bodies, §1: over those of e^(−εN), D(D + 1)/ε²."""
-    with precision(BITS):
+    with precision(AMPLE_BITS):
         for epsilon, ratio in zip((1, 2, 3, 5, 10), ratios, strict=True):
             one = moment(str(epsilon), dimension, 2)
             found = float(one.at(one.best()).mid()) * epsilon**2 / (dimension * (dimension + 1))
@@ -78,7 +78,7 @@ def test_the_table_of_second_moments(dimension: int, ratios: tuple[float, ...]) 
 
 def test_what_is_not_so_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staircases, "_MOST_PIECES", 300)
-    with precision(BITS):
+    with precision(AMPLE_BITS):
         one = moment("5", 2, 2)
         assert one.least(Fraction(1, 2)) is None  # a guess that isn't the best γ
         best = one.best()

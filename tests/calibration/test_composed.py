@@ -16,7 +16,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.fit.several import polish
+from leastnoise.noise.common.several import polish
 from leastnoise.noise.releases import Releases
 from tests.scalar import density
 

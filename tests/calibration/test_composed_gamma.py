@@ -19,9 +19,9 @@ from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.question import Loss, Question
-from leastnoise.noise.radial.fit.generalized_gamma_several import _log_delta, _Several
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import sketch
+from leastnoise.noise.radial.several import _log_delta, _Several
 from leastnoise.noise.releases import Releases
 
 ONE = ShiftBounds.of(L2(1))

@@ -13,11 +13,11 @@ from leastnoise.calibration.several import ProvedSeveral
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import ShiftBounds
-from leastnoise.noise.common.fit.several import find_least_factor
+from leastnoise.noise.common.several import find_least_factor
 from leastnoise.noise.huber import fit as huber
 from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.lattice.fit import cactus
 from leastnoise.noise.lattice.law import Cactus
+from leastnoise.noise.lattice.several import cactus_several
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.releases import Releases
 
@@ -80,7 +80,7 @@ def test_alpha_and_gamma_may_be_set_together_alone() -> None:
 def test_cactus_for_samples_needs_about_the_gaussians_noise() -> None:
     budget, rate = Budget(epsilon="1", delta="1e-4"), Fraction(1, 10)
     question = Question(budget=budget, compositions=50, sampling_rate=rate)
-    found = cactus.cactus_several(ProvedSeveral(family=Cactus, question=question))
+    found = cactus_several(ProvedSeveral(family=Cactus, question=question))
     gauss = ln.calibrate(
         "gaussian",
         epsilon="1",

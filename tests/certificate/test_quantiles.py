@@ -13,7 +13,7 @@ from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate, list_choices
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified
 from leastnoise.guarantees.budget import Budget
-from leastnoise.ledger.costs import Cost
+from leastnoise.ledger.filters import Cost
 from leastnoise.ledger.preregistered import Preregistered
 
 _NINE = tuple(Fraction(k, 10) for k in range(1, 10))

@@ -11,8 +11,8 @@ import pytest
 from leastnoise.certificate.records import read_record, write_record
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Interval
 from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.plain import Interval
 from tests.guarantees.bodies.examples import BODIES
 
 

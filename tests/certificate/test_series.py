@@ -15,7 +15,7 @@ from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer
-from leastnoise.ledger.costs import Cost
+from leastnoise.ledger.filters import Cost
 from leastnoise.selection.public import calibrate
 from tests.certificate.test_threshold import proved
 

@@ -14,7 +14,7 @@ import leastnoise as ln
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.threshold import ThresholdCertificate, find_threshold
 from leastnoise.errors import CertificateRejected, NotCertified
-from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.guarantees.structured import Within

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from leastnoise.balls import staircases
+from leastnoise.balls.core import AMPLE_BITS
 from leastnoise.design import body_bound
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.lower_bound import LowerBound
@@ -75,7 +76,7 @@ def test_no_noise_is_better(
 
 
 def find_best_gamma(epsilon: str, dimension: int) -> Fraction:
-    with staircases.precision(staircases.BITS):
+    with staircases.precision(AMPLE_BITS):
         return staircases.StaircaseMoment.of(
             epsilon=Fraction(epsilon), dimension=dimension, power=2
         ).best()

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from leastnoise.balls.core import float_below, precision
-from leastnoise.design.marginal_shares import (
+from leastnoise.design.marginals import (
     Information,
+    Marginals,
     best_shares,
     bound,
     gaussian_information,
@@ -19,7 +20,6 @@ from leastnoise.design.marginal_shares import (
     log_variance,
     pure_information,
 )
-from leastnoise.design.marginals import Marginals
 from leastnoise.design.variance_bound import least_variance
 from leastnoise.guarantees.budget import Budget
 
@@ -110,7 +110,7 @@ def test_any_tangent_is_below(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(20):
         wrong = right * np.exp(random.normal(size=8))
         monkeypatch.setattr(
-            "leastnoise.design.marginal_shares.gaussian_optimum", lambda *_, theta=wrong: theta
+            "leastnoise.design.marginals.gaussian_optimum", lambda *_, theta=wrong: theta
         )
         assert bound(CENSUS, [Fraction(1)] * 8, budget=ONE) < value + 1e-9
 

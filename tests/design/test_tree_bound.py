@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from leastnoise.design import tree_bound
-from leastnoise.design.marginal_shares import bound
-from leastnoise.design.marginals import Marginals
-from leastnoise.design.tree_bound import MOST_PARENTS, least_log_variance
-from leastnoise.design.variance_bound import least_variance
+from leastnoise.design import variance_bound
+from leastnoise.design.marginals import Marginals, bound
+from leastnoise.design.variance_bound import MOST_PARENTS, least_log_variance, least_variance
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import node_laws
@@ -86,8 +84,8 @@ def test_no_matrix_is_better_and_one_is_as_good(children: Any, root: bool) -> No
 @pytest.mark.parametrize(("children", "root"), TREES)
 def test_the_price_is_that_of_the_dense_matrix(children: Any, root: bool) -> None:
     """m are the row sums of |M|, so that diag(m) − M has no eigenvalue below 0."""
-    tree = tree_bound._Tree.of(children, root=root)
-    sums, around, own = tree_bound._whole_vectors(tree)
+    tree = variance_bound._Tree.of(children, root=root)
+    sums, around, own = variance_bound._whole_vectors(tree)
     own[0] += own[0] // 7  # none of which is needed for it to hold
     parent = np.repeat(np.arange(len(tree.below)), tree.below)
     vectors = [np.array(one, dtype=float)[parent] for one in sums]
@@ -96,7 +94,7 @@ def test_the_price_is_that_of_the_dense_matrix(children: Any, root: bool) -> Non
         vectors[-1][cell] += own[k]
     matrix = np.array(vectors).T @ np.array(vectors)
     m = np.abs(matrix).sum(axis=1)
-    assert tree_bound._price(tree, sums, around, own) == pytest.approx(m.sum(), rel=1e-12)
+    assert variance_bound._price(tree, sums, around, own) == pytest.approx(m.sum(), rel=1e-12)
     assert np.linalg.eigvalsh(np.diag(m) - matrix).min() > -1e-9 * m.max()
 
 
@@ -104,11 +102,11 @@ def test_proposals_are_only_believed_as_far_as_they_go(monkeypatch: pytest.Monke
     children = children_of(3, 1, 4, 2, levels=2)
     best = least_log_variance(children, budget=PURE)
     for steps in (1, 3):
-        monkeypatch.setattr(tree_bound, "_STEPS", steps)
+        monkeypatch.setattr(variance_bound, "_STEPS", steps)
         assert least_log_variance(children, budget=PURE) < best
-    monkeypatch.setattr(tree_bound, "_VECTOR_BITS", 3)
+    monkeypatch.setattr(variance_bound, "_VECTOR_BITS", 3)
     assert least_log_variance(children, budget=PURE) < best
-    monkeypatch.setattr(tree_bound, "_VECTOR_BITS", 0)
+    monkeypatch.setattr(variance_bound, "_VECTOR_BITS", 0)
     assert least_log_variance(children, budget=PURE) < best
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leastnoise.design.strategies import gaussian_strategy
-from leastnoise.design.workload_bound import as_integers, least_rms
+from leastnoise.design.variance_bound import as_integers, least_rms
 from leastnoise.guarantees.budget import Budget
 from tests.design.test_strategies import WORKLOADS
 

@@ -8,8 +8,8 @@ from math import exp
 
 import pytest
 
-from leastnoise.entropy.largest import place_of_largest
 from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.mechanism.quantiles import place_of_largest
 
 _DRAWS = 20_000
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import leastnoise as ln
-from leastnoise.guarantees.added import Added
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.together import Jointly
 from leastnoise.guarantees.structured import Within
+from leastnoise.guarantees.units import Added
 from tests.guarantees.bodies.examples import BODIES
 
 

@@ -8,9 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.guarantees.bodies.at_most import AtMost
-from leastnoise.guarantees.bodies.box import Box, Interval
-from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.cells import AtMost, Cells
+from leastnoise.guarantees.bodies.plain import Box, Interval
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Neighbours, Vertices

@@ -10,7 +10,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.projections import projections_of
-from leastnoise.guarantees.rows import Rows
+from leastnoise.guarantees.sensitivity import Rows
 from tests.noise.trees.oracle import moved_by_rows
 
 KINDS = [ln.RowCounts(2), ln.RowCounts(2, neighbours="replace-one"), ln.RowCounts(1)]

@@ -9,7 +9,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.sensitivity import Sensitivity
-from leastnoise.learn import draw
+from leastnoise.learn import fitting
 from leastnoise.learn.moments import Moments
 from tests.attacks import test_regressions as regressions
 from tests.attacks.guard import case_of
@@ -53,12 +53,12 @@ def test_a_sensitivity_that_is_a_tenth_too_small_is_told(
 
 
 def test_noise_that_is_chosen_by_a_row_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    best = draw.best_of
+    best = fitting.best_of
     seen: list[int] = []
 
     def by_turns(families: tuple[str, ...], **asked: Any) -> ln.Mechanism:
         seen.append(1)
         return best(("k-norm", "k-staircase")[len(seen) % 2 :][:1], **asked)
 
-    monkeypatch.setattr(draw, "best_of", by_turns)
+    monkeypatch.setattr(fitting, "best_of", by_turns)
     assert "the noise depends on a row" in set(told("replace-one"))

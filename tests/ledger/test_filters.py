@@ -19,10 +19,10 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells, ShiftBounds
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf
-from leastnoise.ledger.costs import Cost
 from leastnoise.ledger.filters import (
     SUMS,
     ZCDP,
+    Cost,
     better_for,
     fits,
     holds,

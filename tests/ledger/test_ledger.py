@@ -28,8 +28,7 @@ from leastnoise.guarantees.sensitivity import L1
 from leastnoise.guarantees.structured import CountingQueries
 from leastnoise.ledger import store
 from leastnoise.ledger.check import check_ledger
-from leastnoise.ledger.costs import Cost
-from leastnoise.ledger.filters import SUMS, ZCDP, fits
+from leastnoise.ledger.filters import SUMS, ZCDP, Cost, fits
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
 from tests.ledger.releases import account, certificate, sampled

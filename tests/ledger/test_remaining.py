@@ -14,12 +14,12 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, OverBudget
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.account import Account
-from leastnoise.ledger.costs import Cost
 from leastnoise.ledger.filters import (
     MOST_ALIKE,
     RULES,
     SUMS,
     ZCDP,
+    Cost,
     Remaining,
     fits,
     holds,

@@ -11,8 +11,8 @@ import pytest
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
 from leastnoise.guarantees.structured import Within

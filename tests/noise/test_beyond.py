@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leastnoise.balls.core import float_above, float_below, precision
-from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.draw import find_quantile

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.searches import minimise
 
 GRID = np.linspace(0, 1, 13).tolist()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from leastnoise.errors import Refused
-from leastnoise.numerics.roots import IncreasingRoot, falling_root
+from leastnoise.numerics.searches import IncreasingRoot, falling_root
 
 PROBLEMS: dict[str, tuple[Callable[[float], float], float]] = {
     "cubic": (lambda x: x**3 - 2, 2 ** (1 / 3)),

@@ -13,7 +13,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Loss
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.shells.law import SphericalStaircase
-from leastnoise.report.comparison import (
+from leastnoise.report.figures import (
     MOST_DIMENSIONS,
     dimensions_around,
     error_figure,

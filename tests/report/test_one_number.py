@@ -8,7 +8,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import Refused
 from leastnoise.guarantees.sensitivity import Sensitivity
-from leastnoise.report.comparison import density_figure, epsilons_around, error_by_epsilon
+from leastnoise.report.figures import density_figure, epsilons_around, error_by_epsilon
 from leastnoise.selection.comparison import Comparison
 from tests.report.test_comparison import comparison
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import leastnoise as ln
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.structured import Within
 from leastnoise.tables.query.layout import Layout

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from leastnoise.errors import Refused, SpecError
-from leastnoise.guarantees.row_counts import RowCounts
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate

@@ -19,7 +19,7 @@ from leastnoise.certificate.plan import COMPOSED, RULE
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.selection.public import compare, least_noise
-from leastnoise.tables.plan.notes import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE
+from leastnoise.tables.plan.summary import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory

@@ -11,11 +11,14 @@ from typing import final
 
 from leastnoise import _validate, _words
 from leastnoise._record import field, record, takes, whole
-from leastnoise.accounting.inversion import (
+from leastnoise.accounting.curves import (
     LARGEST,
+    Null,
+    Tangents,
     enclose_epsilon,
     find_first_private,
     find_last_leaking,
+    least,
     no_epsilon,
 )
 from leastnoise.accounting.proof.by_losses import directions
@@ -23,7 +26,6 @@ from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_up
 from leastnoise.accounting.proof.composed import is_gaussian, prove_composed, prove_pair
 from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
-from leastnoise.accounting.trade_off import Null, Tangents, least
 from leastnoise.balls.convolution import Convolution, Part, tilt_for
 from leastnoise.balls.losses import LONGEST_LOSS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable

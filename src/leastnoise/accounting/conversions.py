@@ -21,8 +21,8 @@ from typing import final
 from flint import arb
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.renyi import CONVERSION_BITS, rdp_delta, rdp_epsilon, zcdp_delta
-from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.accounting.renyi import rdp_delta, rdp_epsilon, zcdp_delta
+from leastnoise.balls.core import AMPLE_BITS, ball, float_above, float_below, precision
 from leastnoise.balls.losses import LONGEST_LOSS
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
@@ -31,7 +31,7 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
-from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.searches import minimise
 
 
 class Nature(StrEnum):
@@ -68,7 +68,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
     """
     top, at = _positive(pure, "pure"), _epsilon(epsilon)
     lost = Budget(epsilon=1, delta=leak).delta
-    with precision(CONVERSION_BITS):
+    with precision(AMPLE_BITS):
         gap = ball(top).exp() - ball(at).exp() if at < top else arb(0)
         return _exact(ball(lost) + (1 - ball(lost)) * gap / (1 + ball(top).exp()))
 
@@ -76,7 +76,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
 def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
     """Return ε(delta) of ε₀-privacy: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is smaller."""
     top, lost = _positive(pure, "pure"), Budget(epsilon=1, delta=delta).delta
-    with precision(CONVERSION_BITS):
+    with precision(AMPLE_BITS):
         rest = ball(top).exp() - ball(lost) * (1 + ball(top).exp())
         if rest > 1:
             return _exact(rest.log())
@@ -90,7 +90,7 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
     log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀).
     """
     top, alpha = _positive(pure, "pure"), _order(order)
-    with precision(CONVERSION_BITS):
+    with precision(AMPLE_BITS):
         p, a = 1 / (1 + ball(-top).exp()), ball(alpha)
         forward = (a * p.log() + (1 - a) * (1 - p).log()).exp()
         backward = (a * (1 - p).log() + (1 - a) * p.log()).exp()
@@ -100,7 +100,7 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
 def zcdp_of_pure(pure: Exact) -> Converted:
     """Return ρ = ε₀²/2 (Bun & Steinke 2016, Proposition 1.4)."""
     top = _positive(pure, "pure")
-    with precision(CONVERSION_BITS):
+    with precision(AMPLE_BITS):
         return _upper_bound(ball(top * top / 2))
 
 
@@ -113,7 +113,7 @@ def gdp_of_pure(pure: Exact) -> Converted:
     """
     top = _positive(pure, "pure")
     guess = -2 * NormalDist().inv_cdf(math.exp(-float(top)) / (1 + math.exp(-float(top))))
-    with precision(CONVERSION_BITS):
+    with precision(AMPLE_BITS):
         tail = 1 / (1 + ball(top).exp())
 
         def beyond(mu: float) -> arb:
@@ -137,14 +137,14 @@ def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
 def zcdp_of_gdp(mu: Exact) -> Converted:
     """Return ρ = μ²/2, which N(μ, 1) against N(0, 1) needs."""
     size = _positive(mu, "mu")
-    with precision(CONVERSION_BITS):
+    with precision(AMPLE_BITS):
         return _exact(ball(size * size / 2))
 
 
 def rdp_of_zcdp(rho: Exact, *, order: Exact) -> Converted:
     """Return τ = αρ at `order` α, which N(μ, 1) with μ²/2 = ρ has."""
     size, alpha = _positive(rho, "rho"), _order(order)
-    with precision(CONVERSION_BITS):
+    with precision(AMPLE_BITS):
         return _exact(ball(alpha * size))
 
 

@@ -10,10 +10,8 @@ from fractions import Fraction
 
 from flint import arb
 
-from leastnoise.balls.core import ball, precision
-from leastnoise.numerics.minima import minimise
-
-CONVERSION_BITS = 256
+from leastnoise.balls.core import AMPLE_BITS, ball, precision
+from leastnoise.numerics.searches import minimise
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
@@ -37,14 +35,14 @@ def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
 
 def rdp_delta(tau: Fraction, order: Fraction, epsilon: Fraction) -> arb:
     """Return e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, 1 at most; δ(ε) is no more."""
-    with precision(CONVERSION_BITS):
+    with precision(AMPLE_BITS):
         gap = ball(tau) - ball(epsilon)
         return ((ball(order) - 1) * gap + _log_kappa(order)).exp().min(arb(1))
 
 
 def rdp_epsilon(tau: Fraction, order: Fraction, delta: Fraction) -> arb:
     """Return the ε at which `rdp_delta` gives `delta`, or 0."""
-    with precision(CONVERSION_BITS):
+    with precision(AMPLE_BITS):
         found = ball(tau) + (_log_kappa(order) - ball(delta).log()) / (ball(order) - 1)
         return found.max(arb(0))
 

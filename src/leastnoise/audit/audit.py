@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise import _validate
-from leastnoise.audit.claim import Audit, Claim
+from leastnoise.audit.claim import Audit, Claim, Draw, Subject, Together, draw_outputs
 from leastnoise.audit.features import (
     detect_distinguishing,
     detect_precision,
@@ -19,7 +19,6 @@ from leastnoise.audit.features import (
 )
 from leastnoise.audit.noise import detect_noise, detect_sensitivity
 from leastnoise.audit.repeats import detect_repeats
-from leastnoise.audit.subject import Draw, Subject, Together, draw_outputs
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import Cells

@@ -27,7 +27,7 @@ from leastnoise.balls.core import PLAIN_BITS, ball, float_below, precision
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.audit.subject import Subject
+    from leastnoise.audit.claim import Subject
 
     Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 

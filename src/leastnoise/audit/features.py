@@ -37,8 +37,7 @@ from leastnoise.noise.laplace.law import Laplace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.audit.claim import Finding
-    from leastnoise.audit.subject import Subject
+    from leastnoise.audit.claim import Finding, Subject
 
     Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 

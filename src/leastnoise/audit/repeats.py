@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.audit.subject import Subject
+    from leastnoise.audit.claim import Subject
 
 _LAGS = range(1, 9)
 _COMPARED_COORDINATES = 6

@@ -29,14 +29,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastnoise.audit.subject import draw_outputs
+from leastnoise.audit.claim import draw_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from leastnoise.audit.subject import Draw, Subject
+    from leastnoise.audit.claim import Draw, Subject
 
     Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 

@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING, Self, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.core import UNIT, ball
+from leastnoise.balls.core import PRECISE, UNIT, ball
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-
-_SMALLEST = 2.0**-960  # against P: losses are at most ln of its inverse, so that e^loss is a float
 
 
 @final
@@ -70,7 +68,7 @@ def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floa
     half a step of each release. A part of an atom is one whatever the share, so nothing here need
     be exact.
     """
-    q = np.maximum(q, p * _SMALLEST)
+    q = np.maximum(q, p * PRECISE)  # losses are at most ln of its inverse: e^loss is a float
     order = np.argsort(-(p / q))
     p_low, q_high, added = _merged(p[order].tolist(), q[order].tolist(), step, size)
     slack = (added + 8) * UNIT  # of so many sums, and of shares

@@ -15,6 +15,8 @@ UNIT = 2.0**-53
 """The relative error of one operation on floats, at most."""
 PLAIN_BITS = 128
 """The precision of a few steps that hardly cancel. What needs more says how much, and why."""
+AMPLE_BITS = 2 * PLAIN_BITS
+"""The precision of closed forms in which half of the bits may cancel."""
 PRECISE = 2.0**-960
 """Floats above it have all their digits, after a few products too."""
 

@@ -44,6 +44,8 @@ LONGEST_LOSS = 700.0
 """The longest that is formed in floats: e^700 and e^−700 are some."""
 POINTS_PER_STD = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
+NOTHING = 2.0**-140
+"""Of δ and of mass: what is put at infinity without a loss to speak of."""
 SPARE = 2.0**-60  # of mass, where all of it is at infinity
 _ORIGIN_BITS = 40  # of the place of a lattice from below, in steps
 NUDGE = 2**38  # slopes are told from chords of a step/2^38, the cells' masses within 2^-37

@@ -17,12 +17,10 @@ from typing import Self, final
 
 from flint import arb, arb_poly, ctx
 
-from leastnoise.balls.core import ball, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, precision
 from leastnoise.numerics.bisection import Bisection
 
-BITS = 256
-"""A precision that leaves `_ENOUGH_BITS` of the coefficients nearly always."""
-_ENOUGH_BITS, _MOST_BITS = 128, 1 << 14
+_MOST_BITS = 1 << 14
 SLACK = 2.0**-24
 """How far, relatively, what is proved is below the moment at the γ that was thought best."""
 _MOST_PIECES = 2_000  # 300 were needed at most
@@ -51,7 +49,7 @@ class StaircaseMoment:
         while bits <= _MOST_BITS:
             with precision(bits):
                 inverse = _inverse_series(epsilon, degree)
-                if min(one.rel_accuracy_bits() for one in inverse) >= _ENOUGH_BITS:
+                if min(one.rel_accuracy_bits() for one in inverse) >= PLAIN_BITS:
                     break
             bits *= 2
         else:

@@ -12,13 +12,15 @@ from leastnoise import _validate
 from leastnoise._record import derived, field, instance_of, optional, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import check_work
-from leastnoise.certificate.records import read_noise, read_record, write_record
-from leastnoise.certificate.strict_json import (
+from leastnoise.certificate.records import (
     exact_fields,
     number,
     number_text,
     parse_object,
+    read_noise,
+    read_record,
     typed,
+    write_record,
 )
 from leastnoise.certificate.subject import (
     check_subject,

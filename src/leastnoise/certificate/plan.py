@@ -17,7 +17,7 @@ from leastnoise.certificate.keys import KIND as KEYS
 from leastnoise.certificate.keys import KeysCertificate
 from leastnoise.certificate.quantiles import KIND as QUANTILES
 from leastnoise.certificate.quantiles import QuantileCertificate
-from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
+from leastnoise.certificate.records import exact_fields, parse_object, typed
 from leastnoise.certificate.threshold import KIND as THRESHOLD
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import (

@@ -16,7 +16,7 @@ from typing import Any, Self, final
 from leastnoise import _validate
 from leastnoise._record import A_FLAG, field, instance_of, one_of, record, takes, whole
 from leastnoise.certificate.certificate import VERSION, check_header, read_budget
-from leastnoise.certificate.strict_json import exact_fields, number, parse_object, typed
+from leastnoise.certificate.records import exact_fields, number, parse_object, typed
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact

@@ -16,8 +16,7 @@ from leastnoise.cli.options import INTEGER, NOISE, NUMBER, SEARCH, SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leastnoise.audit.claim import Claim
-    from leastnoise.audit.subject import Draw, Together
+    from leastnoise.audit.claim import Claim, Draw, Together
 
 _FUNCTION = (
     "The mechanism: a function that takes an input and a count, and returns so many outputs."

@@ -169,8 +169,7 @@ class _Request:
         """
         from leastnoise.errors import InvalidArgument
         from leastnoise.guarantees.exact import exact
-        from leastnoise.report.comparison import dimensions_around
-        from leastnoise.report.figures import TERMINAL, check_target
+        from leastnoise.report.figures import TERMINAL, check_target, dimensions_around
 
         dimension, least = query.coordinates, query.max_nonzero or 1
         for name, given in (
@@ -199,7 +198,7 @@ class _Request:
         self, here: Comparison, at: Callable[[str, int], Comparison], stage: Callable[[str], None]
     ) -> list[Figure]:
         from leastnoise.guarantees.exact import decimal_text
-        from leastnoise.report.comparison import density_figure, epsilons_around, error_by_epsilon
+        from leastnoise.report.figures import density_figure, epsilons_around, error_by_epsilon
 
         error_by_epsilon({self.epsilon: here})  # refuses before the work rather than after it
         found: dict[Fraction, Comparison] = {}
@@ -214,7 +213,7 @@ class _Request:
         self, here: Comparison, at: Callable[[str, int], Comparison], stage: Callable[[str], None]
     ) -> list[Figure]:
         from leastnoise.guarantees.exact import decimal_text
-        from leastnoise.report.comparison import dimensions_around, error_figure, radius_figure
+        from leastnoise.report.figures import dimensions_around, error_figure, radius_figure
 
         error_figure({self.dimension: here})  # refuses before the work rather than after it
         epsilon = decimal_text(self.epsilon)

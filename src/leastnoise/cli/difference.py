@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,16 +53,13 @@ def _record(found: ReleaseDifference) -> dict[str, Any]:
             "name": name,
             "confidence": table.confidence,
             "rows": [
-                dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows
+                dict(zip(table.columns, map(records.finite, row), strict=True))
+                for row in table.rows
             ],
         }
         for name, table in found.tables.items()
     ]
     return {"tables": tables, "notes": list(found.notes)}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _said(found: ReleaseDifference) -> list[str]:

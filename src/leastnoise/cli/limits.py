@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +67,8 @@ def command(*, spec: Path, tried: str, sample: Path, as_json: bool) -> None:
 
 def _record(found: Trials, name: str) -> dict[str, Any]:
     tried = [
-        {name: _finite(value) for name, value in vars(one).items()} | {"total": _finite(one.total)}
+        {name: records.finite(value) for name, value in vars(one).items()}
+        | {"total": records.finite(one.total)}
         for one in found.tried
     ]
     others = list(found.others)
@@ -79,11 +79,6 @@ def _record(found: Trials, name: str) -> dict[str, Any]:
         "tried": tried,
         "not_compared": others,
     }
-
-
-def _finite(value: object) -> object:
-    """Return what JSON can hold: null stands for no bound."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _show(found: Trials, name: str, sample: Path) -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from leastnoise import _words
+from leastnoise._notebooks import MOST_ROWS
 from leastnoise.cli.terminal import print_sentences, print_table, say
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.query.results import Table
 
-_MOST_ROWS = 50
+
+def finite(value: object) -> object:
+    """Return what JSON can hold: null stands for no bound."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_json(record: dict[str, Any]) -> None:
@@ -52,10 +56,10 @@ def print_plan(
     `least` says that its ε was searched; `needed` is the ε with which all accuracies would be met,
     if this plan misses one. What is `verbose` has a table a query and every note, too.
     """
-    from leastnoise.tables.plan import series, summary
+    from leastnoise.tables.plan import summary
 
     found = ", with the least ε found that meets every accuracy" if least else ""
-    title = f"{series.whole(plan)[:-1]}{found}."
+    title = f"{summary.whole_guarantee(plan)[:-1]}{found}."
     print_table(title, summary.HEADS, summary.list_rows(plan))
     said = summary.list_sentences(plan)
     if needed is not None:
@@ -211,9 +215,9 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
     """
     shown = table.shown(truth)
     rows = list(zip(*(values for _, values in shown), strict=True))
-    hidden = len(rows) - _MOST_ROWS
+    hidden = len(rows) - MOST_ROWS
     note = f"… and {hidden:,} more rows in the file" if hidden > 0 else ""
-    print_table(table.name, [title for title, _ in shown], rows[:_MOST_ROWS], note=note)
+    print_table(table.name, [title for title, _ in shown], rows[:MOST_ROWS], note=note)
 
 
 def calibrated_record(

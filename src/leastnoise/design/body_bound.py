@@ -9,10 +9,16 @@ from typing import Any, final
 from flint import arb
 
 from leastnoise._record import A_DIMENSION, field, record, takes, whole
-from leastnoise.balls.core import float_below, precision
-from leastnoise.balls.staircases import BITS, StaircaseMoment
-from leastnoise.certificate.records import read_record, write_record
-from leastnoise.certificate.strict_json import exact_fields, number, number_text, typed
+from leastnoise.balls.core import AMPLE_BITS, float_below, precision
+from leastnoise.balls.staircases import StaircaseMoment
+from leastnoise.certificate.records import (
+    exact_fields,
+    number,
+    number_text,
+    read_record,
+    typed,
+    write_record,
+)
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.projections import Projections, projections_of
@@ -52,7 +58,7 @@ class BodyWitness:
         is not E‖X‖₂.
         """
         room = self._room(epsilon, power)
-        with precision(BITS):
+        with precision(AMPLE_BITS):
             moment = StaircaseMoment.of(
                 epsilon=self.times * epsilon, dimension=self.coordinates, power=power
             )
@@ -111,7 +117,7 @@ def propose(
     room = projections_of(sensitivity, dimension=dimension)
     if room is None:
         return None
-    with precision(BITS):
+    with precision(AMPLE_BITS):
         tried = [one for j in _coordinates(room, power) for one in _rising(room, epsilon, j, power)]
         if not tried:
             return None

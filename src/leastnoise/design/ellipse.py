@@ -22,12 +22,11 @@ from leastnoise.guarantees.bodies.base import check_size
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Matrix
 from leastnoise.guarantees.structured import CountingQueries, Groups, Vertices
 from leastnoise.numerics.bisection import Bisection
-from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.searches import minimise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ONE = Fraction(1)
 _MISSED = 1e-9  # by which a constraint may be missed: it costs as much in variance
 
 
@@ -208,7 +207,9 @@ def free_total(queries: CountingQueries) -> CountEllipse | None:
     return _ellipse(d, (alpha, beta + lean / (touched * bound), -lean, g))
 
 
-def lebeda(queries: int, *, weight: float | None = None, bound: Fraction = _ONE) -> CountEllipse:
+def lebeda(
+    queries: int, *, weight: float | None = None, bound: Fraction = Fraction(1)
+) -> CountEllipse:
     """Return Algorithm 1 of Lebeda (2024): 2v − n and C·n are released, with C = `weight`.
 
     For values up to another `bound` b it is applied to v/b: 2v − bn and C·b·n.

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from leastnoise.design.effort import TOLERANCE, Allowance, Effort
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.noise.common.fit.classic import least_scale
+from leastnoise.noise.common.fit import least_scale
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.shells import fit as spherical_staircase
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase

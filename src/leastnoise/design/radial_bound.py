@@ -22,7 +22,7 @@ from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.balls.special import FACTOR_BITS, exponential_between
-from leastnoise.certificate.strict_json import exact_fields, typed
+from leastnoise.certificate.records import exact_fields, typed
 from leastnoise.errors import CertificateRejected
 
 Floats = NDArray[np.float64]

@@ -1,19 +1,33 @@
-"""How little variance noise for one number can have: the lemma of theory/marginals.md §4."""
+"""How little variance additive noise can have: for one number, a workload, and counts of a tree."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from operator import mul
+from typing import TYPE_CHECKING, final
 
-from leastnoise.balls.core import ball, precision
+import numpy as np
+from flint import fmpz_mat
+
+from leastnoise.balls.core import AMPLE_BITS, ball, float_below, precision
 
 if TYPE_CHECKING:
     from flint import arb
+    from numpy.typing import NDArray
 
     from leastnoise.guarantees.budget import Budget
 
+    Floats = NDArray[np.float64]
+    from collections.abc import Sequence
+
+    Wholes = NDArray[np.int64]
+
+# Noise for one number: the lemma of theory/marginals.md §4.
+
+
 _LEAST = Fraction(1, 2**40)  # ε counts as δ times that at least: nothing is divided by 0 then
-_BITS = 256  # half of which the sums of k² lose there
 
 
 def least_variance(budget: Budget) -> arb:
@@ -25,7 +39,9 @@ def least_variance(budget: Budget) -> arb:
     """
     if budget.delta == 0:
         return 1 / (2 * (ball(budget.epsilon) / 2).sinh() ** 2)
-    with precision(_BITS):  # what no noise has at a larger ε, none has at this one
+    with precision(
+        AMPLE_BITS
+    ):  # half of which the sums of k² lose; what no noise has at a larger ε, none has at this one
         epsilon, delta = ball(max(budget.epsilon, budget.delta * _LEAST)), ball(budget.delta)
         q, off = (-epsilon).exp(), -(-epsilon).expm1()
         tau = (off + 2 * delta * q) / (1 + q)
@@ -37,3 +53,208 @@ def least_variance(budget: Budget) -> arb:
         s = 2 * q * (1 + q) * reached / off**3 - p * (k**2 * (1 + q) / off + 4 * k * q / off**2)
         edge = k**2 * p / w
         return k**2 * f + abs(f) * edge + tau * (s - p * edge)
+
+
+# How little variance any additive noise leaves in the answers to a workload: a proved bound.
+#
+# notation: W the workload, shape (m, n); y > 0 prices of the cells, D = diag(√y); U any matrix of
+# W's shape; V₁ the least variance of noise for one number that hides a shift of 1; R the rows of a
+# unit. The answers' variances add up to V₁R²·min tr(W X⁻¹ Wᵀ) at least, over X_ii <= 1, and that to
+# V₁R²·(tr UᵀWD)²/(Σy·‖U‖²); ‖U‖² <= 1 + ‖G − I‖_F, G = UᵀU or UUᵀ. Proofs: theory/marginals.md §8.
+
+
+_TURN_BITS = 26  # of U's numbers: of whole numbers below 2^53 floats add up exactly
+_ROOT_BITS = 40  # of √y
+
+
+def least_rms(queries: Floats, prices: Floats, *, budget: Budget, max_rows: int) -> float:
+    """Return a lower bound on the root mean square std of the answers; proved, rounded down.
+
+    For additive noise that hides a unit which adds up to `max_rows` to one cell. Neighbours where
+    a unit may also move from cell to cell ask for more: it holds for them, too. Any `prices` will
+    do, and U is rounded from the best in floats: W and both are then exact.
+    """
+    roots = np.rint(np.ldexp(np.sqrt(prices / prices.max()), _ROOT_BITS))
+    rotation = np.rint(np.ldexp(_polar(queries * roots), _TURN_BITS))
+    square = _norm_square(rotation)
+    if square is None:
+        return 0.0
+    whole, bits = as_integers(queries)
+    weights = _ints(roots)
+    trace = sum(
+        sum(map(mul, map(mul, _ints(row), _ints(turned)), weights))
+        for row, turned in zip(whole, rotation, strict=True)
+    )
+    total = Fraction(trace, 1 << (bits + _TURN_BITS)) ** 2 / sum(map(mul, weights, weights))
+    mean = max_rows**2 * total / square / len(queries)
+    with precision():
+        return float_below((least_variance(budget) * ball(mean)).sqrt())
+
+
+def as_integers(queries: Floats) -> tuple[Floats, int]:
+    """Return whole numbers N and the fewest bits b with W = N·2^−b."""
+    bits = 0
+    while not np.array_equal(found := np.ldexp(queries, bits), np.rint(found)):
+        bits += 1
+    return found, bits
+
+
+def _ints(row: Floats) -> list[int]:
+    return list(map(int, row.tolist()))
+
+
+def _polar(matrix: Floats) -> Floats:
+    """Return U with the largest tr UᵀM among those whose columns, or rows, are orthonormal."""
+    tall = len(matrix) > matrix.shape[1]
+    basis, rest = np.linalg.qr(matrix) if tall else (None, matrix)
+    left, _, right = np.linalg.svd(rest, full_matrices=False)
+    found = left @ right
+    return np.asarray(found if basis is None else basis @ found, dtype=np.float64)
+
+
+def _norm_square(whole: Floats) -> Fraction | None:
+    """Return a number that ‖U‖² is not above, U = whole·2^−26; None if it isn't nearly 1.
+
+    The products are whole and a sum of squares only rises, so that one below 2^53 was exact all
+    along, in whatever order; and |Σuv| <= (Σu² + Σv²)/2 holds for every part of the other sums.
+    """
+    rows, columns = whole.shape
+    gram = whole.T @ whole if rows >= columns else whole @ whole.T
+    if not gram.diagonal().max() < 2.0**53:
+        return None
+    off = gram.astype(np.int64)
+    off[np.diag_indices_from(off)] -= 1 << (2 * _TURN_BITS)
+    squares = sum(one * one for one in off.ravel().tolist())
+    return 1 + Fraction(math.isqrt(squares) + 1, 1 << (2 * _TURN_BITS))
+
+
+# How little noise any additive noise leaves in counts of a tree, whatever its shape: proved.
+#
+# notation: T tables B, one for each level; a_j = 1/|B| the weight of each number of B, w_j the
+# cells that number j sums. V₁ is the least variance of noise for one number that hides a shift of
+# 1. For any vectors u_j of the cells, M = Σ_j u_j u_jᵀ, and any m with M ⪯ diag(m),
+#
+#     Σ_j a_j ln Var_j >= T ln V₁ + Σ_j a_j (2 ln|w_jᵀu_j| − ln a_j) − T ln(Σ_i m_i/T).
+#
+# Floats propose u_j, which are rounded to whole numbers: all else is exact but the logarithms.
+# Proof: theory/marginals.md §9. Cells of one parent are alike, so that u_j has one number for each
+# parent, and that of a cell another one at the cell itself.
+
+
+MOST_PARENTS = 128
+"""Of cells. Below so many, which take a second, tables count with V₁ alone."""
+_STEPS = 300  # of the fixed point: to 1e-7 of the best bound, measured
+_VECTOR_BITS = 50  # of the largest number of all vectors
+
+
+def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool = True) -> float:
+    """Return a lower bound on Σ_B (mean of ln Var over the numbers of B); proved, rounded down.
+
+    For additive noise that hides a shift of any one cell by 1. `children` are how many each node
+    has, by level, the root's first. The tables are those of all levels, of the `root` where it is
+    published.
+    """
+    kept = len(children)
+    while len(children[kept - 1]) > MOST_PARENTS:  # the root is one node
+        kept -= 1
+    tree = _Tree.of(children[:kept], root=root)
+    sums, around, own = _whole_vectors(tree)
+    cell = Fraction(1, sum(tree.below))
+    products = [
+        (weight, sum(n * u[k] for k, n in enumerate(tree.below) if inside[k]))
+        for weight, u, inside in zip(tree.weights, sums, tree.inside, strict=True)
+    ]
+    products += [(n * cell, own[k] + around[k][k]) for k, n in enumerate(tree.below)]
+    tables = sum(tree.weights, Fraction(1))
+    price = Fraction(_price(tree, sums, around, own), tables)
+    with precision():
+        value = ball(tables + len(children) - kept) * least_variance(budget).log()
+        for weight, product in products:  # of unlike numbers one may be 0, which proves nothing
+            value += ball(2 * weight) * ball(abs(product)).log()
+        value -= sum((ball(one) * ball(one).log() for one in tree.weights), ball(cell).log())
+        return float_below(value - ball(tables) * ball(price).log())
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Tree:
+    """The parents of all cells, `below` of each, and the numbers that are sums of parents.
+
+    Of each of these the weight, and whether a parent is `inside`.
+    """
+
+    below: list[int]
+    weights: list[Fraction]
+    inside: list[list[bool]]
+
+    @classmethod
+    def of(cls, children: Sequence[Wholes], *, root: bool) -> _Tree:
+        tables, owner = list["Wholes"](), np.arange(len(children[-1]))
+        for level in reversed(range(len(children))):
+            tables.insert(0, owner)
+            if level:
+                owner = np.repeat(np.arange(len(children[level - 1])), children[level - 1])[owner]
+        weights, inside = list[Fraction](), list[list[bool]]()
+        for owner in tables[0 if root else 1 :]:
+            nodes = int(owner[-1]) + 1
+            weights += [Fraction(1, nodes)] * nodes
+            inside += (owner == np.arange(nodes)[:, None]).tolist()
+        return cls(below=children[-1].tolist(), weights=weights, inside=inside)
+
+
+def _whole_vectors(tree: _Tree) -> tuple[list[list[int]], list[list[int]], list[int]]:
+    """Return u_j of sums, and of a cell of each parent: around it, and what its own number is more.
+
+    notation: X as in theory/marginals.md §9, θ_k among the cells of a parent k, a matrix between
+    parents, whose norms are √n_k. u_j = √(a_j/v_j)·X⁻¹w_j, v_j = w_jᵀX⁻¹w_j; M is diagonal where X
+    is best. y are prices of the cells: a fixed point has X_ii = 1, as in §8.
+    """
+    n = np.array(tree.below, dtype=np.float64)
+    weights, cell = np.array(tree.weights, dtype=np.float64), 1 / n.sum()
+    numbers = np.array(tree.inside, dtype=np.bool_).reshape(-1, len(n)) * np.sqrt(n)
+    prices, of_sums, of_cells = np.full(len(n), cell), weights, np.full(len(n), cell)
+    theta, inverse = np.ones(len(n)), np.eye(len(n))
+    for _ in range(_STEPS):
+        roots = np.sqrt(prices)
+        between = roots[:, None] * ((numbers.T * of_sums) @ numbers + np.diag(of_cells)) * roots
+        values, basis = np.linalg.eigh(between)
+        inverse = roots[:, None] * ((basis / np.sqrt(values)) @ basis.T) * roots
+        matrix = (basis * np.sqrt(values)) @ basis.T / roots[:, None] / roots
+        theta = np.sqrt(of_cells / prices)
+        of_sums = weights / np.einsum("jk,kl,jl->j", numbers, inverse, numbers)
+        of_cells = cell / ((1 - 1 / n) / theta + np.diag(inverse) / n)
+        prices *= theta * (1 - 1 / n) + np.diag(matrix) / n
+        prices /= n @ prices
+    own = np.sqrt(of_cells) / theta
+    around = np.sqrt(of_cells)[:, None] * inverse / np.sqrt(np.outer(n, n)) - np.diag(own / n)
+    sums = np.sqrt(of_sums)[:, None] * (numbers @ inverse) / np.sqrt(n)
+    unit = max(float(np.abs(one).max(initial=0)) for one in (own, around, sums))
+    found = [
+        np.rint(np.ldexp(one / unit, _VECTOR_BITS)).astype(np.int64).tolist()
+        for one in (sums, around, own)
+    ]
+    return found[0], found[1], found[2]
+
+
+def _price(tree: _Tree, sums: list[list[int]], around: list[list[int]], own: list[int]) -> int:
+    """Return Σ_i m_i, m_i = Σ_j |M_ij|, in whole numbers.
+
+    Two cells of parents k and l share the products of all vectors there; of a cell's own vector
+    there is `own` more at that cell.
+    """
+    n, of_sums = (
+        tree.below,
+        fmpz_mat(len(sums), len(tree.below), [one for row in sums for one in row]),
+    )
+    scaled = fmpz_mat([[count * one for one in row] for count, row in zip(n, around, strict=True)])
+    products = fmpz_mat(around).transpose() * scaled + of_sums.transpose() * of_sums
+    total = 0
+    for k, count in enumerate(n):
+        alike = int(products[k, k]) + 2 * own[k] * around[k][k]
+        row = abs(alike + own[k] ** 2) + (count - 1) * abs(alike)
+        for other, cells in enumerate(n):
+            if other != k:
+                both = own[k] * around[k][other] + own[other] * around[other][k]
+                row += cells * abs(int(products[k, other]) + both)
+        total += count * row
+    return total

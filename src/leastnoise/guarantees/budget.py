@@ -6,13 +6,12 @@ from fractions import Fraction
 
 from leastnoise import _validate
 from leastnoise._record import field, record, takes
-from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.balls.core import AMPLE_BITS, ball, float_below, precision
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.exact import Exact, decimal_text, exact
 
 MAX_EPSILON = 100_000
 LEAST_SAMPLING_RATE = Fraction(1, 10**30)
-_BITS = 256
 
 
 def sampling_rate_of(value: Exact, *, name: str = "sampling-rate") -> Fraction:
@@ -100,7 +99,7 @@ def amplify(budget: Budget, sampling_rate: Fraction) -> Budget:
     alone hides all.
     """
     check_rate(budget, sampling_rate)
-    with precision(_BITS):
+    with precision(AMPLE_BITS):
         epsilon = (1 + (ball(budget.epsilon).exp() - 1) / ball(sampling_rate)).log()
         low = Fraction(float_below(epsilon))
     return Budget(epsilon=max(Fraction(0), low), delta=budget.delta / sampling_rate)

@@ -14,15 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from leastnoise.guarantees.bodies.at_most import AtMost
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import MOST_BOUNDS, Box, Interval
 from leastnoise.guarantees.bodies.capped import MOST_WORK
-from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.counted import Counted
-from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.cells import AtMost, Cells
+from leastnoise.guarantees.bodies.counts import Counted, Counts
 from leastnoise.guarantees.bodies.one_sided import MOST_CELLS, OneSided
-from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.plain import MOST_BOUNDS, Box, Interval, Polygon
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 
 

@@ -21,12 +21,24 @@ from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees import hulls
-from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body, OutOfRange
-from leastnoise.guarantees.bodies.box import Interval
 from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.plain import Ball, Interval
 from leastnoise.guarantees.exact import Exact, exact, float_at_least, root_above
-from leastnoise.guarantees.rows import Rows
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """A unit moves whole numbers, one for each of disjoint cells, by at most `most` single moves.
+
+    A move raises or lowers one cell by 1; with `replaced` it may lower one cell and raise another
+    instead, as a row does that is replaced by one of another cell.
+    """
+
+    most: int
+    replaced: bool = False
+
 
 Neighbours = Literal["add-remove", "replace-one"]
 """Whether neighbouring inputs differ by a record that is there or not, or by one replaced."""

@@ -36,14 +36,14 @@ from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.bodies.polygon import MOST_POINTS
+from leastnoise.guarantees.bodies.plain import MOST_POINTS
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
-from leastnoise.guarantees.rows import Rows
 from leastnoise.guarantees.sensitivity import (
     A_BOUND,
     NEIGHBOURS,
     Neighbours,
     Norm,
+    Rows,
     Sensitivity,
     positive_bound,
     whole_bound,
@@ -357,7 +357,7 @@ class Within(Sensitivity):
     A person with at most 5 rows, each in one of 18 cells, where it adds 1 to a count and at most 1
     to a sum, moves 36 numbers by a vector of five times the hull of 18 squares:
 
-    >>> from leastnoise.guarantees.bodies.box import Box
+    >>> from leastnoise.guarantees.bodies.plain import Box
     >>> from leastnoise.guarantees.bodies.cells import Cells
     >>> rows = Within(Cells(bodies=[Box(bounds=[1, 1])], copies=[18]).times(5))
     >>> rows.coordinates

@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.learn.choice import AUTO
-from leastnoise.learn.draw import publish_moments
-from leastnoise.learn.fitting import Spent, read_numbers
+from leastnoise.learn.fitting import Spent, publish_moments, read_numbers
 from leastnoise.learn.moments import Floats, Published
 from leastnoise.learn.scaler import checked_bounds, stated, to_unit
 

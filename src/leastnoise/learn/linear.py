@@ -17,8 +17,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.learn.choice import AUTO
-from leastnoise.learn.draw import publish_moments
-from leastnoise.learn.fitting import Spent, read_numbers
+from leastnoise.learn.fitting import Spent, publish_moments, read_numbers
 from leastnoise.learn.least_squares import Solution, solve
 from leastnoise.learn.scaler import checked_bounds, stated, to_unit
 

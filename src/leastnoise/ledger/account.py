@@ -21,8 +21,17 @@ from leastnoise.errors import (
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact, printed_at_least
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.ledger.costs import Certified, Cost
-from leastnoise.ledger.filters import RULES, SUMS, ZCDP, Remaining, better_for, fits, holds
+from leastnoise.ledger.filters import (
+    RULES,
+    SUMS,
+    ZCDP,
+    Certified,
+    Cost,
+    Remaining,
+    better_for,
+    fits,
+    holds,
+)
 from leastnoise.ledger.preregistered import blocks_of, require_certificate
 from leastnoise.ledger.store import Entry
 

@@ -12,8 +12,7 @@ from leastnoise._notebooks import Framed, Shown
 from leastnoise.certificate.plan import PlanCertificate, read_certificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
 from leastnoise.ledger.account import SPENT, Account, Books, columns_of, cost_in
-from leastnoise.ledger.costs import Certified, Cost
-from leastnoise.ledger.filters import fits
+from leastnoise.ledger.filters import Certified, Cost, fits
 from leastnoise.ledger.preregistered import Preregistered
 from leastnoise.ledger.store import Entry, Store, matches
 

@@ -25,8 +25,7 @@ from leastnoise.ledger.account import (
     signed,
     spending,
 )
-from leastnoise.ledger.costs import Certified, Cost
-from leastnoise.ledger.filters import RULES, SUMS, ZCDP
+from leastnoise.ledger.filters import RULES, SUMS, ZCDP, Certified, Cost
 from leastnoise.ledger.preregistered import Preregistered, require_certificate, verify_once
 from leastnoise.ledger.store import Entry, Store, matches
 

@@ -12,12 +12,12 @@ from leastnoise._record import field, instance_of, record, takes
 from leastnoise.accounting.proof.composed import bound_composed
 from leastnoise.certificate.certificate import Certificate, read_budget
 from leastnoise.certificate.plan import Block, PlanCertificate
-from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
+from leastnoise.certificate.records import exact_fields, parse_object, typed
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import common_neighbours
-from leastnoise.ledger.costs import Certified, Cost
+from leastnoise.ledger.filters import Certified, Cost
 from leastnoise.noise.releases import ProvedDelta, Releases
 
 _FIELDS = ("kind", "epsilon", "delta", "releases")

@@ -9,7 +9,7 @@ from typing import final
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
 from leastnoise.ledger.account import Books, signed, spending
-from leastnoise.ledger.costs import Cost
+from leastnoise.ledger.filters import Cost
 from leastnoise.ledger.preregistered import verify_once
 from leastnoise.ledger.store import Store, matches
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, final
 
 from leastnoise._files import LARGEST_CERTIFICATE
-from leastnoise.certificate.strict_json import parse_object
+from leastnoise.certificate.records import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, LedgerRejected, Refused
 
 _APPLICATION = 0x6C6E6C67  # "lnlg", in the header of the file

@@ -29,7 +29,7 @@ from leastnoise.noise.registry import registered
 from leastnoise.noise.steps.law import Geometric
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.numerics.bisection import Bisection
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.searches import IncreasingRoot
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate

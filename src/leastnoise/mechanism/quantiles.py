@@ -5,15 +5,21 @@ notation: L rows below a candidate's part, E in it, n in all; a level a is p/q.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from leastnoise.entropy.largest import place_of_largest
+import numpy as np
+
+from leastnoise.balls.core import ball
+from leastnoise.entropy.base import WORD_BITS
+from leastnoise.entropy.lazy import LazyMagnitude, LazyUniform, decide
+from leastnoise.entropy.quantiles import EXPONENTIAL
 from leastnoise.entropy.source import Entropy, SystemEntropy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from numpy.typing import NDArray
 
     from leastnoise.certificate.quantiles import Choice, QuantileCertificate
 
@@ -88,3 +94,93 @@ def _ends(one: Choice, choices: Sequence[Choice]) -> set[int]:
             found.add(place)
             left += [choices[place].below, choices[place].above]
     return found
+
+
+# Quantiles read off noisy counts of public candidates: post-processing, and the same anywhere.
+#
+# notation: F̂_g the noisy number of rows at the first g candidates, n̂ that of all; D_g = F̂_g −
+# a·n̂ for a level a. Without noise a quantile is a candidate g with D_{g−1} <= 0 <= D_g.
+
+
+def read_quantiles(counts: Sequence[int], levels: Sequence[Fraction], *, total: int) -> list[int]:
+    """Return the place of each level's candidate: the first where isotonic regression has D >= 0.
+
+    That is where the sum of all D before it is least, first of all: no pool of candidates on either
+    side has a mean on the wrong one. `counts` are noisy, one a candidate. The last candidate stands
+    for no such place, and a `total` below 0 counts as 0, so that places don't fall as levels rise.
+    """
+    before = [0, *accumulate(accumulate(counts))]  # before[g] = F̂_1 + … + F̂_g
+    wanted = max(total, 0)
+    found: list[int] = []
+    for level in levels:
+        p, q = level.numerator * wanted, level.denominator
+        least = min(range(len(before)), key=lambda g, p=p, q=q: q * before[g] - p * g)
+        found.append(min(least, len(counts) - 1))
+    return found
+
+
+def read_interval(
+    counts: Sequence[int],
+    level: Fraction,
+    half_widths: NDArray[np.float64],
+    *,
+    total: int,
+    place: int,
+) -> tuple[int, int]:
+    """Return the places of the first and the last candidate that noise doesn't rule out.
+
+    `half_widths` are h_g, g = 0, …, B: by symmetry D_g is off by more than h_g to one side with 2.5
+    % at most. Candidate g stays where D_g >= −h_g and D_{g−1} <= h_{g−1}: of a true quantile both
+    hold with 95 %, whatever the rows. `place`, that of the quantile, stays as well.
+    """
+    sums = np.array([0, *accumulate(counts)], dtype=np.float64) - float(level) * total
+    kept = np.flatnonzero((sums[1:] >= -half_widths[1:]) & (sums[:-1] <= half_widths[:-1]))
+    every = [place, *kept.tolist()]
+    return min(every), max(every)
+
+
+# Permute-and-flip: which of several public candidates has the largest noisy score, exactly.
+#
+# The candidate of the largest E_i − penalty_i, for independent standard exponentials E_i, is what
+# permute-and-flip returns (McKenna & Sheldon 2020; Ding et al. 2021, Theorem 5). All exponentials
+# are drawn: a sampler by rejection would take a time that tells the scores.
+
+
+_SLACK = 2.0**-39  # absolute: the table's error, 2^-40, and roundings of E < 12
+_RELATIVE = 2.0**-51  # of a penalty: its own rounding, and those of two sums
+
+
+def place_of_largest(penalties: Sequence[Fraction], entropy: Entropy) -> int:
+    """Return the i with the largest E_i − penalties[i]; at least one candidate is given.
+
+    A word of 64 bits is drawn for each. Floats of proved error leave out those that certainly
+    aren't the largest; the others are decided in balls, refined until one certainly is. How often
+    that needs further bits depends on chance, and a little on the penalties.
+    """
+    words = entropy.words(len(penalties)) >> np.uint64(1)
+    left = _contenders(words, np.array([float(one) for one in penalties]))
+    exponentials = {
+        place: LazyMagnitude(
+            EXPONENTIAL, LazyUniform(entropy, prefix=int(words[place]), known=WORD_BITS)
+        )
+        for place in left
+    }
+
+    def question(bits: int) -> int | None:
+        scores = {
+            place: exponentials[place].enclose(bits) - ball(penalties[place]) for place in left
+        }
+        largest = max(scores.values(), key=lambda score: score.lower())
+        left[:] = [place for place in left if not scores[place] < largest]
+        return left[0] if len(left) == 1 else None
+
+    return decide(question)
+
+
+def _contenders(words: NDArray[np.uint64], penalties: NDArray[np.float64]) -> list[int]:
+    """Return the places of all that may be the largest: those beyond the table are among them."""
+    found = EXPONENTIAL.look_up(words)
+    scores = found.values - penalties
+    slack = _SLACK + _RELATIVE * np.abs(penalties)
+    least = np.max((scores - slack)[~found.beyond], initial=-np.inf)
+    return np.flatnonzero(found.beyond | (scores + slack >= least)).tolist()

@@ -26,12 +26,13 @@ from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.values import (
     LARGEST_STEPS,
     ExactValues,
+    ScaledIntegers,
     Split,
     flat,
     nearest_whole,
     splitter,
 )
-from leastnoise.mechanism.whitening import whiten
+from leastnoise.mechanism.whitening import BLOCK, whiten
 from leastnoise.noise.draw import make_sampler
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
 
 LARGEST_RESULT = 1 << 62  # n + round(y) is cut off there, which leaves room in an int64
-_BLOCK = 1 << 14  # coordinates at a time: a block's dozen arrays stay in the second-level cache
 
 
 def add_noise(
@@ -132,8 +132,8 @@ def round_sums(
     split = splitter(values, exponent)
     size = flat(values).size
     steps = np.empty(size, dtype=np.int64)
-    for start in range(0, size, _BLOCK):
-        here = slice(start, min(start + _BLOCK, size))
+    for start in range(0, size, BLOCK):
+        here = slice(start, min(start + BLOCK, size))
         steps[here] = _round_block(sampler.draw(here.stop - start), split(here), fit or _cut_off)
     return steps
 
@@ -190,3 +190,46 @@ def _check_shape(values: ExactValues, dimension: int) -> tuple[int, ...]:
         value=f"an array of shape {shape}",
         expected=f"values of shape ({dimension},), one for each coordinate of the noise",
     )
+
+
+# Independent noise of one law for each row of a table of any length.
+
+
+# Families whose sampler draws each coordinate by itself: any number of them is one call.
+_INDEPENDENT = frozenset({"discrete-staircase", "gaussian", "geometric", "laplace"})
+
+
+def add_noise_to_rows(
+    noise: Noise, grid: Fraction, rows: ScaledIntegers, *, entropy: Entropy | None = None
+) -> NDArray[np.float64]:
+    """Return g·round((row + X)/g) for every row, each X a fresh draw of `noise`, in their shape.
+
+    `rows` has shape (rows, dimension). Exact, as `add_noise` is; its time and memory grow with the
+    rows. Raises InvalidArgument for another shape or a grid that `check_grid` refuses. `entropy` is
+    for tests.
+    """
+    check_grid(grid, noise)
+    shape = rows.numerators.shape
+    if len(shape) != 2 or shape[1] != noise.dimension:
+        raise InvalidArgument(
+            name="rows",
+            value=f"an array of shape {shape}",
+            expected=f"rows of {noise.dimension} numbers",
+        )
+    exact = nearest_whole(rows) if noise.for_whole_numbers else rows
+    if not isinstance(exact, ScaledIntegers):
+        raise TypeError("whole numbers of integers are integers")
+    source, exponent = entropy or SystemEntropy(), exponent_of(grid)
+
+    def added(numerators: NDArray[np.int64]) -> NDArray[np.int64]:
+        part = ScaledIntegers(numerators=numerators, bits=exact.bits)
+        return round_sums(make_sampler(noise, grid=grid, entropy=source), exponent, part)
+
+    with np.errstate(all="ignore"):  # as in `add_noise`
+        if not shape[0]:
+            return np.zeros(shape)
+        if noise.name in _INDEPENDENT:
+            steps = added(exact.numerators.reshape(-1))
+        else:
+            steps = np.concatenate([added(row) for row in exact.numerators])
+        return np.ldexp(steps.astype(np.float64), exponent).reshape(shape)

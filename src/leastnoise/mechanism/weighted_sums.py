@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.mechanism.accuracy import half_width, standard_deviation
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.steps.law import Geometric
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.searches import IncreasingRoot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from leastnoise.mechanism.values import ExactValues, Plain
 
-_BLOCK = 1 << 14  # values at a time, which stay in the cache
-_ROOM = 15  # bits: 2^15 >= block + 2
+BLOCK = 1 << 14  # values at a time: a dozen arrays of them stay in the second-level cache
+_ROOM = BLOCK.bit_length()  # 2 to this is a block + 2 at least
 
 
 def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
@@ -104,8 +104,8 @@ def _sum_of_integers(numerators: NDArray[np.int64], shift: int) -> Fraction:
 def _whole_sum(values: NDArray[np.int64]) -> int:
     """Return Σ values, which may not fit an int64: high and low halves apart where it might."""
     total = 0
-    for start in range(0, len(values), _BLOCK):
-        part = values[start : start + _BLOCK]
+    for start in range(0, len(values), BLOCK):
+        part = values[start : start + BLOCK]
         if max(-int(part.min()), int(part.max())) < 1 << 48:
             total += int(part.sum())
         else:
@@ -123,8 +123,8 @@ def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
     limit = math.ldexp(float(LARGEST_STEPS), exponent) if exponent < 963 else sys.float_info.max
     parts: list[float] = []
     beyond = 0  # how many more lie above the limit than below its negative
-    for start in range(0, len(values), _BLOCK):
-        part = values[start : start + _BLOCK]
+    for start in range(0, len(values), BLOCK):
+        part = values[start : start + BLOCK]
         largest = _largest(part)
         if not largest <= limit:  # or NaN
             beyond += int((part > limit).sum()) - int((part < -limit).sum())
@@ -138,7 +138,7 @@ def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
 
 
 def _block_sums(values: NDArray[np.float64], largest: float) -> list[float]:
-    """Return a few floats of the same sum as up to _BLOCK values, none beyond `largest`.
+    """Return a few floats of the same sum as up to BLOCK values, none beyond `largest`.
 
     Their leading bits are split off again and again (Rump, Ogita & Oishi 2008, Lemma 3.3): for
     |p| <= 2^e and σ = 2^(e + _ROOM), q = (σ + p) − σ is a multiple of 2^−53 σ with |q| <= 2^e, so

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.one_sided import OneSided
     from leastnoise.guarantees.exact import Exact
-    from leastnoise.guarantees.rows import Rows
-    from leastnoise.guarantees.sensitivity import Norm, Sensitivity
+    from leastnoise.guarantees.sensitivity import Norm, Rows, Sensitivity
 
 
 class VectorNoise(Noise):

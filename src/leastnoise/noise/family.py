@@ -86,7 +86,7 @@ class Family:
     for_one_number, for_a_vector: the family that serves in its stead there, by name.
     fit: returns the law of least loss for a `Question` (noise/question.py) about one release, of
         those that the family's source offers; left out where `design` finds it.
-    several: returns the law for several releases, from a `Several` (noise/common/fit/several.py);
+    several: returns the law for several releases, from a `Several` (noise/common/several.py);
         left out where a scale is all that is searched, and where there is none.
     wider: returns a law with some more noise whose δ is less, from the law and a factor, where
         scaling all of it might not do; its δ may fall steeply.

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from leastnoise import _validate
 from leastnoise._words import html
-from leastnoise.certificate.strict_json import parse_object
+from leastnoise.certificate.records import parse_object
 from leastnoise.report.numbers import as_list
 from leastnoise.report.protection import protection
 from leastnoise.report.table_section import TableSection, names_of

@@ -10,7 +10,7 @@ from typing import final
 from leastnoise import _words
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.calibration.calibrate import ask_again, prove_answer
-from leastnoise.calibration.joint import find_joint_factor, rescale, why_not_scaled
+from leastnoise.calibration.several import find_joint_factor, rescale, why_not_scaled
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable
@@ -18,7 +18,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.mechanism.mechanism import Mechanism, mechanism_counts
-from leastnoise.noise.common.fit.several import RELATIVE
+from leastnoise.noise.common.several import RELATIVE
 
 
 @final

@@ -19,13 +19,13 @@ import numpy as np
 from leastnoise import _validate, _words
 from leastnoise.certificate.subject import noise_of, statement
 from leastnoise.design.strategies import gaussian_strategy, p_identity
-from leastnoise.design.workload_bound import as_integers, least_rms
+from leastnoise.design.variance_bound import as_integers, least_rms
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.row_counts import RowCounts
 from leastnoise.guarantees.sensitivity import L1, NEIGHBOURS, Neighbours, Sensitivity
 from leastnoise.guarantees.strategy import BITS, MOST_SUMS, Strategy
 from leastnoise.guarantees.structured import Linf
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.mechanism.mechanism import Mechanism, Released
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.values import ScaledIntegers, flat, fractions_of

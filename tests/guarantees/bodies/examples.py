@@ -7,18 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.guarantees.bodies.at_most import AtMost
-from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box, Interval
-from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.counted import Counted, CountedSums
-from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.cells import AtMost, Cells
+from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
 from leastnoise.guarantees.bodies.signed import Differences, Signed
-from leastnoise.guarantees.bodies.together import Together
+from leastnoise.guarantees.bodies.together import Jointly, Together
 
 ONE = Interval(bound=1)
 PAIR = Counts(queries=2)

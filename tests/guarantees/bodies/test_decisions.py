@@ -8,18 +8,13 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.at_most import AtMost
-from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box, Interval
-from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.counted import CountedSums
-from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
-from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.cells import AtMost, Cells
+from leastnoise.guarantees.bodies.counts import CountedSums, Counts
+from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
 from leastnoise.guarantees.bodies.shares import raise_rational, sum_at_most_one
 from leastnoise.guarantees.bodies.signed import Signed
-from leastnoise.guarantees.bodies.together import Together
+from leastnoise.guarantees.bodies.together import Jointly, Together
 
 ONE = Interval(bound=1)
 TINY = Fraction(1, 10**60)

@@ -14,9 +14,9 @@ from leastnoise.balls.core import precision
 from leastnoise.certificate.records import KINDS
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.structured import Vertices
 from leastnoise.selection.public import compare
 from tests.guarantees.bodies.examples import BODIES, ONE_SIDED

@@ -7,16 +7,13 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.counted import CountedSums
-from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.counts import CountedSums, Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.plain import Ball, Box, Interval
 from leastnoise.guarantees.bodies.signed import Differences, Signed
-from leastnoise.guarantees.bodies.together import Together
+from leastnoise.guarantees.bodies.together import Jointly, Together
 
 
 def variance(body: Body, coordinate: int | None = None) -> float:

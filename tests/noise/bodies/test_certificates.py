@@ -13,7 +13,7 @@ import pytest
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design.ellipse import least_variance
 from leastnoise.errors import CertificateRejected, InvalidArgument
-from leastnoise.guarantees.bodies.ball import Ball
+from leastnoise.guarantees.bodies.plain import Ball
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices

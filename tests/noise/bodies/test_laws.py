@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.counted import Counted
-from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.counts import Counted, Counts
+from leastnoise.guarantees.bodies.plain import Ball, Box, Interval
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
@@ -23,7 +21,7 @@ from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.steps.law import Staircase
-from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.searches import minimise
 from tests.guarantees.bodies.examples import ONE_SIDED
 
 POINTS = 100_000

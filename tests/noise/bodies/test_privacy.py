@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from leastnoise.guarantees.bodies.counted import CountedSums
-from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.counts import CountedSums, Counts
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase

@@ -17,13 +17,10 @@ from scipy.stats import qmc
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.core import float_above, float_below, precision
-from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.counted import Counted
-from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.counts import Counted, Counts
+from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf

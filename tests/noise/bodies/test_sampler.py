@@ -16,10 +16,10 @@ from leastnoise.entropy.lazy import GUARD
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.plain import Box, Interval
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import add_noise, round_sums

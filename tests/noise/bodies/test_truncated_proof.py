@@ -18,12 +18,10 @@ from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
-from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.sensitivity import L1, Sensitivity, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf

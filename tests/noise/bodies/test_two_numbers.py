@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.plain import Box, Interval
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.base import Noise

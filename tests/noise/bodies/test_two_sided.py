@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.bodies.counted import CountedSums
-from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.counts import CountedSums, Counts
+from leastnoise.guarantees.bodies.together import Jointly
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.draw import find_quantile, has_quantiles
 from tests.noise.bodies.examples import draws

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import InvalidArgument
+from leastnoise.noise.base import exponential_moment
 from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.moments import exponential_moment
 from tests.routes import integrate
 
 

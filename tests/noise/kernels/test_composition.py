@@ -11,8 +11,8 @@ from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
-from leastnoise.noise.kernels.profile.composition import log_composed_delta
 from leastnoise.noise.kernels.profile.crossings import Kernels
+from leastnoise.noise.kernels.several import log_composed_delta
 from leastnoise.noise.releases import Releases
 
 

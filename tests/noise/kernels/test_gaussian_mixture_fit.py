@@ -13,10 +13,10 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.common.fit.classic import gaussian
+from leastnoise.noise.common.fit import gaussian
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.kernels.fit import quasi_gaussian
-from leastnoise.noise.kernels.fit.quasi_gaussian import (
+from leastnoise.noise.kernels import fit
+from leastnoise.noise.kernels.fit import (
     MOST_MODES,
     gaussian_mixture_search,
     limit_of,
@@ -128,11 +128,7 @@ def test_no_shift_exceeds_delta(
     budget = Budget(epsilon=math.exp(log_epsilon), delta=math.exp(log_delta))
     epsilon = float(budget.epsilon)
     question = Question(budget=budget, fixed={} if folded else {"modes": modes})
-    law = (
-        quasi_gaussian.quasi_gaussian_search(question)
-        if folded
-        else gaussian_mixture_search(question)
-    )
+    law = fit.quasi_gaussian_search(question) if folded else gaussian_mixture_search(question)
     sigma = float(law.scale)
     kernels = Kernels(modes=law.modes, spacing=1 / sigma, decay=epsilon, folded=folded)
     found = peaks(kernels, shift=1 / sigma, epsilon=epsilon)

@@ -9,7 +9,7 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.kernels.fit.quasi_gaussian import published_scale, quasi_gaussian_search
+from leastnoise.noise.kernels.fit import published_scale, quasi_gaussian_search
 from leastnoise.noise.kernels.law import QuasiGaussian
 from leastnoise.noise.question import Question
 from tests.kernel_problems import FOLDED_SCALES

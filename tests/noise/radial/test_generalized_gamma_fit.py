@@ -14,14 +14,14 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.common.fit import classic
+from leastnoise.noise.common import fit as common_fit
 from leastnoise.noise.question import Loss, Question
-from leastnoise.noise.radial.fit.generalized_gamma import (
+from leastnoise.noise.radial.fit import (
     generalized_gamma_search,
     greatest_advantage,
 )
 from leastnoise.noise.radial.law import GeneralizedGamma
-from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.radial.profile import log_delta
 from tests.generalized_gamma import plain_delta
 
 LeastScale = Callable[[int, Budget], Fraction]
@@ -66,7 +66,9 @@ def test_a_fixed_shape_has_the_reference_scale() -> None:
     assert certificate.verify().upper <= 0.0015126923251605809
 
 
-@pytest.mark.parametrize(("p", "least"), [(2, classic.gaussian), (1, classic.spherical_laplace)])
+@pytest.mark.parametrize(
+    ("p", "least"), [(2, common_fit.gaussian), (1, common_fit.spherical_laplace)]
+)
 @pytest.mark.parametrize("dimension", [2, 7, 10**6])
 def test_classic_members_have_their_scales(p: int, least: LeastScale, dimension: int) -> None:
     budget = Budget(epsilon="0.5", delta="1e-6")
@@ -153,9 +155,9 @@ def test_the_greatest_advantage_is_where_the_classics_cross(
     gaussian, l2 = (
         float(scale) ** 2 * factor
         for scale, factor in (
-            (classic.gaussian(dimension, Budget(epsilon="0.1", delta=found.delta)), dimension),
+            (common_fit.gaussian(dimension, Budget(epsilon="0.1", delta=found.delta)), dimension),
             (
-                classic.spherical_laplace(dimension, Budget(epsilon="0.1", delta=found.delta)),
+                common_fit.spherical_laplace(dimension, Budget(epsilon="0.1", delta=found.delta)),
                 dimension * (dimension + 1),
             ),
         )
@@ -171,8 +173,8 @@ def test_beside_the_greatest_advantage_there_is_less() -> None:
     for factor in ("0.9", "1.1"):
         budget = Budget(epsilon="0.1", delta=found.delta * Fraction(factor))
         law = generalized_gamma_search(Question(budget=budget, dimension=2))
-        gaussian = float(classic.gaussian(2, budget)) ** 2 * 2
-        l2 = float(classic.spherical_laplace(2, budget)) ** 2 * 6
+        gaussian = float(common_fit.gaussian(2, budget)) ** 2 * 2
+        l2 = float(common_fit.spherical_laplace(2, budget)) ** 2 * 6
         assert 1 - law.mse / min(gaussian, l2) < found.gain - 1e-3
 
 

@@ -9,7 +9,7 @@ from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import GeneralizedGamma
-from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.radial.profile import log_delta
 from tests.generalized_gamma import plain_delta
 
 # α, p, shift, ε: gaps [a, b] of every kind, and those that hardly are any

@@ -29,7 +29,7 @@ from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import MOST_PLACES, places, sketch
-from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.radial.profile import log_delta
 from leastnoise.noise.releases import Releases
 
 ONE = ShiftBounds.of(L2(1))

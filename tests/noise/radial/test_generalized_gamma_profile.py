@@ -9,7 +9,7 @@ from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.radial.law import GeneralizedGamma
-from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.radial.profile import log_delta
 from tests.generalized_gamma import REFERENCES, Reference, law_of, plain_delta
 
 ACCURACY = 1e-11  # relative; worst case measured 1e-14 of these, and 1.5e-11 at δ = 3e-17

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from leastnoise.noise.radial.profile import tails
-from leastnoise.noise.radial.profile.generalized_gamma import log_delta
-from leastnoise.noise.radial.profile.tails import quick_log_delta
+from leastnoise.noise.radial import quantile
+from leastnoise.noise.radial.profile import log_delta
+from leastnoise.noise.radial.quantile import quick_log_delta
 from tests.generalized_gamma import REFERENCES, Reference, law_of
 
 ACCURACY = 1e-10  # of ln δ; worst case measured here: 2.6e-12, where a six-hundredth is left
@@ -57,7 +57,7 @@ def test_agrees_with_the_route_that_does_not_cancel(
     def other(**_: Any) -> float:
         raise AssertionError
 
-    monkeypatch.setattr(tails, "log_delta", other)
+    monkeypatch.setattr(quantile, "log_delta", other)
     assert quick_log_delta(**arguments) == pytest.approx(expected, abs=ACCURACY)
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.trees import prefix_laws
+from leastnoise.noise.trees import prefixes
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
-from leastnoise.noise.trees.prefix_laws import MOST_LAW_WORK, law_work, prefix_half_widths
+from leastnoise.noise.trees.prefixes import MOST_LAW_WORK, law_work, prefix_half_widths
 from leastnoise.noise.trees.sampler import draw_cells
 from tests.noise.trees.oracle import enumerated
 from tests.noise.trees.test_prefixes import SMALL
@@ -61,7 +61,7 @@ def test_half_widths_of_a_deep_tree_hold_draws() -> None:
 def test_what_takes_too_much_is_bounded_by_moments(monkeypatch: pytest.MonkeyPatch) -> None:
     noise = SMALL["two levels"]
     exact = prefix_half_widths(noise, 0.95)
-    monkeypatch.setattr(prefix_laws, "MOST_LAW_WORK", 0)
+    monkeypatch.setattr(prefixes, "MOST_LAW_WORK", 0)
     bounded = prefix_half_widths(noise, 0.95)
     assert (bounded >= exact).all()
     assert bounded[3] > exact[3]

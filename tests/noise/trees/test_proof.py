@@ -12,7 +12,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.balls.core import precision
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
-from leastnoise.guarantees.rows import Rows
+from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.proof import delta_ball
 from tests.noise.trees.oracle import (

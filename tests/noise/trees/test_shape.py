@@ -14,7 +14,7 @@ import leastnoise as ln
 from leastnoise.balls.fourier import transform
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable
-from leastnoise.guarantees.row_counts import RowCounts
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.known import Known, all_but_one
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import expected_draws, find_window, level_laws, node_laws

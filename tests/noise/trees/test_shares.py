@@ -8,7 +8,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.rows import Rows
+from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.shares import best_shares

@@ -15,9 +15,9 @@ import pytest
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
-from leastnoise.guarantees.added import Added
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.together import Jointly
+from leastnoise.guarantees.units import Added
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.estimates import log_of_additions

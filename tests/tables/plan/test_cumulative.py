@@ -13,7 +13,7 @@ import pytest
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, Refused, SpecError
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.row_counts import RowCounts
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.plan.cumulative import Cumulative, Step

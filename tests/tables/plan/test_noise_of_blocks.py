@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,13 +11,16 @@ import pandas as pd
 import pytest
 
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.geometry import Cells
-from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import Linf
+from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.plan.notes import PARTS_NOTE, PURE_NOTE
+from leastnoise.tables.plan.summary import PARTS_NOTE, PURE_NOTE
 from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.noise_error import measure_error
 from tests.tables.test_release import make_rows, release
 
@@ -164,3 +168,23 @@ def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
     assert found["count"] % 1 == 0
     assert abs(found["count"] - 20_000) < 12 * error.std
     verify_directory(folder / "out")
+
+
+def test_plain_noise_is_handed_on_only_where_the_very_question_was_proved(folder: Path) -> None:
+    query = [{"name": "n", "statistics": ["count"], "group_by": {"plan": [1, 2, 3]}}]
+    (block,) = release(folder, query=query).plan().blocks
+    ways, budget = (block.layout,), block.budget
+    offered, least = block.layout.sensitivities, block.layout.l2
+    smallest = next(one for one in offered if one.radius("l2", dimension=3) == least)
+    own = Baselines.of(ways, budget)
+    assert own == block.baselines  # which the search had proved
+
+    def wide(shifts: Sensitivity = smallest, budget: Budget = budget) -> Certificate:
+        noise = Gaussian(scale=500, dimension=3)
+        return Certificate.prove(budget=budget, noise=noise, sensitivity=shifts)
+
+    assert Baselines.of(ways, budget, known=[wide()]).gaussian == wide().noise
+    half = budget.share(Fraction(1, 2))
+    others = [wide(L2(least / 2)), wide(budget=half), replace(wide())]  # copies start unproved
+    assert Baselines.of(ways, budget, known=others) == own
+    assert Baselines.of(ways, budget, 2, known=[wide()]) == Baselines.of(ways, budget, 2)

@@ -14,16 +14,15 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.row_counts import RowCounts
-from leastnoise.mechanism.counted_quantiles import read_interval
+from leastnoise.guarantees.units import RowCounts
+from leastnoise.mechanism.quantiles import read_interval
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.plan.count_trees import list_trees
+from leastnoise.tables.plan.count_trees import RankTree, find_noise, list_trees, read_tree
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
-from leastnoise.tables.plan.rank_tree import RankTree, find_noise, read_tree
 from leastnoise.tables.publish.quantiles import read_places
 from leastnoise.tables.query.axes import KeyColumn
 from tests.noise.trees.oracle import enumerated

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leastnoise.guarantees.row_counts import RowCounts
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.selection.public import calibrate

@@ -25,6 +25,7 @@ from leastnoise.accounting.proof.single import attained, method_of
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import (
     BITS,
+    NOTHING,
     POINTS_PER_STD,
     LossLattice,
     LowerCells,
@@ -50,7 +51,6 @@ _TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_
 _LARGEST_SAMPLED_LOSS = 600  # largest finite loss of a release that is sampled; e^this is a float
 _ROUGHLY = Bisection(halvings=6)  # for the largest loss: what is enough in a tail
 _EDGE = Bisection(halvings=42)
-_NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
 
 
 def make_upper_parts(
@@ -242,7 +242,7 @@ def _loss_range(
     noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction
 ) -> tuple[Fraction, Fraction]:
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
-    leaks = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE).infinity > _NOTHING
+    leaks = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE).infinity > NOTHING
     return loss_range(sampling_rate, reach, leaks=leaks)
 
 
@@ -290,7 +290,7 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
             raise NotApplicable(family=noise.name, why=_TOO_LARGE)
 
         def in_tail(low: Fraction, _: Fraction) -> bool:
-            return bool(profile(low) < arb(_NOTHING) * 2**20)
+            return bool(profile(low) < arb(NOTHING) * 2**20)
 
         return _EDGE.close(settled, *ends, until=in_tail)[1]
 
@@ -298,7 +298,7 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
 def _settled(profile: Profile, epsilon: Fraction) -> bool:
     """Whether δ stays as it is beyond `epsilon`: next to nothing, or a constant."""
     here = profile(epsilon)
-    return bool(here.is_zero() or here < arb(_NOTHING) or here.overlaps(profile(2 * epsilon)))
+    return bool(here.is_zero() or here < arb(NOTHING) or here.overlaps(profile(2 * epsilon)))
 
 
 def check_monotone(noise: Noise) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from leastnoise import _validate
 from leastnoise._record import Converter, instance_of, multiply, takes
-from leastnoise.balls.core import ball, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, precision
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.exact import LARGEST_SQUARED, SMALLEST_SQUARED, Exact, exact
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 Point = Sequence[Fraction]
 Part = TypeVar("Part")
-
-BITS = 128
-"""Precision of volumes and moments: sums of positive terms, of which 53 bits are kept."""
 
 NUMBERS = "numbers, such as [1, 2]"
 MOST_CORNERS = 100_000
@@ -122,7 +119,7 @@ class Body(ConvexSet):
         False is as exact wherever the gauge or a power of it is rational. Elsewhere a point that
         4096 bits can't tell from the boundary counts as outside.
 
-        >>> from leastnoise.guarantees.bodies.ball import Ball
+        >>> from leastnoise.guarantees.bodies.plain import Ball
         >>> ball = Ball(bound=1, coordinates=2)
         >>> ball.holds(["0.6", "0.8"]), ball.holds(["0.6", "0.80000000001"])
         (True, False)
@@ -142,7 +139,7 @@ class Body(ConvexSet):
     @property
     def log_volume(self) -> float:
         """Ln |K|."""
-        with precision(BITS):
+        with precision(PLAIN_BITS):
             return nearest_log(self.volume())
 
     @property

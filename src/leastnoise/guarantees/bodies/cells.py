@@ -1,24 +1,33 @@
-"""`Cells`: several cells, of which one unit moves a single one."""
+"""`Cells` and `AtMost`: several cells, of which one unit moves a single one, or at most k."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from leastnoise import _validate
-from leastnoise._record import Converter, field, record, takes
-from leastnoise.balls.core import ball
+from leastnoise._record import Converter, field, record, takes, whole
+from leastnoise.balls.core import PLAIN_BITS, ball, precision
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import BODIES, Body, Point, corners_of_each
+from leastnoise.guarantees.bodies.base import (
+    A_BODY,
+    BODIES,
+    Body,
+    Point,
+    corners_of_each,
+    nearest,
+)
+from leastnoise.guarantees.bodies.capped import MOST_WORK, share_below
 
 if TYPE_CHECKING:
     from flint import arb
     from numpy.typing import NDArray
-
 
 _COPIES: Converter[Sequence[int], tuple[int, ...]] = takes(
     _validate.wholes, spelled="Sequence[int]", most=_validate.MAX_DIMENSION
@@ -34,7 +43,7 @@ class Cells(Body):
     cell. Noise e^(−εN) is independent noise e^(−εN_i) in each cell. Raises InvalidArgument unless
     there are 1 to 1,000 bodies and a whole number of copies of each.
 
-    >>> from leastnoise.guarantees.bodies.box import Interval
+    >>> from leastnoise.guarantees.bodies.plain import Interval
     >>> histogram = Cells(bodies=[Interval(bound=1)], copies=[100])
     >>> histogram.dimension, histogram.times(5).gauge([1] * 100)
     (100, Fraction(20, 1))
@@ -141,3 +150,128 @@ class Cells(Body):
     def _repeated(self, moments: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         tiles = zip(moments, self.copies, strict=True)
         return np.concatenate([np.tile(moment, count) for moment, count in tiles])
+
+
+_CELLS = whole(most=_validate.MAX_DIMENSION)
+
+
+def _most(most: int, *, name: str, record: AtMost) -> int:
+    cells = _validate.whole(record.cells, name="cells", most=_validate.MAX_DIMENSION)
+    return _validate.whole(most, name=name, most=cells)
+
+
+@final
+@record()
+class AtMost(Body):
+    """At most k of m cells move, each within B: N(x) = max(max_j N_B(x_j), Σ_j N_B(x_j)/k).
+
+    notation: k = most, m = cells, B = of, q its dimension; M_j = N_B(U_j) are independent
+    Beta(q, 1), given that they sum to k at most (theory/bodies.md §2). Raises InvalidArgument
+    unless 1 <= k <= m, and where 1 < k < m and k·m·q > 1,000,000.
+
+    >>> from leastnoise.guarantees.bodies.plain import Interval
+    >>> two_of_five = AtMost(most=2, cells=5, of=Interval(bound=1))
+    >>> two_of_five.gauge([1, 1, 0, 0, 0]), two_of_five.gauge([1, 1, 1, 1, 1])
+    (Fraction(1, 1), Fraction(5, 2))
+    """
+
+    kind: ClassVar[str] = "at-most"
+    most: int = field(converter=takes(_most, of_record=True))
+    cells: int = field(converter=_CELLS)
+    of: Body = field(converter=A_BODY, scales=True)
+
+    def _check_together(self) -> None:
+        _validate.dimension(self.dimension)
+        work = self.most * self.dimension
+        if 1 < self.most < self.cells and work > MOST_WORK:
+            raise InvalidArgument(
+                name="most",
+                value=self.most,
+                expected=f"most · cells · dimension of a cell <= {MOST_WORK:,}",
+                hint="Noise for most = cells, or for the ball around the body, protects it too.",
+            )
+
+    @property
+    def dimension(self) -> int:
+        """The coordinates of all cells."""
+        return self.cells * self.of.dimension
+
+    def power(self, x: Point, exponent: int) -> Fraction | None:
+        values = []
+        for cell in self._split(x):
+            value = self.of.power(cell, 1) if any(cell) else Fraction(0)
+            if value is None:
+                return None
+            values.append(value)
+        return max(*values, sum(values, Fraction(0)) / self.most) ** exponent
+
+    def enclosure(self, x: Point) -> arb:
+        largest = total = ball(0)
+        for cell in self._split(x):
+            value = self.of.enclosure(cell)
+            largest, total = largest.max(value), total + value
+        return largest.max(total / self.most)
+
+    def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        cells = points.reshape(*points.shape[:-1], self.cells, self.of.dimension)
+        values = self.of.gauges(cells)
+        return np.maximum(values.max(axis=-1), values.sum(axis=-1) / self.most)
+
+    def volume(self) -> arb:
+        """It is |B|^m P(Σ M_j <= k)."""
+        return self.of.volume() ** self.cells * self._share(0)
+
+    @property
+    def second_moments(self) -> NDArray[np.float64]:
+        return np.tile(self.of.second_moments * self._factors[1], self.cells)
+
+    @property
+    def first_moments(self) -> NDArray[np.float64] | None:
+        moments = self.of.first_moments
+        return None if moments is None else np.tile(moments * self._factors[0], self.cells)
+
+    @cached_property
+    def _factors(self) -> tuple[float, float]:
+        """E M_1^n given ΣM <= k over E M_1^n, n = 1, 2.
+
+        M_1^n times the density of a Beta(q, 1) is E M_1^n times that of a Beta(q + n, 1).
+        """
+        with precision(PLAIN_BITS):
+            alone = self._share(0)
+            first, second = (nearest(self._share(n) / alone) for n in (1, 2))
+        return first, second
+
+    def _share(self, extra: int) -> arb:
+        """P(Σ M_j <= k), the last of shape q + extra."""
+        if self.most == self.cells:
+            return ball(1)
+        q = self.of.dimension
+        return share_below(sizes=(self.cells - 1, q), last=q + extra, cap=self.most)
+
+    @property
+    def corner_count(self) -> int | None:
+        """C(m, k) · (corners of B)^k."""
+        corners = self.of.corner_count
+        return None if corners is None else math.comb(self.cells, self.most) * corners**self.most
+
+    def _contains_by_structure(self, other: Body) -> bool:
+        return (
+            isinstance(other, AtMost)
+            and other.cells == self.cells
+            and other.most <= self.most
+            and self.of.contains(other.of)
+        )
+
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        corners = list(self.of.corners())
+        still = (Fraction(0),) * self.of.dimension
+        for moved in itertools.combinations(range(self.cells), self.most):
+            for parts in itertools.product(corners, repeat=self.most):
+                cells = [still] * self.cells
+                for place, moves in zip(moved, parts, strict=True):
+                    cells[place] = moves
+                yield tuple(itertools.chain(*cells))
+
+    def _split(self, x: Point) -> Iterator[Point]:
+        q = self.of.dimension
+        return (x[start : start + q] for start in range(0, len(x), q))

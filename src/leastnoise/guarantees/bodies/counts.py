@@ -1,4 +1,4 @@
-"""Counting queries: what one row can add to the counts of d conditions."""
+"""What can be added to counts of rows and of conditions, and to sums beside them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from math import factorial, prod
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
-from flint import arb
+from flint import arb, arb_poly
 
 from leastnoise import _validate
 from leastnoise._record import field, record, takes, whole
@@ -17,7 +18,17 @@ from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import Point, positive
 from leastnoise.guarantees.bodies.capped import MOST_WORK, capped_cubes
-from leastnoise.guarantees.bodies.one_sided import MOST_CELLS, Coordinate, OneSided, Pieces
+from leastnoise.guarantees.bodies.one_sided import (
+    A_ONE_SIDED,
+    MOST_CELLS,
+    Balls,
+    Coordinate,
+    Mixing,
+    OneSided,
+    Pieces,
+    coefficients,
+)
+from leastnoise.guarantees.bodies.plain import A_BOUNDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,3 +137,246 @@ class Counts(OneSided):
         for size in range(1, self.most + 1):
             for chosen in itertools.combinations(range(self.queries), size):
                 yield tuple(self.bound if i in chosen else Fraction(0) for i in range(self.queries))
+
+
+@final
+@record()
+class Counted(OneSided):
+    """The hull of 0 and T₀ × {bound}: what T₀ holds, and one row that is counted along with it.
+
+    notation: T₀ = of, P₀ and Q₀ its own; n the last coordinate over `bound`. In the cone
+    {g₀(a) <= n}, x = a − b has P = max(P₀, Q₀ + n), and Q = P − n.
+
+    Raises InvalidArgument unless bound > 0.
+
+    >>> from leastnoise.guarantees.bodies.counts import Counts
+    >>> Counted(of=Counts(queries=2), bound=1).holds([1, 0, 1])
+    True
+    """
+
+    kind: ClassVar[str] = "counted"
+    of: OneSided = field(converter=A_ONE_SIDED, scales=True)
+    bound: Fraction = field(converter=takes(positive), default=1, scales=True)
+
+    @property
+    def dimension(self) -> int:
+        """One more than T₀'s."""
+        return self.of.dimension + 1
+
+    def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
+        found = self.of.powers(x[:-1], 1)
+        if found is None:
+            return None
+        rows = x[-1] / self.bound
+        added = max(found[0], found[1] + rows)
+        return added**exponent, (added - rows) ** exponent
+
+    def enclosures(self, x: Point) -> tuple[arb, arb]:
+        added, removed = self.of.enclosures(x[:-1])
+        rows = ball(x[-1] / self.bound)
+        return added.max(removed + rows), removed.max(added - rows)
+
+    def moves(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        added, removed = self.of.moves(points[..., :-1])
+        rows = points[..., -1] / float(self.bound)
+        return np.maximum(added, removed + rows), np.maximum(removed, added - rows)
+
+    def pieces(self) -> Pieces:
+        """They are weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
+
+        Volume {P₀ <= α, Q₀ <= β} = Σ w₀[s] α^s β^t/(s!t!), and n = α − β: the density of (α, β) is
+        (∂α + ∂β) of it. Where P₀ = α < Q₀ + n is not met, Q₀ = β·Beta(t, 1); else the reverse.
+        """
+        inner = self.of.pieces()
+        scale = ball(self.bound)
+        reached = tuple(scale * weight for weight in (*inner.weights, arb(0)))  # P₀ = α, by s
+        passed = tuple(scale * weight for weight in (arb(0), *inner.weights))  # Q₀ = β, by s + 1
+        weights = tuple(a + b for a, b in zip(reached, passed, strict=True))
+        layout = tuple(
+            (tuple(_within(one, reached, passed) for one in cell), copies)
+            for cell, copies in inner.layout
+        )
+        one, none = (arb(1),) * len(weights), (arb(0),) * len(weights)
+        rows = Coordinate(
+            unit=self.bound,
+            pp=one,
+            pq=tuple(-2 * value for value in one),
+            qq=one,
+            p=none,
+            q=none,
+            apart=one,
+        )
+        return Pieces(weights=weights, layout=(*layout, ((rows,), 1)))
+
+    @property
+    def corner_count(self) -> int | None:
+        """Those of T₀, and a row that adds nothing else."""
+        count = self.of.corner_count
+        return None if count is None else count + 1
+
+    def contains(self, other: OneSided) -> bool:
+        if isinstance(other, Counted) and other.bound == self.bound:
+            return self.of.contains(other.of)
+        return super().contains(other)
+
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        yield (Fraction(0),) * self.of.dimension + (self.bound,)
+        for corner in self.of.corners():
+            yield (*corner, self.bound)
+
+
+def _within(one: Coordinate, reached: Balls, passed: Balls) -> Coordinate:
+    """Return a coordinate's moments given P, Q and the shape s' of P.
+
+    With P₀ = P, Q₀ is Q·Beta(t, 1), s = s', t = D' − s' − 1; with Q₀ = Q, P₀ is P·Beta(s, 1),
+    s = s' − 1: a moment of order n is size/(size + n) of that at the end.
+    """
+
+    def mixed(moment: Balls, above: int, below: int) -> Balls:
+        last = len(reached) - 1
+        found = []
+        for s in range(last + 1):
+            total = arb(0)
+            if s < last:
+                total += reached[s] * moment[s] * _lowered(last - s - 1, below)
+            if s > 0:
+                total += passed[s] * moment[s - 1] * _lowered(s - 1, above)
+            found.append(total / (reached[s] + passed[s]))
+        return tuple(found)
+
+    simple = one.p is not None and one.q is not None and one.apart is not None
+    simple = simple and all(value.is_zero() for value in one.apart or ())
+    return Coordinate(
+        unit=one.unit,
+        pp=mixed(one.pp, 2, 0),
+        pq=mixed(one.pq, 1, 1),
+        qq=mixed(one.qq, 0, 2),
+        p=mixed(one.p, 1, 0) if simple and one.p else None,
+        q=mixed(one.q, 0, 1) if simple and one.q else None,
+        apart=(arb(0),) * len(reached) if simple else None,
+    )
+
+
+def _lowered(size: int, order: int) -> arb:
+    """E B^order for B ~ Beta(size, 1); 1 for order 0."""
+    return ball(Fraction(size, size + order)) if order else arb(1)
+
+
+# Cells with a row count and sums, of which a row falls in one.
+
+
+@final
+@record()
+class CountedSums(OneSided):
+    """T = {|y_ji| <= c_j, Σ_j c_j <= 1}: in each of `cells` cells a count c and q − 1 sums y.
+
+    Coordinates run cell by cell, the count first, and are in units of `bounds`, whose number is q.
+    notation: M_j = max(|c_j|, ‖y_j‖∞), α_j = (M_j + c_j)/2, β_j = (M_j − c_j)/2; P = Σ α_j and
+    Q = Σ β_j (theory/bodies.md §3, "Signs for sums and means"). With no sums it is `Counts` with
+    most = 1. Raises InvalidArgument unless bounds > 0 and there are 1 to 100,000 cells.
+
+    >>> means = CountedSums(cells=2, bounds=[1, 30])
+    >>> means.holds([1, -30, 0, 0]), means.holds(["0.5", 30, 0, 0])
+    (True, False)
+    """
+
+    kind: ClassVar[str] = "counted-sums"
+    cells: int = field(converter=whole(most=MOST_CELLS))
+    bounds: tuple[Fraction, ...] = field(converter=A_BOUNDS, scales=True)
+
+    def _check_together(self) -> None:
+        _validate.dimension(self.dimension)
+
+    @property
+    def dimension(self) -> int:
+        """A count and the sums, in each cell."""
+        return self.cells * len(self.bounds)
+
+    def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction]:
+        added = removed = Fraction(0)
+        q = len(self.bounds)
+        for start in range(0, len(x), q):
+            cell = [
+                value / unit for value, unit in zip(x[start : start + q], self.bounds, strict=True)
+            ]
+            largest = max(abs(value) for value in cell)
+            added += (largest + cell[0]) / 2
+            removed += (largest - cell[0]) / 2
+        return added**exponent, removed**exponent
+
+    def enclosures(self, x: Point) -> tuple[arb, arb]:
+        added, removed = self.powers(x, 1)
+        return ball(added), ball(removed)
+
+    def moves(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        cells = points.reshape(*points.shape[:-1], self.cells, len(self.bounds))
+        cells = cells / np.array([float(bound) for bound in self.bounds])
+        largest, count = np.abs(cells).max(axis=-1), cells[..., 0]
+        return (largest + count).sum(axis=-1) / 2, (largest - count).sum(axis=-1) / 2
+
+    def pieces(self) -> Pieces:
+        """The weights of shapes.
+
+        One cell: given M, the count is ±M with probability 1/q, and else uniform between; so the
+        shape s of α is 0 … q with weights ½, 1, …, 1, ½. Cells add up.
+        """
+        one = self._one_cell()
+        if self.cells == 1:
+            return one
+        polynomial = arb_poly(list(one.weights))
+        others = polynomial ** (self.cells - 1)
+        weights = coefficients(others * polynomial, self.dimension)
+        mixing = Mixing(exponent=Fraction(1), total=weights, rest=others, radius=Fraction(1))
+        cell = tuple(mixing.coordinate(each, one.weights) for each in one.layout[0][0])
+        return Pieces(weights=weights, layout=((cell, self.cells),))
+
+    def _one_cell(self) -> Pieces:
+        """Return the pieces of one cell: volume Π 2b, so q!/q · Π 2b times the weights above."""
+        q = len(self.bounds)
+        unit = ball(factorial(q - 1) * prod(2 * bound for bound in self.bounds))
+        weights = (unit / 2, *(unit for _ in range(q - 1)), unit / 2)
+        one, none = (arb(1),) * (q + 1), (arb(0),) * (q + 1)
+        # c = P − Q, but for a cell of a count alone, where P or Q is 0
+        count = Coordinate(
+            unit=self.bounds[0],
+            pp=one,
+            pq=tuple(-2 * value for value in one),
+            qq=one,
+            p=one if q == 1 else none,
+            q=one if q == 1 else none,
+            apart=none if q == 1 else one,
+        )
+        sums = tuple(self._sum(bound) for bound in self.bounds[1:])
+        return Pieces(weights=weights, layout=(((count, *sums), 1),))
+
+    def _sum(self, bound: Fraction) -> Coordinate:
+        """Return the moments of a sum, M = P + Q.
+
+        Where |c| < M, one of the q − 1 sums is ±M and the others are uniform between.
+        """
+        q = len(self.bounds)
+        inside_second, inside_first = Fraction(q + 1, 3 * (q - 1)), Fraction(q, 2 * (q - 1))
+        second = tuple(ball(inside_second if 0 < s < q else Fraction(1, 3)) for s in range(q + 1))
+        first = tuple(ball(inside_first if 0 < s < q else Fraction(1, 2)) for s in range(q + 1))
+        return Coordinate(
+            unit=bound,
+            pp=second,
+            pq=tuple(2 * value for value in second),
+            qq=second,
+            p=first,
+            q=first,
+            apart=(arb(0),) * (q + 1),
+        )
+
+    @property
+    def corner_count(self) -> int:
+        """2^(q − 1) in each cell."""
+        return self.cells * 2 ** (len(self.bounds) - 1)
+
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        q = len(self.bounds)
+        for cell in range(self.cells):
+            before = (Fraction(0),) * (cell * q)
+            after = (Fraction(0),) * ((self.cells - 1 - cell) * q)
+            for sums in itertools.product(*((-bound, bound) for bound in self.bounds[1:])):
+                yield (*before, self.bounds[0], *sums, *after)

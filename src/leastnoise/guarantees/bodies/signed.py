@@ -14,8 +14,8 @@ import numpy as np
 from flint import arb
 
 from leastnoise._record import field, record
-from leastnoise.balls.core import ball, precision
-from leastnoise.guarantees.bodies.base import BITS, Body, Point, nearest
+from leastnoise.balls.core import PLAIN_BITS, ball, precision
+from leastnoise.guarantees.bodies.base import Body, Point, nearest
 from leastnoise.guarantees.bodies.one_sided import (
     A_ONE_SIDED,
     Balls,
@@ -51,7 +51,7 @@ class _OfOneSided(Body):
 
     @cached_property
     def _moments(self) -> Moments:
-        with precision(BITS):
+        with precision(PLAIN_BITS):
             pieces = self.of.pieces()
             return _uniform_moments(pieces, self._uniform(pieces))
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from leastnoise.balls.core import float_above, precision
+from leastnoise.balls.core import PLAIN_BITS, float_above, precision
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.bodies.ball import Ball
-from leastnoise.guarantees.bodies.base import BITS, Body
-from leastnoise.guarantees.bodies.box import Interval
+from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.plain import Ball, Interval
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import SMALLEST_SQUARED
 from leastnoise.noise.bodies.law.k_norm import (
@@ -32,13 +31,11 @@ from leastnoise.noise.bodies.law.two_sided import (
 )
 from leastnoise.noise.bodies.proof import truncated_delta_ball
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.common.fit.several import Several
-from leastnoise.noise.common.fit.truncated_steps import CutStaircase
+from leastnoise.noise.common.fit import CutStaircase, least_scale
 from leastnoise.noise.common.law import MAX_STEPS, SMALLEST_DECAY, step_terms
+from leastnoise.noise.common.several import Several
 from leastnoise.noise.question import Loss, Question
-from leastnoise.numerics.minima import minimise
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.searches import IncreasingRoot, minimise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -329,7 +326,7 @@ def _at_shape(question: Question, body: Body, fixed: dict[str, Fraction]) -> Tru
     law = TruncatedKStaircase(scale=1, body=body, **fixed)
 
     def log_delta(shift: float) -> float:
-        with precision(BITS):
+        with precision(PLAIN_BITS):
             epsilon = question.budget.epsilon
             found = truncated_delta_ball(law, shift=Fraction(shift), epsilon=epsilon)
             most = float_above(found)

@@ -12,8 +12,8 @@ from flint import arb, arb_poly, ctx, fmpq, fmpq_poly
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.losses import Profile
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase

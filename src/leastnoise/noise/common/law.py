@@ -18,8 +18,7 @@ from leastnoise._record import takes
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact, exact, exact_where
-from leastnoise.noise.base import Noise, points_of
-from leastnoise.noise.moments import gamma_ratio
+from leastnoise.noise.base import Noise, gamma_ratio, points_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

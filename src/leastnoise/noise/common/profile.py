@@ -10,10 +10,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise.noise.base import log_gamma_ratio
 from leastnoise.noise.common.law import NEGLIGIBLE, StepNoise
-from leastnoise.noise.moments import log_gamma_ratio
 from leastnoise.numerics.quadrature import gauss_legendre
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.searches import IncreasingRoot
 
 # Caps and slabs of a sphere: the law of a coordinate W of a uniform direction, as polynomials.
 #

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from leastnoise.noise.common.fit import classic
+from leastnoise.noise.common import fit as common_fit
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.question import Question
 
 
 def search(question: Question) -> Gaussian:
     """Return the law of least scale."""
-    scale = classic.gaussian(question.dimension, question.budget)
+    scale = common_fit.gaussian(question.dimension, question.budget)
     return Gaussian(scale=scale, dimension=question.dimension)

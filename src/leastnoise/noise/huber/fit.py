@@ -10,14 +10,13 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import amplify
-from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.common.fit.several import COARSE, Several, find_least_factor
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common.fit import least_scale
+from leastnoise.noise.common.several import COARSE, Several, find_least_factor
 from leastnoise.noise.huber.law import FlippedHuber, standard_moment
 from leastnoise.noise.huber.profile import log_delta
 from leastnoise.noise.question import Loss, Question
-from leastnoise.numerics.minima import minimise
-from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
+from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot, minimise
 
 # Of γ, beside the margin of all roots: the float δ loses digits where the shift is tiny beside γ,
 # in proportion.
@@ -39,7 +38,7 @@ def search(question: Question) -> FlippedHuber:
     `fixed` may set alpha or gamma, and then the other one follows from the budget, or both, and
     then the scale does. Raises NotApplicable if gamma is too small for any alpha, or the budget is.
     """
-    if classic.gaussian(1, question.budget) > _LARGEST_GAMMA:
+    if common_fit.gaussian(1, question.budget) > _LARGEST_GAMMA:
         why = "epsilon and delta are both below about 1e-9, where it is not searched"
         raise NotApplicable(family=FlippedHuber.name, why=why)
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
@@ -57,7 +56,7 @@ def search(question: Question) -> FlippedHuber:
         return _at_gamma(question, fixed["gamma"])
     power = 1 if question.loss is Loss.MAE else 2
 
-    last_inverse = 1 / float(classic.gaussian(1, question.budget))
+    last_inverse = 1 / float(common_fit.gaussian(1, question.budget))
 
     def loss(corner: float) -> float:
         nonlocal last_inverse  # corners are tried in order, so that the last answer is near
@@ -110,7 +109,7 @@ def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
 
 
 def _wider(gamma: Fraction) -> Fraction:
-    return gamma * (1 + classic.MARGIN + _MARGIN_OF_GAMMA * gamma)
+    return gamma * (1 + common_fit.MARGIN + _MARGIN_OF_GAMMA * gamma)
 
 
 def _rounded(number: Fraction) -> Fraction:
@@ -127,7 +126,7 @@ def several(task: Several) -> FlippedHuber:
     """
     question, compositions = task.question, task.question.compositions
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
-    first = float(classic.gaussian(1, amplify(question.budget, question.sampling_rate)))
+    first = float(common_fit.gaussian(1, amplify(question.budget, question.sampling_rate)))
     if len(fixed) == 2:
         law = FlippedHuber(scale=1, alpha=fixed["alpha"], gamma=fixed["gamma"])
         start = first / math.sqrt(law.variance)

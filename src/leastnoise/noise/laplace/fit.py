@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.classic import ROUNDING, least_scale
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common.fit import ROUNDING, least_scale
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 from leastnoise.noise.laplace.profile import truncated_laplace_log_delta
 from leastnoise.noise.question import Question
@@ -18,7 +18,7 @@ from leastnoise.noise.question import Question
 
 def laplace_search(question: Question) -> Laplace:
     """Return the law of least scale."""
-    scale = classic.laplace(question.dimension, question.budget)
+    scale = common_fit.laplace(question.dimension, question.budget)
     return Laplace(scale=scale, dimension=question.dimension)
 
 

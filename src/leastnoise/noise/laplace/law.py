@@ -10,8 +10,7 @@ import numpy as np
 
 from leastnoise._record import field, record, takes
 from leastnoise.guarantees.exact import exact_where
-from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
-from leastnoise.noise.moments import exponential_moment
+from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, exponential_moment, points_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -26,6 +26,7 @@ from leastnoise.balls.core import UNIT, ball, float_below, precision
 from leastnoise.balls.losses import (
     BITS,
     LONGEST_LOSS,
+    NOTHING,
     SPARE,
     LossLattice,
     LowerCells,
@@ -39,7 +40,6 @@ from leastnoise.noise.lattice.law import DiscreteStaircase, LatticeNoise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_TRIFLE = 2.0**-140
 _SHARE = 1e-7  # of the mass at infinity: what may be added to it for a shorter lattice
 _WORK = 2e8  # probabilities looked at, times shifts
 _PLACES, _CLOSER = 400, 4  # where the largest loss is looked for, and how often
@@ -91,7 +91,7 @@ def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
     index = 0
     for _ in range(_CLOSER):
         found = _supremum(law, every, [Fraction(float(z)) for z in grid])
-        index = int(np.argmax(found <= found[-1] * (1 + _SHARE) + _TRIFLE))
+        index = int(np.argmax(found <= found[-1] * (1 + _SHARE) + NOTHING))
         if index == 0:
             break
         grid = np.append(np.linspace(grid[index - 1], grid[index], _PLACES), LONGEST_LOSS)

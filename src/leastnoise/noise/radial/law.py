@@ -11,8 +11,15 @@ import numpy as np
 from leastnoise._record import field, record, takes
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact, exact_where
-from leastnoise.noise.base import DIMENSION, SCALE, Noise, dimension_of, points_of
-from leastnoise.noise.moments import gamma_ratio, log_gamma_ratio
+from leastnoise.noise.base import (
+    DIMENSION,
+    SCALE,
+    Noise,
+    dimension_of,
+    gamma_ratio,
+    log_gamma_ratio,
+    points_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -15,15 +15,14 @@ from leastnoise.balls.losses import symmetric_lattice
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.common.fit.several import (
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common.fit import CutStaircase, least_scale
+from leastnoise.noise.common.several import (
     SLOWLY,
     Several,
     find_law_of_best_share,
     share_budget,
 )
-from leastnoise.noise.common.fit.truncated_steps import CutStaircase
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta, outside
@@ -60,7 +59,7 @@ def _least(
         loss=loss,
         outside=partial(outside, shift=1.0, dimension=dimension),
     )
-    guess = math.ceil(float(classic.gaussian(1, budget)) * math.sqrt(dimension))
+    guess = math.ceil(float(common_fit.gaussian(1, budget)) * math.sqrt(dimension))
     found, radius = problem.least(gamma, guess=guess)
     return SphericalStaircase(scale=1, dimension=dimension, gamma=found, radius=radius, decay=decay)
 

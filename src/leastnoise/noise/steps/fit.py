@@ -14,7 +14,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import SMALLEST_SQUARED
-from leastnoise.noise.common.fit.classic import ROUNDING, least_scale
+from leastnoise.noise.common.fit import ROUNDING, least_scale
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.steps import profile as steps_profile
 from leastnoise.noise.steps.law import (
@@ -26,7 +26,7 @@ from leastnoise.noise.steps.law import (
     step_decay,
 )
 from leastnoise.noise.steps.profile import log_delta
-from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.searches import minimise
 
 # The best staircase for a pure budget (Geng & Viswanath 2014).
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import SMALLEST_SQUARED
-from leastnoise.noise.common.fit.several import Several
+from leastnoise.noise.common.several import Several
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing, other_tree
 from leastnoise.noise.trees.levels import check_work

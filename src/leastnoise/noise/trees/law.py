@@ -13,8 +13,7 @@ from leastnoise import _validate
 from leastnoise._record import derived, field, record, takes
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.guarantees.rows import Rows
-from leastnoise.guarantees.sensitivity import check_sensitivity
+from leastnoise.guarantees.sensitivity import Rows, check_sensitivity
 from leastnoise.noise.base import SCALE, Parameter, points_of
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.trees.levels import node_laws, rates_of, solve

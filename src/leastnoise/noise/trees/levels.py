@@ -42,6 +42,8 @@ LARGEST_WINDOW = 1 << 20
 MOST_DRAWS = 1 << 25
 MOST_NUMBERS = 1 << 24
 """The window times all places of a tree, of which as many numbers are kept several times."""
+GIVEN_AWAY = 1e-6
+"""Of a probability: for rounding, which is far less, and for what windows of sums leave out."""
 _LOG_BEYOND = 40.0  # −ln of what the window leaves out
 _BEYOND = 1e-16  # twice e^−40, and more
 _STEEP = 50.0  # of a cell's rate: P(z = 0) is 1 in floats

@@ -13,7 +13,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact
-from leastnoise.guarantees.rows import Rows
+from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.base import positive_scale
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import find_window, moment_of, solve

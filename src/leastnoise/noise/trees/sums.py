@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.trees.levels import find_window, level_laws, rates_of, solve
+from leastnoise.noise.trees.levels import GIVEN_AWAY, find_window, level_laws, rates_of, solve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 1 << 11
 """The largest window of such a law, which takes about half a second."""
 _FREQUENCIES = 64  # at once
-_GIVEN_AWAY = 1e-6  # of a probability; the window leaves out 1e-17, floats err by far less
 
 
 def variance_of_sum(
@@ -65,7 +64,7 @@ def half_width_of_sum(noise: Agreeing, fixed: Sequence[bool], coverage: float) -
     if all(fixed[:last]):
         return level_laws(noise)[last].half_width(coverage)
     inside = _inside(noise, tuple(fixed))
-    return int(np.flatnonzero(inside >= coverage + _GIVEN_AWAY)[0])
+    return int(np.flatnonzero(inside >= coverage + GIVEN_AWAY)[0])
 
 
 def check_numbers(noise: Agreeing) -> None:

@@ -14,11 +14,13 @@ from datetime import date
 from functools import cached_property
 from typing import Literal, final
 
+from leastnoise._validate import MAX_COUNT
+
 Type = Literal["int", "float", "text", "bool", "date", "timestamp", "null"]
 """A timestamp is of no time zone, and used through its date alone, which it is to engines."""
 Value = int | float | str | bool | date | None
 
-LARGEST_INT = 2**53
+LARGEST_INT = MAX_COUNT
 LARGEST_FLOAT = sys.float_info.max
 ROUNDED_BELOW = 2.0**52
 """Where float64 still has halves; from here on every number is whole."""

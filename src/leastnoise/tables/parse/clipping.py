@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.spec.query import Bands, Query
 from leastnoise.tables.spec.values import LEAST
-from leastnoise.tables.statistics.over_limits import CountOutside, CountOverLimits
 from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.tables.statistics.totals import CountOutside, CountOverLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ In the order in which a plan is made, and best read:
 | `margins`, `chain`, `cumulative`, `unlisted`, `keys`, `quantiles` | blocks that share no draw |
 | `whole_counts` | counts that add up, whole and none below 0: down which tree, with what bias |
 | `measured` | which tables of those with margins get noise, and what other ways would have |
-| `count_trees`, `rank_tree` | trees of counts, for `cumulative` and for `quantiles` |
+| `count_trees` | trees of counts, for `cumulative` and for `quantiles` |
 | `served` | which blocks a certificate is about, and whether it is |
 | `plan` | what was found: the record that people, `verify` and `publish` read |
-| `summary`, `notes`, `series` | its words |
+| `summary` | its words |
 """

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import Block
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.guarantees.rows import Rows
+    from leastnoise.guarantees.sensitivity import Rows
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.tables.query.layout import Layout
 

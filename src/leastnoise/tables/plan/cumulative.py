@@ -18,11 +18,10 @@ import numpy as np
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.row_counts import RowCounts
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
-from leastnoise.noise.trees.prefix_laws import prefix_half_widths
-from leastnoise.noise.trees.prefixes import prefix_variances
+from leastnoise.noise.trees.prefixes import prefix_half_widths, prefix_variances
 from leastnoise.tables.plan.count_trees import Trees, tree_in_words, tree_to_record
 from leastnoise.tables.plan.whole_counts import WholeCounts
 from leastnoise.tables.query.cumulative import table_layouts

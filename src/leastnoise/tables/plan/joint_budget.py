@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.calibration.calibrate import ask_again, calibrate_family
-from leastnoise.calibration.joint import find_joint_factor, is_scalable, rescale
-from leastnoise.calibration.several import find_gaussian
+from leastnoise.calibration.several import find_gaussian, find_joint_factor, is_scalable, rescale
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.numerics.minima import raised_shares
+from leastnoise.numerics.searches import raised_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,8 +53,11 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
         alone = tuple(some[0] for some in kind)
         if len(alone) < _MANY and not any(one.noise.name in _SPHERICAL for one in alone):
             continue
-        ratios = _ratios(budget, alone, offers, shares) if kind is gaussian else None
-        scaled = scale_together(budget, alone, ratios or [1.0] * len(alone))
+        ratios = [1.0] * len(alone)
+        if kind is gaussian and (ratios := _ratios(budget, alone, offers, shares)) is None:
+            continue
+        best = [some[0].mse for some in offers]
+        scaled = scale_together(budget, alone, ratios, below=best)
         if scaled and all(new.mse < some[0].mse for new, some in zip(scaled, offers, strict=True)):
             found.append((scaled, alone))
     return min(
@@ -68,30 +70,44 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
 def _ratios(
     budget: Budget, alone: Chosen, offers: Sequence[Offers], shares: NDArray[np.float64]
 ) -> list[float] | None:
-    """Return what to multiply the scales of Gaussian noise by; None if some block would lose.
+    """Return what to multiply the scales of Gaussian noise by; None if some block has to lose.
 
     notation: u_i = (l2 norm)²/σ_i², over what it is of one draw that spends the whole budget. They
-    add up to 1, and each is at least that at which the block has the error of its best offer.
+    add up to 1, and each is at least that at which the block has the error of its best offer: then
+    these add up to less than 1.
     """
     whole = float(find_gaussian(budget).scale)
     parts = np.array([float(find_gaussian(one.certificate.budget).scale) for one in alone])
     now = (whole / parts) ** 2
     worst = np.array([one.mse / some[0].mse for one, some in zip(alone, offers, strict=True)])
-    best = raised_shares(shares, now * worst * (1 + _MARGIN))
-    return None if best is None else np.sqrt(now / best).tolist()
+    least = now * worst
+    if least.sum() >= 1:
+        return None
+    best = raised_shares(shares, least * (1 + _MARGIN))
+    return [1.0] * len(alone) if best is None else np.sqrt(now / best).tolist()
 
 
-def scale_together(budget: Budget, alone: Chosen, ratios: Sequence[float]) -> Chosen | None:
+def scale_together(
+    budget: Budget,
+    alone: Chosen,
+    ratios: Sequence[float],
+    *,
+    below: Sequence[float] | None = None,
+) -> Chosen | None:
     """Return noise that meets `budget` together, each `ratios` times one factor as large.
 
-    None if that isn't proved.
+    None if that isn't proved, or the mean square error of some is above what it has to be `below`.
     """
     certificates = [one.certificate for one in alone]
     try:
         factor = find_joint_factor(certificates, budget, ratios=ratios)
-        moved = [
-            rescale(one, factor * ratio) for one, ratio in zip(certificates, ratios, strict=True)
-        ]
+        scales = [factor * ratio for ratio in ratios]
+        if below and any(  # then nothing has to be proved
+            one.mse * scale * scale > most
+            for one, scale, most in zip(alone, scales, below, strict=True)
+        ):
+            return None
+        moved = [rescale(one, scale) for one, scale in zip(certificates, scales, strict=True)]
         PlanCertificate.prove(
             budget=budget, blocks=tuple((str(i), one) for i, one in enumerate(moved))
         )

@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import Refused
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.searches import IncreasingRoot
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.spec.values import LEAST
 

@@ -17,13 +17,12 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design.marginal_shares import bound
-from leastnoise.design.marginals import Marginals
-from leastnoise.design.tree_bound import least_log_variance
+from leastnoise.design.marginals import Marginals, bound
+from leastnoise.design.variance_bound import least_log_variance
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.guarantees.row_counts import RowCounts
-from leastnoise.guarantees.rows import Rows
+from leastnoise.guarantees.sensitivity import Rows
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import check_work, node_laws

@@ -54,15 +54,16 @@ def plan(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> P
     tell = progress or (lambda _: None)
     listed, found = _listed(laid), list[_Drawn]()
     order = {block.label: block.index for block in shared_draws.list_blocks(laid)}
-    for draw, mechanism, split in search_draws(listed, progress=progress) if listed else ():
+    draws, known = search_draws(listed, progress=progress) if listed else ([], [])
+    for draw, mechanism, split in draws:
         stated = Mechanism(mechanism.certificate.about(laid.spec.privacy.neighbours))
         rounded = stated.on_grid(max(stated.grid, FINEST_GRID))
         claim = JOIN.join(draw.labels), rounded.certificate
         found.append((order[draw.labels[0]], (claim,), split))
     try:
-        return _proved(laid, [*found, *_drawn_apart(laid, tell, pure=False)])
+        return _proved(laid, [*found, *_drawn_apart(laid, tell, pure=False)], known)
     except NotCertified:  # Gaussian noise in margins, beside noise that isn't composed with it
-        return _proved(laid, [*found, *_drawn_apart(laid, tell, pure=True)])
+        return _proved(laid, [*found, *_drawn_apart(laid, tell, pure=True)], known)
 
 
 _Drawn = tuple[int, "Claims", "Noise | None"]
@@ -94,7 +95,7 @@ def _drawn_apart(laid: LaidOut, tell: Callable[[str], object], *, pure: bool) ->
             yield block.index, find_levels(way, share, releases=times), None
 
 
-def _proved(laid: LaidOut, drawn: list[_Drawn]) -> Plan:
+def _proved(laid: LaidOut, drawn: list[_Drawn], known: Sequence[Certificate]) -> Plan:
     """Return the plan with these draws; raises NotCertified if they don't meet the budget."""
     ordered = sorted(drawn, key=lambda one: one[0])
     claims = tuple(claim for _, some, _ in ordered for claim in some)
@@ -102,20 +103,23 @@ def _proved(laid: LaidOut, drawn: list[_Drawn]) -> Plan:
     certificate = PlanCertificate.prove(
         budget=laid.spec.budget, blocks=claims, releases=laid.spec.releases
     )
-    return plan_as_certified(laid, certificate, [split for *_, split in ordered])
+    splits = [split for *_, split in ordered]
+    return plan_as_certified(laid, certificate, splits, known=known)
 
 
 def plan_as_certified(
     laid: LaidOut,
     certificate: PlanCertificate,
     splits: Sequence[Noise | None] | None = None,
+    *,
+    known: Sequence[Certificate] = (),
 ) -> Plan:
     """Return the plan of a spec that is released as `certificate` says, proved or not.
 
     All of it follows from the two, so that `verify` makes it again. `splits` are those of each
-    draw; without them they are found again where they are needed. Raises CertificateRejected
-    unless the certificate is about this spec, Refused if its numbers may be out of the range of
-    float64.
+    draw, and `known` what was proved in search of them; without these they are found again where
+    they are needed. Raises CertificateRejected unless the certificate is about this spec, Refused
+    if its numbers may be out of the range of float64.
     """
     spec = laid.spec
     if certificate.budget != spec.budget:
@@ -154,7 +158,7 @@ def plan_as_certified(
                 first=first,
                 budget=own,
                 certificate=drawn,
-                baselines=Baselines.of(block.ways, own, times),
+                baselines=Baselines.of(block.ways, own, times, known=known),
                 split=split,
             )
             found[block.index] = [listed]

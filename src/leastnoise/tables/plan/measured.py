@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.calibration.several import find_gaussian
-from leastnoise.design.marginal_shares import (
+from leastnoise.design.marginals import (
+    Marginals,
     best_shares,
     bound,
     gaussian_information,
@@ -22,7 +23,6 @@ from leastnoise.design.marginal_shares import (
     log_variance,
     pure_information,
 )
-from leastnoise.design.marginals import Marginals
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.noise.question import Question
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.design.marginal_shares import Information, Shares
+    from leastnoise.design.marginals import Information, Shares
     from leastnoise.guarantees.budget import Budget
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.tables.query.layout import Layout

@@ -14,7 +14,7 @@ from leastnoise.certificate.records import write_record
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.tables.plan import notes, series, summary
+from leastnoise.tables.plan import summary
 from leastnoise.tables.plan.cumulative import Step
 from leastnoise.tables.plan.keys import KeysPlan
 from leastnoise.tables.plan.levels import Level
@@ -269,7 +269,7 @@ class Plan(Framed, Shown):
     @cached_property
     def epsilon_of_one(self) -> float | None:
         """An ε that one release of a series has alone, at the δ of all; None without a series."""
-        return None if self.releases == 1 else series.find_epsilon_of_one(self.certificate)
+        return None if self.releases == 1 else summary.find_epsilon_of_one(self.certificate)
 
     def __repr__(self) -> str:
         queries = _words.counted(len(self.names), "query", "queries")
@@ -363,7 +363,7 @@ class Plan(Framed, Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers don't say."""
-        return notes.list_notes(self)
+        return summary.list_notes(self)
 
     def to_record(self) -> dict[str, Any]:
         """Return the plan as JSON values; privacy numbers are exact texts."""
@@ -375,7 +375,7 @@ class Plan(Framed, Shown):
             "delta": decimal_text(self.budget.delta),
             "rule": self.certificate.rule,
             "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
-            **series.to_record(self),
+            **summary.series_record(self),
             "blocks": [self._marked(block) for block in self.blocks],
             **(
                 {"quantiles": [part.to_record() for part in self.quantiles]}

@@ -17,8 +17,13 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.plan.count_trees import tree_to_record
-from leastnoise.tables.plan.rank_tree import RankTree, find_noise, read_tree
+from leastnoise.tables.plan.count_trees import (
+    MISSED,
+    RankTree,
+    find_noise,
+    read_tree,
+    tree_to_record,
+)
 from leastnoise.tables.query.ranks import share_parts
 from leastnoise.tables.spec.query import FLIP, TREE
 
@@ -39,7 +44,6 @@ _COUNTED = (
     "its _low and its _high with 95 %, one at a time. These are the ends of what counts at a "
     "candidate: halfway to the next one, and open (-inf, inf) at the first and the last."
 )
-_MISSED = 0.05
 _MOST_PARTS = 4096
 """Candidates of fewer are cut into parts for nested draws: more parts than ties need do harm."""
 
@@ -195,7 +199,7 @@ def quantiles_notes(parts: Sequence[QuantilePlan]) -> list[str]:
 
 def _rows_off(claim: QuantileCertificate, place: int) -> float:
     path = list(_path(claim, place))
-    missed = _MISSED / len(path)
+    missed = MISSED / len(path)
     parts = claim.candidates * claim.parts
     return sum(math.log(parts / missed) / float(claim.rates[one]) for one in path)
 

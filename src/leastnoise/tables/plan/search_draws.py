@@ -23,6 +23,7 @@ from leastnoise.tables.query.noise_error import variances
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.noise.base import Noise
@@ -34,9 +35,12 @@ Found = tuple["Draw", "Mechanism", "Noise | None"]
 """A draw, its noise, and what that was before the noise of all was scaled down together, if so."""
 
 
-def search_draws(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> list[Found]:
+def search_draws(
+    laid: LaidOut, *, progress: Callable[[str], object] | None = None
+) -> tuple[list[Found], list[Certificate]]:
     """Return the draws of a release with their noise, in the order of their first blocks.
 
+    And all that was proved on the way at a draw's own share of the budget, to compare with.
     No block has more noise in a draw with others than it would get alone. Raises Refused if no
     noise can serve a block.
     """
@@ -56,7 +60,7 @@ def search_draws(laid: LaidOut, *, progress: Callable[[str], object] | None = No
             for index in draw.members
         }
         if not losing:
-            return list(zip(draws, chosen, splits, strict=True))
+            return list(zip(draws, chosen, splits, strict=True)), search.proved
         groups = [group for group in groups if not losing.issuperset(group.members)]
         groups += [shared_draws.Group(members=(index,)) for index in losing]
         groups.sort(key=lambda group: group.members)
@@ -151,6 +155,11 @@ class _Search:
         self.tell = tell
         self._quick: dict[Question, Comparison] = {}
         self._every: dict[tuple[Question, float], Comparison] = {}
+
+    @property
+    def proved(self) -> list[Certificate]:
+        """The certificates of all candidates that are quick to search."""
+        return [one.certificate for found in self._quick.values() for one in found.mechanisms]
 
     def quick(self, draw: Draw) -> Offers:
         """Return what serves a draw, of what is quick to search."""

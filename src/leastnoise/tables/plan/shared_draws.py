@@ -26,12 +26,11 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.added import Added
-from leastnoise.guarantees.bodies.jointly import Jointly
-from leastnoise.guarantees.bodies.together import Together
+from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.guarantees.structured import CountingQueries, Within
-from leastnoise.noise.common.fit import classic
-from leastnoise.numerics.minima import raised_shares
+from leastnoise.guarantees.units import Added
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.numerics.searches import raised_shares
 from leastnoise.tables.plan.estimates import (
     MOST_ADDED,
     log_of_additions,
@@ -375,7 +374,7 @@ def _gained_by_gaussians(
     if not budget.delta:
         return None
     # σ of the draws of one block in all releases, for an l2 norm of 1
-    whole = math.log(classic.gaussian(1, budget)) + math.log(releases) / 2
+    whole = math.log(common_fit.gaussian(1, budget)) + math.log(releases) / 2
     radii = np.log([float(min(way.l2 for way in block.ways)) for block in blocks])
     alone = np.array([logs[block.index] for block in blocks])
     shares = np.array([float(block.share) for block in blocks])

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leastnoise import _words
-from leastnoise.tables.plan import series
+from leastnoise.accounting.composition import Composition
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.plan import COMPOSED
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.exact import printed_at_least
 from leastnoise.tables.plan.keys import KeysPlan
 from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
+from leastnoise.tables.plan.whole_counts import WHOLE_NOTE
 from leastnoise.tables.query import finding, kept_groups
 from leastnoise.tables.query.layout import ASSUMED, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.plan.plan import BlockPlan, Plan
     from leastnoise.tables.query.noise_error import ExpectedError
     from leastnoise.tables.query.ranks import Ranks
@@ -79,7 +85,7 @@ def _of_ranks(part: QuantilePlan, plan: Plan) -> list[tuple[str, str, str]]:
 def list_sentences(plan: Plan) -> list[str]:
     """Return whom the release protects, what each query shares and limits, and what was wished."""
     layouts = [layout for query in plan.by_query for layout in query.layouts]
-    said = [_words.protected(plan.neighbours, plan.person), *series.list_sentences(plan)]
+    said = [_words.protected(plan.neighbours, plan.person), *series_sentences(plan)]
     said += weak_promises(plan.budget.epsilon, plan.spec.privacy)
     said += [
         f"The noise of {_words.in_turn(names)} is planned together: none has more than alone."
@@ -217,3 +223,146 @@ def limits_of_persons(layouts: Sequence[Layout | Ranks], person: str) -> list[st
         said = [limit[0].upper() + limit[1:] for limit in found]
     some = [one.name for one in layouts if isinstance(one, Layout) and one.leaves_out]
     return [*said, f"{LEFT_OUT} {_words.in_turn([*dict.fromkeys(some)])}."] if some else said
+
+
+# What the numbers of a plan don't say, in sentences that a certificate can confirm.
+
+
+CLIP_NOTE = (
+    "Errors, and 95 %, are of the noise alone: what clamping to bounds and clipping a person's "
+    "rows take away (bias) is not in them."
+)
+PURE_NOTE = "With delta = 0 losses add up: each draw of noise has its share of epsilon."
+SPLIT_NOTE = (
+    "Accounting for all draws of noise together proved no less noise for each: each has its share "
+    "of the budget."
+)
+JOINT_NOTE = (
+    "All queries together meet the budget, by tight composition: each has less noise than its "
+    "share of the budget would give it alone."
+)
+ROUNDING_NOTE = (
+    "Values are rounded a little before they are summed. From {rows:,} rows of one value in a cell "
+    "on, that may be more than 1 % of an interval, in which it isn't counted."
+)
+PARTS_NOTE = (
+    "Where a query counts persons beside rows, plain Laplace and Gaussian noise have a scale for "
+    "each, too."
+)
+GROUPS_NOTE = (
+    "Of groups that nobody listed, one is published where its noisy count reaches the threshold, "
+    "and nothing is said of the others. Near the threshold a published count is biased upwards: a "
+    "group whose noise was lower isn't there. Intervals hold for each group whether it is "
+    "published or not; of those that are published, near the threshold fewer than 95 % do."
+)
+KEYS_NOTE = (
+    "Of keys that are published alone, chance decides by how many have each, and nothing is said "
+    "of the others. A key that isn't there may be one of many."
+)
+SELECTED_NOTE = (
+    "Where min_count or top chooses groups, their published counts alone decide, which costs "
+    "nothing. Those that are there are biased upwards. Intervals hold for each group whether it is "
+    "published or not; of those that are published fewer than 95 % may."
+)
+_MANY_ROWS = 10**7
+MEAN_NOTE = (
+    "A mean's error depends on how many values its group has, which isn't public: it is shown, at "
+    "most, for assumed sizes."
+)
+SIZES_NOTE = (
+    "The errors of {kinds} depend on how many values a group has, which isn't public: they are "
+    "shown, at most, for assumed sizes."
+)
+UNIT_NOTE = "Rows that don't say whose they are, as their unit is missing, are left out."
+
+
+def _of_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
+    """Yield what is assumed of groups, given the statistics whose errors depend on that."""
+    kinds = [*dict.fromkeys(one.kind for one in sized)]
+    if kinds:
+        several = SIZES_NOTE.format(kinds=_words.in_turn(kinds))
+        yield MEAN_NOTE if kinds == ["mean"] else several
+    yield from dict.fromkeys(one.assumes for one in sized if one.assumes)
+
+
+def list_notes(plan: Plan) -> tuple[str, ...]:
+    """Return the notes of a plan."""
+    layouts = [block.layout for block in plan.blocks]
+    sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
+    notes = (CLIP_NOTE, *counted_in(layouts), *_of_sizes(sized)) if layouts else ()
+    notes += tuple(quantiles_notes(plan.quantiles)) if plan.quantiles else ()
+    by_row = (*plan.blocks, *plan.quantiles, *plan.keys)[0].layout.by_row
+    notes = notes if by_row else (*notes, UNIT_NOTE)
+    found = (block.exact_rows for block in plan.blocks)
+    exact = min((rows for rows in found if rows is not None), default=_MANY_ROWS)
+    if exact < _MANY_ROWS:
+        notes += (ROUNDING_NOTE.format(rows=exact),)
+    if any(layout.part for layout in layouts):
+        notes += (PARTS_NOTE,)
+    if any(block.groups is not None for block in plan.blocks):
+        notes += (GROUPS_NOTE,)
+    if plan.keys:
+        notes += (KEYS_NOTE,)
+    if any(layout.decides for layout in layouts):
+        notes += (SELECTED_NOTE,)
+    if any(layout.projected for layout in layouts):
+        notes += (WHOLE_NOTE,)
+    if len([draw for draw in plan.draws if draw[0].groups is None]) <= 1:
+        return notes
+    if plan.certificate.rule == COMPOSED and any(one.split is not None for one in plan.blocks):
+        return (*notes, JOINT_NOTE)
+    return (*notes, SPLIT_NOTE if plan.budget.delta else PURE_NOTE)
+
+
+# What a plan says of a series: what its releases have together, and what one of them has.
+
+
+EACH_NOTE = (
+    "Limits are those of each release: all together protect who is in every one of them as well."
+)
+
+
+def find_epsilon_of_one(certificate: PlanCertificate) -> float:
+    """Return an ε that one release of the series has alone, at the δ of all, rounded up.
+
+    Losses add up at δ = 0; else it is the least that is proved of its draws together, and that of
+    the whole series where none is.
+    """
+    budget, blocks = certificate.budget, [block for _, block in certificate.blocks]
+    draws = [block for block in blocks if isinstance(block, Certificate)]
+    others = [block.budget for block in blocks if not isinstance(block, Certificate)]
+    apart = sum((one.epsilon for one in others), Fraction(0))
+    if not budget.delta:
+        pure = sum((draw.budget.epsilon for draw in draws), Fraction(0)) / certificate.releases
+        return printed_at_least(apart + pure)
+    left = budget.delta - sum((one.delta for one in others), Fraction(0))
+    parts = tuple(draw.one_release for draw in draws)
+    try:
+        own = Composition(parts=parts).epsilon(delta=left).upper if parts else 0.0
+    except (NotApplicable, InvalidArgument):
+        return printed_at_least(budget.epsilon)
+    return printed_at_least(min(apart + Fraction(own), budget.epsilon))
+
+
+def series_sentences(plan: Plan) -> Iterator[str]:
+    """Yield what a series promises, in sentences."""
+    one = plan.epsilon_of_one
+    if one is None:
+        return
+    alone = _words.private(Fraction(one), plan.budget.delta)
+    yield f"{whole_guarantee(plan)} One of them alone has {alone}. {EACH_NOTE}"
+
+
+def whole_guarantee(plan: Plan) -> str:
+    """Return what the release has, or all of a series together, in a sentence."""
+    guarantee, releases = _words.private(plan.budget.epsilon, plan.budget.delta), plan.releases
+    if releases == 1:
+        return f"The whole release has {guarantee}."
+    return f"All {releases:,} releases together have {guarantee}."
+
+
+def series_record(plan: Plan) -> dict[str, Any]:
+    """Return it as JSON values; {} of one release."""
+    if plan.releases == 1:
+        return {}
+    return {"series": {"releases": plan.releases, "epsilon_of_one": plan.epsilon_of_one}}

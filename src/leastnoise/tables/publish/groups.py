@@ -8,7 +8,7 @@ import numpy as np
 
 from leastnoise.certificate.keys import CERTAIN, CERTAIN_BITS
 from leastnoise.entropy.source import Entropy, SystemEntropy
-from leastnoise.mechanism.each_row import add_noise_to_rows
+from leastnoise.mechanism.rounding import add_noise_to_rows
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.query.axes import Unlisted
 from leastnoise.tables.query.results import table_of

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leastnoise.certificate.quantiles import QuantileCertificate
-from leastnoise.mechanism.counted_quantiles import read_interval, read_quantiles
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.mechanism.quantiles import choose_quantiles
+from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.table_files import as_read
 from leastnoise.tables.query.columns import result_columns
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.entropy.source import Entropy
+    from leastnoise.tables.plan.count_trees import RankTree
     from leastnoise.tables.plan.quantiles import QuantilePlan
-    from leastnoise.tables.plan.rank_tree import RankTree
     from leastnoise.tables.query.ranks import Ranks
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leastnoise.certificate.plan import PlanCertificate
-from leastnoise.certificate.strict_json import parse_object
+from leastnoise.certificate.records import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish import output

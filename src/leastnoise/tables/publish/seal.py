@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from leastnoise import _files
-from leastnoise.certificate.strict_json import exact_fields, parse_object
+from leastnoise.certificate.records import exact_fields, parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 
 if TYPE_CHECKING:

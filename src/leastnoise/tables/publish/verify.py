@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _validate, _words
 from leastnoise.certificate.plan import PlanCertificate
-from leastnoise.certificate.strict_json import parse_object
+from leastnoise.certificate.records import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.ledger.check import charged_account
 from leastnoise.tables.parse import spec_file

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
+from leastnoise.calibration.calibrate import ask_again, calibrate_family
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace.law import Laplace
-from leastnoise.selection.public import calibrate
+from leastnoise.noise.question import Question
+from leastnoise.selection.ask import choose_family
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.noise.base import Noise
     from leastnoise.tables.query.layout import Layout
 
@@ -43,14 +46,27 @@ class Baselines:
 
     @classmethod
     def of(
-        cls, ways: Sequence[Layout], budget: Budget, releases: int = 1, *, summed: float = 1.0
+        cls,
+        ways: Sequence[Layout],
+        budget: Budget,
+        releases: int = 1,
+        *,
+        summed: float = 1.0,
+        known: Sequence[Certificate] = (),
     ) -> Baselines:
         """Return what the block needs if no more than the least of its norms is known.
 
-        `ways` are its layouts, one for each way to bound a unit.
+        `ways` are its layouts, one for each way to bound a unit. What answers the very question is
+        taken from the certificates that are `known`, not searched and proved again.
         """
         dimension = ways[0].dimension
-        found = _spherical(L2(min(way.l2 for way in ways)), budget, dimension, releases)
+        question = Question(
+            budget=budget,
+            sensitivities=(_smallest(ways),),
+            dimension=dimension,
+            compositions=releases,
+        )
+        found = _spherical(question, known)
         spherical = min(found.values(), key=lambda noise: noise.mse)
         laplace = plain_laplace(min(way.l1 for way in ways), budget, dimension, releases)
         return cls(
@@ -96,30 +112,34 @@ def _laplace_scale(budget: Budget, releases: int) -> Fraction:
     """Return the scale for a norm of 1, whichever number of a vector it is the norm of."""
     if releases == 1 or not budget.delta:
         return releases / budget.epsilon
-    return _calibrated("laplace", L1(1), budget, dimension=1, releases=releases).scale
+    return _calibrated(
+        Laplace, Question(budget=budget, sensitivities=(L1(1),), compositions=releases)
+    ).scale
 
 
-def _calibrated(
-    name: str, ball: L1 | L2, budget: Budget, *, dimension: int, releases: int
-) -> Noise:
-    return calibrate(
-        name,
-        epsilon=budget.epsilon,
-        delta=budget.delta,
-        sensitivity=ball,
-        dimension=dimension,
-        compositions=releases,
-    ).noise
+def _smallest(ways: Sequence[Layout]) -> Sensitivity:
+    """Return what the search for spherical noise is about: the first that has the least radius."""
+    least = min(way.l2 for way in ways)
+    offered = (one for way in ways for one in way.sensitivities)
+    radii = ((one, one.radius("l2", dimension=ways[0].dimension)) for one in offered)
+    return next((one for one, radius in radii if radius == least), L2(least))
 
 
-@lru_cache(maxsize=256)
-def _spherical(ball: L2, budget: Budget, dimension: int, releases: int) -> dict[str, Noise]:
+def _spherical(question: Question, known: Sequence[Certificate]) -> dict[str, Noise]:
     found: dict[str, Noise] = {}
     for name in _SPHERICAL:
-        if found and releases > 1 and budget.delta:
+        if found and question.compositions > 1 and question.budget.delta:
             break  # l2 noise takes seconds for each number of dimensions
+        family = choose_family(name, dimension=question.dimension)
+        own = (one for one in known if one.proved and isinstance(one.noise, family))
+        proved = next((one.noise for one in own if ask_again(one, one.budget) == question), None)
         try:
-            found[name] = _calibrated(name, ball, budget, dimension=dimension, releases=releases)
+            found[name] = proved or _calibrated(family, question)
         except Refused:
             continue
     return found
+
+
+@lru_cache(maxsize=256)
+def _calibrated(family: type[Noise], question: Question) -> Noise:
+    return calibrate_family(family, question).certificate.noise

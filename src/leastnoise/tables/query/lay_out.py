@@ -36,8 +36,8 @@ from leastnoise.tables.query.limits import (
 )
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import A_PERSON, OVER_LIMITS, Component, Statistic
-from leastnoise.tables.statistics.over_limits import Clipped
 from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.tables.statistics.totals import Clipped
 
 if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Contribution, Spec

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.guarantees.bodies.box import MOST_BOUNDS, Box
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import MOST_CELLS
+from leastnoise.guarantees.bodies.plain import MOST_BOUNDS, Box
 from leastnoise.guarantees.exact import decimal_text, root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within

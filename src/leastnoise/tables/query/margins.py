@@ -16,8 +16,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.tables.query.axes import Bins

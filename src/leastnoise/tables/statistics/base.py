@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise._validate import MAX_COUNT
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.values import SKIP
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = ("", "_std", "_low", "_high")
 """Of the four columns that each statistic has in a result."""
-LARGEST_WHOLE = 2**53
+LARGEST_WHOLE = MAX_COUNT
 """Counts that are published whole are no larger: any reader of JSON holds them exactly."""
 CLOSE = 1e-6
 """Relative, between what is published and what fits: floats of another machine."""

@@ -6,11 +6,16 @@ import re
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate, _words
-from leastnoise.tables.statistics.over_limits import CountOutside, CountOverLimits
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.quotients import Mean, Ratio
 from leastnoise.tables.statistics.spreads import Std, Var
-from leastnoise.tables.statistics.totals import Count, CountUnits, Sum
+from leastnoise.tables.statistics.totals import (
+    Count,
+    CountOutside,
+    CountOverLimits,
+    CountUnits,
+    Sum,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise.errors import SourceError
+from leastnoise.tables.values.casts import DAY_NS, MOST_DIGITS
 from leastnoise.tables.values.csv_lines import is_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-_DAY_MS = 86_400_000
-_MOST_DIGITS = 38
+_DAY_MS = DAY_NS // 10**6
 _AT_ONCE = 2**16  # texts that may be Python's objects at a time
 _DAMAGED = "The frame can't be read: offsets or lengths in it are wrong."
 
@@ -194,7 +194,7 @@ def _decimals(values: Any) -> Any:
         return _kept(values, *_between(values.view(whole), -most, most))
     # as the widest type, since a value past its own can't be compared
     digits = Decimal((0, (9,) * kind.precision, -kind.scale))
-    wide = values.view(pa.decimal128(_MOST_DIGITS, kind.scale))
+    wide = values.view(pa.decimal128(MOST_DIGITS, kind.scale))
     return _kept(values, *_between(wide, digits.copy_negate(), digits))
 
 

@@ -29,7 +29,7 @@ TYPES: dict[str, ColumnType] = {
 }
 _TEXT_ALONE = ("UUID", "DATE", "BLOB")
 _STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")  # none has a time zone
-_DAY_NS = 86_400 * 10**9
+DAY_NS = 86_400 * 10**9
 _NOTHING = '"NULL"'  # a column that can hold no value, as pandas writes one without any
 _KEYS: dict[ColumnType, str] = {"int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN"}
 
@@ -42,7 +42,7 @@ TRUE = "[tT]([rR][uU][eE])?|[yY]([eE][sS])?|1"
 FALSE = "[fF]([aA][lL][sS][eE])?|[nN][oO]?|0"
 _DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
 _SHORT_DIGITS = 18  # of a decimal that 64 bits hold
-MOST_DIGITS = 38  # of a whole number that tells persons apart
+MOST_DIGITS = 38  # of DuckDB's decimals, and so of a whole number that tells persons apart
 FIRST_DATE, LAST_DATE = (
     "0001-01-01",
     "9999-12-31",
@@ -163,7 +163,7 @@ def as_day(held: Held) -> str:
     day = held.sql
     if held.kind == "TIMESTAMP_NS":  # whose cast rounds up before 1970
         passed = f"epoch_ns({day})"
-        days = f"({passed} // {_DAY_NS} - CAST({passed} % {_DAY_NS} < 0 AS BIGINT))"
+        days = f"({passed} // {DAY_NS} - CAST({passed} % {DAY_NS} < 0 AS BIGINT))"
         day = f"(DATE '1970-01-01' + CAST({days} AS INTEGER))"
     elif held.kind in _STAMPS:
         day = f"TRY_CAST({day} AS DATE)"

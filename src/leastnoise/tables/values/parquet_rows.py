@@ -18,7 +18,7 @@ import duckdb
 from leastnoise.errors import SourceError
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.values import duck, spill
-from leastnoise.tables.values.casts import Held, Rows, within_precision
+from leastnoise.tables.values.casts import MOST_DIGITS, Held, Rows, within_precision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -30,7 +30,7 @@ _TREE_SQL = (
 _MEMORY = "2GB"  # a Parquet file of a kilobyte can say that it holds a terabyte
 _MAGIC = "*?["
 _NUMBER = "file_row_number"  # a column that DuckDB adds
-_MAX_PRECISION, _MAX_BYTES = 38, 16  # of DuckDB's decimals
+_MAX_BYTES = 16  # of DuckDB's decimals
 
 
 def one_file(path: Path) -> str:
@@ -152,7 +152,7 @@ def _decimal(sql: str, element: _Element) -> Held:
     fixed = element.type in {"INT32", "INT64"} or (
         element.type == "FIXED_LEN_BYTE_ARRAY" and int(element.length or 0) <= _MAX_BYTES
     )
-    if not fixed or not 0 <= scale <= precision <= _MAX_PRECISION:
+    if not fixed or not 0 <= scale <= precision <= MOST_DIGITS:
         # Read as float64, where two persons may become one, or with an error for a long value.
         return Held(sql=sql, kind="a decimal of more than 38 digits or 16 bytes")
     return Held(sql=within_precision(sql, precision, scale), kind="DECIMAL")

@@ -88,7 +88,7 @@ class KStaircase(BodyNoise):
     Two things that hold for `KNorm` do not hold here: Laplace's pair does not dominate it, and
     independent staircases in several cells do not hide a shift that is spread over them.
 
-    >>> from leastnoise.guarantees.bodies.ball import Ball
+    >>> from leastnoise.guarantees.bodies.plain import Ball
     >>> law = KStaircase(scale=1, body=Ball(bound=1, coordinates=2), gamma="0.3", decay=5)
     >>> round(law.mse / (6 / 25), 2)  # over that of e^(−5N)
     0.59
@@ -145,7 +145,7 @@ class TruncatedKStaircase(BodyNoise):
 
     No ε is enough for δ = 0: what a shift moves beyond R gives it away for sure.
 
-    >>> from leastnoise.guarantees.bodies.box import Box
+    >>> from leastnoise.guarantees.bodies.plain import Box
     >>> law = TruncatedKStaircase(
     ...     scale=1, body=Box(bounds=[1, 1]), gamma="0.7", radius="6.2658", decay=1
     ... )

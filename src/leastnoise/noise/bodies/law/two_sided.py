@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from leastnoise._record import derived, field, record, takes
-from leastnoise.balls.core import ball, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, precision
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.bodies.base import BITS, nearest, nearest_log
+from leastnoise.guarantees.bodies.base import nearest, nearest_log
 from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import Exact, exact_where
@@ -140,7 +140,7 @@ class _Spread:
 
 @lru_cache(maxsize=16)  # a search tries many laws on one set
 def _spread_of(of: OneSided) -> _Spread:
-    with precision(BITS):
+    with precision(PLAIN_BITS):
         pieces = of.pieces()
         factorials = [ball(s + 1).gamma() for s in range(of.dimension + 1)]
         logs = [

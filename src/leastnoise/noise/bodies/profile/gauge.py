@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
-from leastnoise.noise.bodies.profile.cell import CellLaw
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.profile import solve
 from leastnoise.numerics.quadrature import gauss_legendre
@@ -30,6 +29,51 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.one_sided import OneSided
 
     Floats = NDArray[np.float64]
+
+# One number of a cell, or two of them together: noise that is alike in boxes of q numbers.
+#
+# notation: G = the gauge of a cell's noise, in scales. Given it, one of the cell's q numbers is its
+# bound times G in size, each with probability 1/q, and the others are uniform below theirs (see
+# below). M_k(x) = E[G^(−k); G > x]. U and V are uniform in [−1, 1].
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CellLaw:
+    """The law of a cell's noise: `each` is q, and `moment` M_k(x) of k < q, k <= 2, and x."""
+
+    each: int
+    moment: Callable[[int, float], float]
+
+    def tail(self, c: float) -> float:
+        """Return P(|X_i| > c·b) of one number, b its bound."""
+        beyond = self.moment(0, c)
+        q = self.each
+        return beyond if q == 1 else beyond - (q - 1) / q * c * self.moment(1, c)
+
+    def tail_of_difference(self, t: float, a: float, b: float) -> float:
+        """Return P(|X_i − r·X_j| > t), a the bound of X_i and b > 0 that of r·X_j.
+
+        Given G it is G·|a + bV| where X_i is at its end, G·|b + aV| where X_j is, each with 1/q,
+        and else G·|aU + bV|. All three densities change where G·(a + b) and G·|a − b| pass t:
+        `near` and `far` are the moments beyond these.
+        """
+        q, most, least = self.each, max(a, b), min(a, b)
+        orders = range(min(q, 3))
+        near = [self.moment(k, t / (most + least)) for k in orders]
+        far = [0.0 if least == most else self.moment(k, t / (most - least)) for k in orders]
+        between = [one - other for one, other in zip(near, far, strict=True)]
+        sloping = (most + least) * between[0] - t * between[1]
+        larger = far[0] + sloping / (2 * least)
+        smaller = far[0] - t * far[1] / most + sloping / (2 * most)
+        if q == 2:
+            return (larger + smaller) / 2
+        sloping = (most + least) * sloping - t * ((most + least) * between[1] - t * between[2])
+        neither = far[0] - t * far[1] / most + sloping / (4 * most * least)
+        return (larger + smaller + (q - 2) * neither) / q
+
+
+# All numbers of a body.
 
 
 # The law of one coordinate of noise in the shape of cells that are all alike, or of such blocks.
@@ -48,7 +92,7 @@ if TYPE_CHECKING:
 # Several blocks together (`Together`, p = exponent, r = radius of the block, d its coordinates):
 # the gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p), and its point of gauge 1 is
 # independent of it, with a cell of gauge Beta(q, d − q). For p = ∞ a block of U is uniform in r·K.
-# Two numbers of one cell together: `cell`.
+# Two numbers of one cell together: `CellLaw`.
 #
 # Differences of {x >= 0, Σx <= b} in D numbers (theory/bodies.md §6): s of the numbers of U are
 # above 0 with probability C(D, s)²/C(2D, D), uniform in b times a simplex, and the others below 0

@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.together import Jointly
 from leastnoise.noise.bodies.law.two_sided import TwoSided, TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.common.profile import solve
 from leastnoise.numerics.quadrature import gauss_legendre

@@ -13,8 +13,7 @@ import numpy as np
 from leastnoise.balls.core import ball
 from leastnoise.entropy.lazy import LazyReal, certainly_less, decide
 from leastnoise.entropy.scaled import Constant
-from leastnoise.guarantees.bodies.at_most import AtMost
-from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import (

@@ -15,18 +15,13 @@ from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.scaled import Constant, choose
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.bodies.at_most import AtMost
-from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box, Interval
-from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.counted import Counted, CountedSums
-from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.cells import AtMost, Cells
+from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
 from leastnoise.guarantees.bodies.signed import Differences, Signed
-from leastnoise.guarantees.bodies.together import Together
+from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import combined, plain, scalars, signed

@@ -12,9 +12,7 @@ import numpy as np
 from leastnoise.balls.core import ball
 from leastnoise.entropy.lazy import LazyReal, LazyUniform
 from leastnoise.entropy.spherical import DirectionSampler
-from leastnoise.guarantees.bodies.ball import Ball
-from leastnoise.guarantees.bodies.box import Box, Interval
-from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
 from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import Rows, Source, alone, each
 from leastnoise.noise.bodies.sampler.reals import (
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
     from leastnoise.entropy.source import Entropy
     from leastnoise.guarantees.bodies.base import Body
-    from leastnoise.guarantees.bodies.polygon import Vertex
+    from leastnoise.guarantees.bodies.plain import Vertex
 
 
 def interval_surface(source: Source, body: Interval, gauges: Reals) -> Reals:

@@ -14,11 +14,10 @@ from leastnoise.balls.core import ball
 from leastnoise.entropy.lazy import LazyReal
 from leastnoise.entropy.scaled import choose
 from leastnoise.guarantees.bodies import shares
-from leastnoise.guarantees.bodies.counted import Counted, CountedSums
-from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
 from leastnoise.guarantees.bodies.one_sided import coefficients
 from leastnoise.guarantees.bodies.signed import Differences, Signed
+from leastnoise.guarantees.bodies.together import Jointly
 from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import (
     Gathered,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # δ(ε) of sums of Gaussian kernels at their worst shift (theory/noise.md §1).
 #
-# All lengths are in units of σ; notation as in `kernel_crossings`. With c = e^ε,
+# All lengths are in units of σ; notation as in `crossings`. With c = e^ε,
 # H(φ) = ∫ (f(u) − c f(y))₊ dy, an integral over {L > 0}; δ(ε) = sup H over the shifts.
 #
 # With rᵢ the sign changes of L, sᵢ = −1 where it falls and +1 where it rises: H′ = −Σ sᵢ f(rᵢ + φ)

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from leastnoise.noise.common.profile import MOST_BY_TERMS, SMALL_TERM, cap, solve
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
-from leastnoise.noise.radial.profile.generalized_gamma import Law, log_delta
+from leastnoise.noise.radial.profile import Law, log_delta
 from leastnoise.numerics.quadrature import gauss_legendre
 
 # δ(ε) of spherical generalized gamma noise as the difference of two tails: quick, for searches.
 #
-# notation: that of `generalized_gamma`; w and w₂ are the cosines of the angles at the two centres
+# notation: that of `profile`; w and w₂ are the cosines of the angles at the two centres
 # where L = ε, F the law of a cosine, f the density of y = ln r, x = ln(r₂/r) and b = r^p. Then
 #
 #     δ = P(L > ε) − e^ε Q(L > ε) = ∫ f(y) [1 − F(w) − e^(dx) (dy₂/dy) (1 − F(w₂))] dy

@@ -12,19 +12,24 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import cast, final
+from typing import TYPE_CHECKING, cast, final
+
+import numpy as np
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.classic import NEARLY, match_gaussian
-from leastnoise.noise.common.fit.several import Several, find_root, log_of
-from leastnoise.noise.kernels.fit.kernels import wider
-from leastnoise.noise.kernels.fit.quasi_gaussian import MOST_MODES
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common.fit import match_gaussian
+from leastnoise.noise.common.several import Several, find_root, log_of
+from leastnoise.noise.kernels.fit import MOST_MODES, wider
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
-from leastnoise.noise.kernels.profile.composition import log_composed_delta
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.question import Question
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.searches import IncreasingRoot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
 
 _FASTER = (Fraction(1), *(Fraction(hundredths, 100) for hundredths in (105, 115, 135, 180, 300)))
 """How much faster than ε/k weights fall."""
@@ -50,7 +55,7 @@ def several(task: Several) -> KernelNoise:
         problem = _problem(family, question)
         return problem.proved(min(problem.candidates(), key=problem.rank), task)
     often = max(2, round(question.compositions * question.sampling_rate))
-    sigma = task.gaussian_sigma(relative=NEARLY)
+    sigma = task.gaussian_sigma()
     budget = match_gaussian(sigma / math.sqrt(often), question.budget.delta)
     whole = replace(question, budget=budget, compositions=often, sampling_rate=Fraction(1))
     law = several(replace(task, question=whole))
@@ -148,7 +153,7 @@ class _Problem:
 
     def _loss(self, decay: Fraction, modes: int) -> float:
         if (decay, modes) not in self.found:
-            gaussian = float(classic.gaussian(1, self.question.budget)) * math.sqrt(
+            gaussian = float(common_fit.gaussian(1, self.question.budget)) * math.sqrt(
                 self.question.compositions
             )
             near = [float(law.scale) for (at, _), law in self.found.items() if at == decay]
@@ -193,3 +198,106 @@ def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> flo
             return sigma
         last, sigma = here, sigma * math.exp(max(-_FAR, min(_FAR, move + _RELATIVE / 2)))
     return find_root(gap, sigma, sigma * (1 + _APART))
+
+
+# δ(ε) of several releases with sums of Gaussian kernels, about: for searches, not for proofs.
+#
+# Lengths in units of σ, notation as in `profile.crossings`. f is looked at on a grid of step w. A
+# shift by j steps has the losses Z = ln f(y + jw) − ln f(y); sums of their masses above the points
+# of a lattice give H at all its ε at once, as P(Z > ε) − e^ε Q(Z > ε). The supremum over j is
+# convex in e^ε, so that its chords are a law of losses on the lattice, which is tilted and
+# convolved.
+
+
+_STEP = 1 / 16  # about w
+_REACH = 9.0  # in σ: how far from kernels f is looked at
+_LARGEST = 600.0  # loss
+
+
+def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
+    """Return about ln δ(ε) of so many releases, each at any shift up to `shift`; −inf at 0."""
+    step, masses, infinity = _losses(law, shift)
+    finite = _log_finite(masses, step=step, epsilon=epsilon, compositions=compositions)
+    total = float(masses.sum())
+    leaked = -math.expm1(compositions * math.log1p(-min(infinity / (total + infinity), 1 - 1e-16)))
+    return float(np.logaddexp(finite, math.log(leaked) if leaked > 0 else -math.inf))
+
+
+def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
+    """Return a step, masses at −n·step … n·step, and what is at infinity."""
+    shifts = max(1, math.ceil(shift / _STEP))
+    w = shift / shifts
+    reach = law.modes * law.spacing + _REACH
+    count = math.ceil(2 * reach / w)
+    y = np.asarray(-reach - shift + w * np.arange(count + 2 * shifts + 1), dtype=float)
+    log_f, _ = law.log_density_and_mean(y)
+    q = np.exp(log_f) * w
+    here = len(y) - shifts
+    gaps = np.stack([log_f[j : j + here] - log_f[:here] for j in range(1, shifts + 1)])
+    p = np.stack([q[j : j + here] for j in range(1, shifts + 1)])
+    mean = float(p[-1] @ gaps[-1])
+    spread = math.sqrt(max(float(p[-1] @ (gaps[-1] - mean) ** 2), 1e-30))
+    trifle = 1e-25  # of P: larger losses are put at infinity
+    largest = min(float(gaps[p > trifle].max()), _LARGEST)
+    fineness = 24  # lattice steps in a standard deviation of the loss
+    most = 3000  # lattice points above 0
+    step = max(spread / fineness, largest / most)
+    if step < law.decay < largest:  # mixtures have losses of just the decay on wide stretches
+        step = law.decay / math.ceil(law.decay / step)
+    size = math.ceil(largest / step)
+    places = np.clip(np.floor(gaps / step) + 1, 0, size + 1).astype(np.intp)
+    places += (size + 2) * np.arange(shifts)[:, None]
+    weights = (p, np.broadcast_to(q[:here], p.shape))
+    p_tails, q_tails = (_tails(places, part, (shifts, size + 2)) for part in weights)
+    alphas = np.exp(step * np.arange(size + 1))
+    deltas = np.clip((p_tails - alphas * q_tails).max(axis=0), 0.0, 1.0)
+    deltas = np.concatenate([(1 - 1 / alphas + deltas / alphas)[:0:-1], deltas])
+    alphas = np.concatenate([1 / alphas[:0:-1], alphas])
+    slopes = np.concatenate(
+        [[(deltas[0] - 1) / alphas[0]], np.diff(deltas) / np.diff(alphas), [0.0]]
+    )
+    return step, np.maximum(alphas * np.diff(slopes), 0.0), float(deltas[-1])
+
+
+def _tails(places: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> Array:
+    """Return the weights at places >= 1, 2, …, by shift."""
+    found = np.bincount(places.ravel(), weights.ravel(), shape[0] * shape[1]).reshape(shape)
+    return found[:, :0:-1].cumsum(axis=1)[:, ::-1]
+
+
+def _log_finite(masses: Array, *, step: float, epsilon: float, compositions: int) -> float:
+    """Return ln Σ P(S = z)(1 − e^(ε−z))₊ for the sum S of `compositions` losses of the masses."""
+    size = len(masses) // 2
+    z = np.asarray(step * np.arange(-size, size + 1), dtype=float)
+    with np.errstate(divide="ignore"):
+        logs = np.log(masses)
+    low, high = 1e-6, 1e4
+    for _ in range(40):  # bisections
+        tilt = math.sqrt(low * high)
+        _, tilted = _tilted(logs, z, tilt)
+        mean = compositions * float(tilted @ z) - epsilon - 1 / tilt - 1 / (tilt + 1)
+        low, high = (tilt, high) if mean < 0 else (low, tilt)
+    log_moment, tilted = _tilted(logs, z, low)
+    mean = float(tilted @ z)
+    spread = math.sqrt(compositions * float(tilted @ (z - mean) ** 2)) / step
+    apart = 12  # standard deviations of the tilted sum that don't wrap around
+    window = min(2 * apart * spread + len(z), compositions * 2 * size + 1)
+    n = 1 << math.ceil(math.log2(window + 1))
+    padded = np.zeros(n)
+    np.add.at(padded, np.arange(-size, size + 1) % n, tilted)
+    power = np.fft.irfft(np.fft.rfft(padded) ** compositions, n)
+    first = round(compositions * mean / step) - n // 2
+    above = step * (first + np.arange(n)) - epsilon
+    inside = above > 0
+    values = np.roll(power, -(first % n))[inside] * np.exp(-low * above[inside])
+    total = float(values @ -np.expm1(-above[inside]))
+    return compositions * log_moment - low * epsilon + math.log(total) if total > 0 else -math.inf
+
+
+def _tilted(logs: Array, z: Array, tilt: float) -> tuple[float, Array]:
+    """Return ln Σ w e^(tilt·z) and the tilted law."""
+    exponents = logs + tilt * z
+    largest = float(exponents.max())
+    weights = np.exp(exponents - largest)
+    total = float(weights.sum())
+    return largest + math.log(total), weights / total

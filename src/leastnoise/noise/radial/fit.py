@@ -13,14 +13,13 @@ from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.several import Several, polish, scale_alone
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common.several import Several, polish, scale_alone
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.law import MAX_SHAPED_DIMENSION, GeneralizedGamma, SphericalLaplace
-from leastnoise.noise.radial.profile.generalized_gamma import log_delta
-from leastnoise.noise.radial.profile.tails import quick_log_delta
-from leastnoise.numerics.minima import simplex
-from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
+from leastnoise.noise.radial.profile import log_delta
+from leastnoise.noise.radial.quantile import quick_log_delta
+from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot, simplex
 
 # The best spherical generalized gamma law for a budget (Wei, Bienstock & Polychroniadou 2026).
 
@@ -97,7 +96,7 @@ class _Problem:
     def __init__(self, *, dimension: int, budget: Budget, loss: Loss) -> None:
         self.dimension, self._budget, self._loss = dimension, budget, loss
         self._log_target = math.log(budget.delta)
-        self._log_sigma = math.log(classic.gaussian(dimension, budget))
+        self._log_sigma = math.log(common_fit.gaussian(dimension, budget))
         self._last_log_mse = self._log_sigma * 2 + math.log(dimension)
         self._last_slope = 1.0
 
@@ -258,8 +257,8 @@ def greatest_advantage(
 
     def l2_is_worse(log_of_delta: float) -> float:
         budget = Budget(epsilon=epsilon, delta=Fraction(math.exp(log_of_delta)))
-        sigma = float(classic.gaussian(dimension, budget))
-        scale = float(classic.spherical_laplace(dimension, budget))
+        sigma = float(common_fit.gaussian(dimension, budget))
+        scale = float(common_fit.spherical_laplace(dimension, budget))
         return math.log(scale * scale * (dimension + 1)) - math.log(sigma * sigma)
 
     top = math.log(largest_delta)
@@ -269,7 +268,7 @@ def greatest_advantage(
     delta = Fraction(f"{math.exp(at):.12g}")
     budget = Budget(epsilon=epsilon, delta=delta)
     law = generalized_gamma_search(Question(budget=budget, dimension=dimension))
-    classic_mse = float(classic.gaussian(dimension, budget)) ** 2 * dimension
+    classic_mse = float(common_fit.gaussian(dimension, budget)) ** 2 * dimension
     return Advantage(delta=delta, law=law, gain=1 - law.mse / classic_mse)
 
 
@@ -283,7 +282,7 @@ _NEAR_LEAST = IncreasingRoot(tolerance=1e-8, first_step=0.05)  # of its logarith
 
 def spherical_laplace_search(question: Question) -> SphericalLaplace:
     """Return the law of least scale."""
-    scale = classic.spherical_laplace(question.dimension, question.budget)
+    scale = common_fit.spherical_laplace(question.dimension, question.budget)
     return SphericalLaplace(scale=scale, dimension=question.dimension)
 
 
@@ -317,12 +316,12 @@ def _by_moments(task: Several) -> SphericalLaplace | None:
         return task.log_delta_gap(law(log_excess))
 
     # Guess: the variance of the loss of the Gaussian that meets the budget
-    sigma = float(classic.gaussian(dimension, budget)) * math.sqrt(compositions / dimension)
+    sigma = float(common_fit.gaussian(dimension, budget)) * math.sqrt(compositions / dimension)
     guess = math.log(max(1 / sigma - share, 1e-3 * share))
     if proved(guess, _FAR) is None:
         return None
     near = _NEAR_LEAST.find(partial(over, closest=_FAR), guess=guess)
-    if math.exp(near) < classic.PURE * share:
+    if math.exp(near) < common_fit.PURE * share:
         return SphericalLaplace(scale=compositions / budget.epsilon, dimension=dimension)
     start = math.exp(-near)
     known = proved(-math.log(start), _CLOSE) or Interval(0.0, 1.0)

@@ -53,7 +53,7 @@ class Several(ABC):
         """Enclose δ of all draws by its moments, no closer than asked; None if they don't serve."""
 
     @abstractmethod
-    def gaussian_sigma(self, *, relative: float) -> float:
+    def gaussian_sigma(self) -> float:
         """Return about the least σ of Gaussian noise, the yardstick of smooth laws."""
 
     @property

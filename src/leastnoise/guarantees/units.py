@@ -1,4 +1,4 @@
-"""How far a unit of several rows moves counts of disjoint cells."""
+"""How far one unit of several rows moves counts of disjoint cells, and numbers that it adds to."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import ClassVar, final
 from leastnoise._record import field, one_of, record, takes
 from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, OneSided
+from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import root_above
-from leastnoise.guarantees.rows import Rows
 from leastnoise.guarantees.sensitivity import (
     NEIGHBOURS,
     Neighbours,
     Norm,
+    Rows,
     Sensitivity,
     whole_bound,
 )
@@ -60,3 +62,39 @@ class RowCounts(Sensitivity):
     def _rows(self, dimension: int) -> Rows:
         del dimension
         return Rows(most=int(self.bound), replaced=self.neighbours == "replace-one")
+
+
+@final
+@record(kw_only=False)
+class Added(Sensitivity):
+    """All shifts in T and in −T, T = of: one unit is added, or one is removed.
+
+    That is less than the hull of both, which `Within(Signed(of=T))` is.
+
+    >>> from leastnoise.guarantees.bodies.counts import Counts
+    >>> Added(Counts(queries=3)).coordinates
+    3
+    """
+
+    kind: ClassVar[str] = "added"
+    of: OneSided = field(converter=A_ONE_SIDED)
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers released together."""
+        return self.of.dimension
+
+    @property
+    def stated_neighbours(self) -> Neighbours:
+        return "add-remove"
+
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """None is stated: a ball around it is another sensitivity."""
+        del norm, dimension
+        return None
+
+    def _body(self, dimension: int) -> Body | None:
+        return Signed(of=self.of) if dimension == self.of.dimension else None
+
+    def _additions(self, dimension: int) -> OneSided | None:
+        return self.of if dimension == self.of.dimension else None

@@ -27,11 +27,11 @@ from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above
-from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.several import Several, find_least_factor
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common.several import Several, find_least_factor
 from leastnoise.noise.question import Loss
-from leastnoise.noise.radial.fit import generalized_gamma
-from leastnoise.noise.radial.fit.generalized_gamma import (
+from leastnoise.noise.radial import fit
+from leastnoise.noise.radial.fit import (
     Shape,
     check_epsilon,
     find_best_shape,
@@ -39,16 +39,16 @@ from leastnoise.noise.radial.fit.generalized_gamma import (
 )
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import LossSketch, between, choose_places, reach, sketch
-from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.radial.profile import log_delta
 from leastnoise.numerics.bisection import Bisection
-from leastnoise.numerics.roots import LOG_ZERO
+from leastnoise.numerics.searches import LOG_ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.noise.base import Noise
 
-_RADII, _COSINES = 120, 64  # of the grid while shapes are compared
+_SKETCHED_RADII, _SKETCHED_COSINES = 120, 64  # of the grid while shapes are compared
 _BINS = 24  # in a standard deviation of the loss
 _MOST_BINS = 4000
 _WINDOW, _LONGEST_SUM = 24.0, 2.0**16  # in standard deviations of the sum, and in lattice points
@@ -133,7 +133,7 @@ class _Several:
     def __init__(self, task: _Task) -> None:
         self._task, self._budget = task, task.budget
         self._log_target = math.log(task.budget.delta)
-        self._sigma = classic.gaussian(task.dimension, task.budget) * root_above(
+        self._sigma = common_fit.gaussian(task.dimension, task.budget) * root_above(
             Fraction(task.compositions)
         )
         self._last_log_mse = 2 * math.log(self._sigma) + math.log(task.dimension)
@@ -182,12 +182,12 @@ class _Several:
         """Return the scale of the l2 mechanism, whose own proof is a little closer."""
         question = replace(self._task.whole.question, fixed={})
         l2 = replace(self._task.whole, family=SphericalLaplace, question=question)
-        return generalized_gamma.several(l2).scale
+        return fit.several(l2).scale
 
     def _laplace_scale(self, law: GeneralizedGamma) -> float:
         """Return about the least scale of Laplace noise for one number, which `law` is."""
         task = self._task.whole
-        one = law.scaled(classic.laplace(1, self._budget))
+        one = law.scaled(common_fit.laplace(1, self._budget))
         return float(
             one.scale * find_least_factor(task, one, first=math.sqrt(self._task.compositions))
         )
@@ -196,7 +196,9 @@ class _Several:
         """Return about ln of the least scale; raises Refused if there is none in reach."""
 
         def gap(log_scale: float) -> float:
-            found = sketch(law, math.exp(-log_scale), radii=_RADII, cosines=_COSINES)
+            found = sketch(
+                law, math.exp(-log_scale), radii=_SKETCHED_RADII, cosines=_SKETCHED_COSINES
+            )
             logs = _log_delta(found, self._task.compositions, float(self._budget.epsilon))
             return max(logs, LOG_ZERO) - self._log_target
 

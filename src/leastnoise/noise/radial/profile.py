@@ -21,22 +21,22 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise.noise.base import log_gamma_ratio, stirling_remainder
 from leastnoise.noise.common.profile import log_sine
-from leastnoise.noise.moments import log_gamma_ratio, stirling_remainder
 from leastnoise.numerics.quadrature import gauss_legendre, half_powers, narrow, tanh_sinh
-from leastnoise.numerics.roots import falling_root
+from leastnoise.numerics.searches import falling_root
 
 _Array = NDArray[np.float64]
 _LogOf = Callable[[_Array], _Array]
 
 _CUT = 38.0  # an integrand is dropped where it is e^-38 of its peak
-_RADII, _ANGLES = 80, 36  # nodes of the rules
+_NODES, _ANGLES = 80, 36  # nodes of the rules
 _STEEP = 8.0  # α + 1 from which the radius is bunched
 _LOST = 800.0  # density below e^-800 of its peak is dropped before anything is known
 _LOWEST = -690.0  # ln of about the least float
 _NEWTON = 30
 _CLOSE = 1e-9  # relative: a step of Newton's as short leaves about its square
-_FAR = 500.0  # of px: beyond it e^(px) may be no float
+_LARGEST_EXPONENT = 500.0  # of px: beyond it e^(px) may be no float
 _TINY = 1e-280
 
 
@@ -167,7 +167,7 @@ class Law:
                 return x
             x = np.minimum(x, rise / self.kappa)
             for _ in range(_NEWTON):
-                near = self.p * x.max(initial=0.0) < _FAR
+                near = self.p * x.max(initial=0.0) < _LARGEST_EXPONENT
                 e = mass * np.expm1(self.p * x) if near else _powers(self.p, y, x)
                 step = (self.kappa * x + e - rise) / (self.kappa + self.p * (e + mass))
                 x = np.maximum(x - step, 0.0)
@@ -261,7 +261,7 @@ class Law:
             low = max(min(log_edge, mode) - _reach_down(power / self.p) / self.p, _LOWEST)
             return self._inner(low, log_edge)
         knee = min(log_edge, mode)
-        u, _, weight = tanh_sinh(_RADII)  # u = (r/knee)^(α+1) takes the pole of r^α away
+        u, _, weight = tanh_sinh(_NODES)  # u = (r/knee)^(α+1) takes the pole of r^α away
         y = knee + np.log(u) / power
         kept = np.maximum(y, _LOWEST)  # below it only the pole is felt
         near = _log_dot(self._inside(kept) + power * (y - kept) - np.log(power * u), weight)
@@ -314,10 +314,10 @@ class Law:
         # e^(−r^p) falls within a few 1/p of ln r; a long way up to there has a rule of its own
         cut = (math.log((self.alpha + 1) / self.p) - 3) / self.p
         if left < cut - 3 / self.p and cut < right:
-            below = half_powers(left, cut, nodes=_RADII, ends=(starts, False))
-            above = half_powers(cut, right, nodes=_RADII, ends=(False, stops))
+            below = half_powers(left, cut, nodes=_NODES, ends=(starts, False))
+            above = half_powers(cut, right, nodes=_NODES, ends=(False, stops))
             return np.concatenate((below[0], above[0])), np.concatenate((below[1], above[1]))
-        return half_powers(left, right, nodes=_RADII, ends=(starts, stops))
+        return half_powers(left, right, nodes=_NODES, ends=(starts, stops))
 
 
 def _reach_up(k: float) -> float:

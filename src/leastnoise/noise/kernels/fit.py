@@ -1,0 +1,382 @@
+"""The fits of Gaussian mixtures of free shape and of quasi-Gaussian noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import cast, final
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument, NotApplicable, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common import profile as common_profile
+from leastnoise.noise.common.fit import ROOT
+from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
+from leastnoise.noise.kernels.profile.crossings import Kernels
+from leastnoise.noise.kernels.profile.divergence import Peaks, log_divergence, peaks, polish
+from leastnoise.noise.kernels.proof.table import why_not_kernels
+from leastnoise.noise.question import Question
+from leastnoise.numerics.searches import IncreasingRoot, minimise
+
+# The least σ of a law made of Gaussian kernels, whose worst shift moves with σ.
+
+
+_SIGMA_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
+_FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6  # steps of ln σ along a peak
+_AGREES, _ALMOST = 1e-11, 1e-6  # of ln δ; where it is steep, the last digits of σ move it more
+# Of δ: what the proof in floats leaves open; the second where masses cancel that aren't small. What
+# it adds to σ is far less there, as δ is steep: 1e-10 at δ = 1e-9, 1e-7 at 1e-12.
+_OPEN, _OPEN_IN_ALL, _MOST_OPEN = 5e-10, 3e-16, 1e-4
+
+
+def check_proof(family: type[KernelNoise], question: Question, *, modes: int) -> None:
+    """Raise NotApplicable if no law with these modes is proved for the budget, before any search.
+
+    The narrowest law is looked at, about that which the longest shift sets no bound to.
+    """
+    sigma = Fraction(apart(question.budget.epsilon))
+    why = why_not_kernels(
+        modes=modes,
+        spacing=1 / sigma,
+        shift=1 / sigma,
+        epsilon=question.budget.epsilon,
+        compositions=1,
+    )
+    if why:
+        raise NotApplicable(family=family.name, why=why)
+
+
+def least_scale(
+    law_with: Callable[[float], Kernels], question: Question, *, guess: float
+) -> Fraction:
+    """Return the least σ with δ <= the budget's.
+
+    `law_with(σ)` is the law for a worst shift of 1, and δ falls in σ. The highest peak of H at a σ
+    that is too small is followed to the σ where it meets δ; if another one is higher there, that
+    one is followed, and so on. `guess` is where to begin if the longest shift sets no bound.
+    """
+    problem = _Problem(law_with=law_with, question=question)
+    end = problem.root_of_end()
+    at = -math.log(guess) if end is None else end
+    first_step = 0.03  # of ln σ: σ is lowered by this, and by ever more, until it is too small
+    step, safe = first_step, -math.inf
+    while (excess := problem.over((found := problem.peaks(at)).log_delta)) <= _AGREES:
+        if end is not None:
+            return _widened(at)
+        safe, at, step = at, at + step, 2 * step
+    # from here on δ is too large at `at`, and not at `safe` (which may be unknown)
+    for _ in range(48):
+        proposed = problem.end_of(found, at)
+        if excess <= _ALMOST and abs(at - proposed) <= _CLOSE:
+            return _widened(proposed)
+        if not (safe < proposed < at - _GONE):
+            proposed = (at + safe) / 2 if math.isfinite(safe) else min(proposed, at - _FIRST)
+        found_there = problem.peaks(proposed)
+        there = problem.over(found_there.log_delta)
+        if abs(there) <= _ALMOST and there <= _AGREES:
+            return _widened(proposed)
+        if there <= 0:
+            safe = proposed
+        else:
+            at, found, excess = proposed, found_there, there
+        if at - safe <= _CLOSE:
+            return _widened(safe)
+    raise Refused("No scale was found that meets this budget.")
+
+
+def _widened(log_ratio: float) -> Fraction:
+    return Fraction(math.exp(-log_ratio) * (1 + float(common_fit.MARGIN)))
+
+
+def apart(epsilon: Fraction) -> float:
+    """Return about where σ is least if the longest shift sets no bound; fitted by eye."""
+    return 1 / math.sqrt(6.5 + 2.3 * float(epsilon))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Problem:
+    """Functions of ln(1/σ)."""
+
+    law_with: Callable[[float], Kernels]
+    question: Question
+
+    @property
+    def _epsilon(self) -> float:
+        return float(self.question.budget.epsilon)
+
+    def over(self, log_delta: float) -> float:
+        """Return how far ln δ is above its target, a little below the budget's."""
+        delta = self.question.budget.delta
+        cancels = self.law_with(1.0).modes > 1
+        open_ = min(_OPEN + cancels * _OPEN_IN_ALL / float(delta), _MOST_OPEN)
+        return log_delta - (math.log(delta.numerator) - math.log(delta.denominator) - open_)
+
+    def peaks(self, log_ratio: float) -> Peaks:
+        """Return the maxima of H."""
+        law = self.law_with(math.exp(-log_ratio))
+        return peaks(law, shift=math.exp(log_ratio), epsilon=self._epsilon)
+
+    def root_of_end(self) -> float | None:
+        """Return where H of the longest shift meets δ, None if it is below for every σ."""
+
+        def over(log_ratio: float) -> float:
+            law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
+            return self.over(log_divergence(law, shift=shift, epsilon=self._epsilon))
+
+        narrow = 10  # kernels so much narrower have nothing to do with each other
+        if over(-math.log(apart(self.question.budget.epsilon) / narrow)) <= 0:
+            return None
+        return _SIGMA_ROOT.find(over, guess=-math.log(common_fit.gaussian(1, self.question.budget)))
+
+    def end_of(self, found: Peaks, start: float) -> float:
+        """Return where the highest of the peaks `found` at `start`, too high there, meets δ.
+
+        Or where it is gone. By secants of √(H/δ) − 1, which is about a line: a peak ends where an
+        island of {L > 0} does, whose area is quadratic in the distance.
+        """
+        here = _Place(at=start, share=found.worst / math.exp(start), excess=self.excess(found))
+        step, over_at = -min(_FIRST, max(here.excess, _LEAST)), start
+        before = _Place(at=start - step, share=here.share, excess=math.inf)
+        another = -0.3  # √(H/δ) − 1 so far below 0 is another peak's
+        for _ in range(60):
+            drift = (here.share - before.share) / (here.at - before.at)
+            share = min(max(here.share + drift * step, here.share / 2), (1 + here.share) / 2)
+            following = self._peak_near(share, here.at + step)
+            if following is None or following.excess < another:
+                if here.excess < 0:  # another peak, lost as σ gets smaller
+                    return (here.at + over_at) / 2
+                if abs(step) < _GONE:
+                    return here.at + step
+                step /= 2
+                continue
+            over_at = here.at if here.excess > 0 else over_at
+            before, here = here, following
+            slope = (here.excess - before.excess) / (here.at - before.at)
+            if slope <= 0:
+                break
+            step = -here.excess / slope
+            if abs(step) <= _CLOSE:
+                return here.at + step
+            step = math.copysign(min(abs(step), _LONGEST), step)
+        return here.at
+
+    def excess(self, found: Peaks) -> float:
+        """Return √(H/δ) − 1 of the highest peak."""
+        return math.expm1(self.over(found.log_delta) / 2)
+
+    def _peak_near(self, share: float, log_ratio: float) -> _Place | None:
+        """Return the peak about `share` of the longest shift, None if there is none."""
+        law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
+        # how far a peak may move: as σ grows it mostly nears the longest shift
+        back, onward = 0.3, 20
+        low, high = share - back * min(share, 1 - share), 1 - (1 - share) / onward
+        near = polish(
+            law,
+            np.array([share * shift]),
+            low=np.array([low * shift]),
+            high=np.array([high * shift]),
+            epsilon=self._epsilon,
+        )
+        if not near.settled[0]:
+            return None
+        return _Place(at=log_ratio, share=near.worst / shift, excess=self.excess(near))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """A peak at ln(1/σ) = at: its share of the longest shift, and √(H/δ) − 1."""
+
+    at: float
+    share: float
+    excess: float
+
+
+def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
+    """Return the law of wider kernels at the same places: δ is less.
+
+    If spacings grew too, a peak of δ between shifts might stay.
+    """
+    return replace(cast("GaussianMixture | QuasiGaussian", law), scale=law.scale * factor)
+
+
+# The best mixture of Gaussians for a budget (Liu, Selvi & Wiesemann 2026, Definition 3.1).
+
+
+MOST_MODES = 32
+"""K is searched up to here; each further mode costs time in every later step."""
+
+
+def gaussian_mixture_search(question: Question) -> GaussianMixture:
+    """Return the mixture with spacing 1, decay ε and the least loss, at its smallest σ.
+
+    `fixed` may set modes and decay. For fixed modes δ falls as σ grows (see `GaussianMixture`), so
+    the smallest private σ is found by a root search. K is searched from where the outermost
+    component has a weight below δ, since with fewer modes σ can't be small, up and down for as long
+    as that helps, and not beyond MOST_MODES (`limit_of` says so where it matters). Raises
+    InvalidArgument for a fixed spacing.
+    """
+    if "spacing" in question.fixed:
+        raise InvalidArgument(
+            name="spacing",
+            value=str(question.fixed["spacing"])[:40],
+            expected="modes or decay as fixed parameters; the spacing is the sensitivity",
+        )
+    check_proof(GaussianMixture, question, modes=int(question.fixed.get("modes", 1)))
+    problem = _Mixtures(
+        question=question, decay=question.fixed.get("decay", question.budget.epsilon)
+    )
+    if "modes" in question.fixed:
+        return problem.best_with(int(question.fixed["modes"]))
+    return min((problem.best_with(modes) for modes in problem.modes()), key=question.loss.of)
+
+
+def limit_of(law: GaussianMixture, question: Question) -> str | None:
+    """Return the note that K was searched up to MOST_MODES only, where more might help."""
+    enough = _enough(law.decay, question)
+    if "modes" in question.fixed or max(enough, law.modes) < MOST_MODES:
+        return None
+    return f"modes are searched up to {MOST_MODES}; more may help, set modes to try"
+
+
+def _enough(decay: Fraction | int, question: Question) -> int:
+    """Return the least K with w_K <= δ, or MOST_MODES if it is larger.
+
+    A shift by the spacing bares the last component.
+    """
+    total, delta = 1.0, float(question.budget.delta)
+    for modes in range(MOST_MODES):
+        weight = math.exp(-modes * float(decay))
+        total += 2 * weight if modes else 0.0
+        if weight / total <= delta:
+            return modes
+    return MOST_MODES
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Mixtures:
+    question: Question
+    decay: Fraction | int
+    found: dict[int, GaussianMixture] = field(default_factory=dict)
+
+    def best_with(self, modes: int) -> GaussianMixture:
+        """Return the law of smallest σ with these modes."""
+        if modes not in self.found:
+            self.found[modes] = GaussianMixture(
+                scale=least_scale(self._law_with(modes), self.question, guess=self._guess()),
+                modes=modes,
+                spacing=1,
+                decay=self.decay,
+            )
+        return self.found[modes]
+
+    def modes(self) -> list[int]:
+        """Return the numbers of modes that were looked at."""
+        start = _enough(self.decay, self.question)
+        candidates = [0, 1, start]
+        helps = 1e-6  # a further mode must lower the loss by this (relative) to be worth it
+        for direction in (1, -1):
+            modes, best = start, self._loss(start)
+            while 0 <= (modes := modes + direction) <= MOST_MODES:
+                candidates.append(modes)
+                if self._loss(modes) > best * (1 - helps):
+                    break
+                best = self._loss(modes)
+        return candidates
+
+    def _loss(self, modes: int) -> float:
+        return self.question.loss.of(self.best_with(modes))
+
+    def _guess(self) -> float:
+        scales = [float(law.scale) for law in self.found.values() if law.modes > 1]
+        return scales[-1] if scales else apart(self.question.budget.epsilon)
+
+    def _law_with(self, modes: int) -> Callable[[float], Kernels]:
+        decay = float(self.decay)
+        return lambda sigma: Kernels(modes=modes, spacing=1 / sigma, decay=decay)
+
+
+# The least quasi-Gaussian law for a budget, exactly and as published (Liu et al. 2026, §4).
+
+
+def quasi_gaussian_search(question: Question) -> QuasiGaussian:
+    """Return the law with spacing 1 and decay ε at the least σ whose δ, at any shift, is met.
+
+    `fixed` may set decay. Theorem 4.2's σ, which is sufficient but, at (2, 0.25), 32 % larger, is
+    `published_scale`. Raises InvalidArgument for a fixed spacing.
+    """
+    if "spacing" in question.fixed:
+        raise InvalidArgument(
+            name="spacing",
+            value=str(question.fixed["spacing"])[:40],
+            expected="decay as a fixed parameter; the spacing is the sensitivity",
+        )
+    check_proof(QuasiGaussian, question, modes=1)
+    decay = question.fixed.get("decay", question.budget.epsilon)
+    scale = least_scale(
+        lambda sigma: Kernels(modes=1, spacing=1 / sigma, decay=float(decay), folded=True),
+        question,
+        guess=apart(question.budget.epsilon),
+    )
+    return QuasiGaussian(scale=scale, spacing=1, decay=decay)
+
+
+def published_scale(budget: Budget) -> Fraction:
+    """Return max(σ₁, σ₂) of Liu, Selvi & Wiesemann (2026), Theorem 4.2, for sensitivity 1.
+
+    σ₁ hides the longest shift: it is the least σ with δ(2ε) of a Gaussian under a shift of 2 at
+    most (e^ε + 2Φ(1/σ))δ, written as in (4b) there. σ₂ is the least at which the density varies by
+    at most e^ε on [0, 1] (5). To float accuracy, about 1e-12; `Certificate.prove` proves the law
+    `QuasiGaussian(scale=…, spacing=1, decay=ε)`. Multiply by the sensitivity. Raises NotApplicable
+    unless ε > 0 and δ > 0.
+
+    >>> round(float(published_scale(Budget(epsilon="5", delta="0.1"))), 9)
+    0.233687533
+    """
+    if budget.epsilon == 0 or budget.delta == 0:
+        why = "Theorem 4.2 needs epsilon > 0 and delta > 0"
+        raise NotApplicable(family=QuasiGaussian.name, why=why)
+    return Fraction(max(_longest_shift(budget), _flat_middle(float(budget.epsilon))))
+
+
+def _longest_shift(budget: Budget) -> float:
+    """Return σ₁; 0 where any σ will do."""
+    epsilon, log_target = float(budget.epsilon), math.log(budget.delta)
+    if epsilon + math.log1p(2 * math.exp(-epsilon)) + log_target >= 0:
+        return 0.0
+
+    def over(log_ratio: float) -> float:
+        ratio = math.exp(log_ratio)
+        room = epsilon + math.log1p(math.exp(-epsilon) * math.erfc(-ratio / math.sqrt(2)))
+        return (
+            common_profile.gaussian_log_delta(shift_ratio=2 * ratio, epsilon=2 * epsilon)
+            - room
+            - log_target
+        )
+
+    most = math.sqrt(2 * (epsilon - log_target)) / epsilon  # Lemma 4.3
+    return math.exp(-ROOT.find(over, guess=-math.log(most)))
+
+
+def _flat_middle(epsilon: float) -> float:
+    """Return σ₂; it is at most 1/√(2ε) (Lemma 4.5)."""
+
+    def over(log_ratio: float) -> float:
+        t = math.exp(log_ratio)
+
+        def log_f(x: float) -> float:
+            return float(np.logaddexp(-((x * t) ** 2) / 2, -(((x - 1) * t) ** 2) / 2 - epsilon))
+
+        # Lemma 4.4: the maximum is left of the middle, and the minimum right of it or at 1
+        root = math.sqrt(max(0.0, 1 - 4 / t**2))
+        highest = log_f(minimise(lambda x: -log_f(x), [0.0, (1 - root) / 4, (1 - root) / 2]))
+        dip = minimise(log_f, [0.5, (2 + root) / 4, (1 + root) / 2]) if root > 0 else 1.0
+        return highest - min(log_f(dip), log_f(1.0)) - epsilon
+
+    return math.exp(-ROOT.find(over, guess=math.log(2 * epsilon) / 2))

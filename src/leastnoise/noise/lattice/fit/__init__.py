@@ -1,1 +1,0 @@
-"""The law of least loss: lattice."""

@@ -1,1 +1,0 @@
-"""Profiles δ(ε) in floats, and quantiles of a coordinate: radial."""

@@ -1,0 +1,305 @@
+"""Searches in floats: roots that end on the safe side, and minima without derivatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.errors import Refused
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Root search that ends on the safe side.
+
+
+LOG_ZERO = -1e4
+"""Stands for ln 0 where a root is looked for: finite, and below the ln of every δ asked for."""
+
+_MAX_EVALUATIONS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncreasingRoot:
+    """Finds the last point where an increasing function is still at most 0.
+
+    The result x has f(x) <= 0 < f(x') for some x' within `tolerance` above x (or a few ulps of x,
+    if these are larger). The bracket grows from the guess by secant steps, then Brent's method
+    (Brent 1973, chapter 4) closes it.
+
+    >>> IncreasingRoot(tolerance=1e-12).find(lambda x: x**3 - 2, guess=1.0) ** 3 <= 2
+    True
+    """
+
+    tolerance: float
+    first_step: float = 0.25
+    largest_step: float = 40.0
+
+    def find(self, f: Callable[[float], float], *, guess: float) -> float:
+        """Return the root's safe side; raises Refused if no sign change is met."""
+        return self._close(f, *self._bracket(f, guess))
+
+    def between(self, f: Callable[[float], float], *, safe: float, unsafe: float) -> float:
+        """Return the root's safe side, given f(safe) <= 0 < f(unsafe), on either side of it."""
+        return self._close(f, _Point(safe, f(safe)), _Point(unsafe, f(unsafe)))
+
+    def _bracket(self, f: Callable[[float], float], guess: float) -> tuple[_Point, _Point]:
+        last = _Point(guess, f(guess))
+        direction = 1.0 if last.safe else -1.0
+        step = self.first_step
+        for _ in range(_MAX_EVALUATIONS):
+            x = last.x + direction * step
+            point = _Point(x, f(x))
+            if point.safe != last.safe:
+                return last, point
+            slope = (point.f - last.f) / (point.x - last.x)
+            # a secant step, 10 % too long so that it crosses; never shorter than the last (secants
+            # of a steep end fall short) and never more than 32 times as long
+            reach = 1.1 * abs(point.f / slope) if slope > 0 else math.inf
+            step = min(max(reach, step), 32 * step, self.largest_step)
+            last = point
+        raise Refused("No scale was found that meets this budget.")
+
+    def _close(self, f: Callable[[float], float], a: _Point, b: _Point) -> float:
+        # notation of Brent: b the best end, a the other end of the bracket, c the last b
+        if abs(a.f) < abs(b.f):
+            a, b = b, a
+        c, step, bisected = a, b.x - a.x, True
+        for _ in range(_MAX_EVALUATIONS):
+            tolerance = max(self.tolerance, 4 * math.ulp(b.x))
+            if abs(b.x - a.x) <= tolerance:
+                break
+            x = _interpolated(a, b, c)
+            # a step below half the tolerance is lengthened, so that the bracket closes behind it
+            if abs(x - b.x) < tolerance / 2:
+                x = b.x + math.copysign(tolerance / 2, a.x - b.x)
+            inside = min(b.x, a.x) < x < max(b.x, a.x)
+            bisected = not (inside and (bisected or abs(x - b.x) < abs(step) / 2))
+            if bisected:
+                x = (a.x + b.x) / 2
+            step, c = x - b.x, b
+            point = _Point(x, f(x))
+            if point.safe != b.safe:
+                a = b
+            b = point
+            if abs(a.f) < abs(b.f):
+                a, b = b, a
+        return a.x if a.safe else b.x
+
+
+@dataclass(frozen=True)
+class _Point:
+    x: float
+    f: float
+
+    @property
+    def safe(self) -> bool:
+        return self.f <= 0
+
+
+def _interpolated(a: _Point, b: _Point, c: _Point) -> float:
+    """Inverse quadratic interpolation through three points, or the secant through two."""
+    if a.f not in {b.f, c.f} and b.f != c.f:
+        return (
+            a.x * b.f * c.f / ((a.f - b.f) * (a.f - c.f))
+            + b.x * a.f * c.f / ((b.f - a.f) * (b.f - c.f))
+            + c.x * a.f * b.f / ((c.f - a.f) * (c.f - b.f))
+        )
+    return b.x - b.f * (b.x - a.x) / (b.f - a.f) if b.f != a.f else (a.x + b.x) / 2
+
+
+def falling_root(f: Callable[[float], float], low: float, high: float) -> float:
+    """Return the root of a falling function on [low, high], to a few ulps.
+
+    By Chandrupatla's method (1997), which bisects where f, as over a long range it may, is far from
+    any parabola. An end that f doesn't go through is returned. f may be infinite.
+
+    >>> falling_root(lambda x: 2 - x**2, 0.0, 1e9) ** 2
+    2.0000000000000004
+    """
+    a, b = _Point(high, f(high)), _Point(low, f(low))
+    if b.f <= 0 or a.f > 0:
+        return b.x if b.f <= 0 else a.x
+    c, share = a, 0.5
+    for _ in range(_MAX_EVALUATIONS):
+        x = a.x + share * (b.x - a.x)
+        point = _Point(x, f(x))
+        if point.safe == a.safe:
+            c, a = a, point
+        else:
+            a, b, c = point, a, b
+        best = a if abs(a.f) < abs(b.f) else b
+        tolerance = 2 * math.ulp(best.x) / abs(b.x - a.x) if b.x != a.x else 1.0
+        if tolerance > 0.5 or best.f == 0:
+            return best.x
+        share = min(max(_parabola(a, b, c), tolerance), 1 - tolerance)
+    return (a.x + b.x) / 2
+
+
+def _parabola(a: _Point, b: _Point, c: _Point) -> float:
+    """Return the next step as a share of b − a: inverse quadratic where that is safe, or half."""
+    if not (math.isfinite(b.f) and math.isfinite(c.f)):
+        return 0.5
+    xi, phi = (a.x - b.x) / (c.x - b.x), (a.f - b.f) / (c.f - b.f)
+    if not (phi * phi < xi and (1 - phi) ** 2 < 1 - xi):
+        return 0.5
+    third = (c.x - a.x) / (b.x - a.x)
+    return a.f / (b.f - a.f) * c.f / (b.f - c.f) + third * a.f / (c.f - a.f) * b.f / (c.f - b.f)
+
+
+# Minima without derivatives, of functions of one variable (with kinks) and of two.
+#
+# `raised_shares` maximises Σ pᵢ ln uᵢ over shares uᵢ that have lower bounds, in closed form.
+
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_NEIGHBOURHOODS = 3  # how many of the best grid points are looked at closely
+_STEEPER = 2.0  # than what was seen: so steep f may be between points, as far as is believed
+
+_SAME_DIP = 0.2  # of two cells: a bracket that short has one dip
+
+_Value = tuple[float, float]  # f and its place
+
+
+def minimise(
+    f: Callable[[float], float],
+    grid: Sequence[float],
+    *,
+    rounds: int = 60,
+    thorough: bool = True,
+) -> float:
+    """Return an approximate minimiser of f on [grid[0], grid[-1]]; `grid` rises.
+
+    A golden-section search around each of the three best grid points. It finds the least value of
+    any f that has a single dip within two grid cells of its minimum; kinks do no harm. A round
+    shortens the bracket of two cells to 0.62 of it. If not `thorough`, a bracket is given up when
+    it closes on a dip that was found before, or when f couldn't get below the best value even if
+    it were twice as steep as was seen there: half as many values of f will do.
+
+    >>> round(minimise(lambda x: abs(x - 0.3), [0.0, 0.25, 0.5, 0.75, 1.0]), 9)
+    0.3
+    """
+    values = [(f(x), x) for x in grid]
+    ranked = sorted(range(len(grid)), key=lambda index: values[index][0])
+    best, last = values[ranked[0]], len(grid) - 1
+    for index in ranked[:_NEIGHBOURHOODS]:
+        ends = values[max(index - 1, 0)], values[min(index + 1, last)]
+        to_beat, dip = (math.inf, math.nan) if thorough else (best[0], best[1])
+        if index == ranked[0]:
+            dip = math.nan
+        found = _golden(f, *ends, rounds=rounds, to_beat=to_beat, dip=dip)
+        best = min(best, found, key=lambda one: one[0])
+    return best[1]
+
+
+def _golden(
+    f: Callable[[float], float],
+    low: _Value,
+    high: _Value,
+    *,
+    rounds: int,
+    to_beat: float,
+    dip: float,
+) -> _Value:
+    def at(x: float) -> _Value:
+        return f(x), x
+
+    near = _SAME_DIP * (high[1] - low[1])
+    inner = at(high[1] - _GOLDEN * (high[1] - low[1]))
+    outer = at(low[1] + _GOLDEN * (high[1] - low[1]))
+    for _ in range(rounds):
+        same = low[1] < dip < high[1] and high[1] - low[1] < near
+        if same or _least_to_expect(low, inner, outer, high) > to_beat:
+            break
+        if inner[0] <= outer[0]:
+            high, outer = outer, inner
+            inner = at(high[1] - _GOLDEN * (high[1] - low[1]))
+        else:
+            low, inner = inner, outer
+            outer = at(low[1] + _GOLDEN * (high[1] - low[1]))
+    return inner if inner[0] <= outer[0] else outer
+
+
+def _least_to_expect(*points: _Value) -> float:
+    """Return how low f may be between neighbouring points, if it is at most so much steeper."""
+    pairs = [(one, other) for one, other in pairwise(points) if one[1] < other[1]]
+    slopes = [abs(v - u) / (y - x) for (u, x), (v, y) in pairs]
+    steepest = _STEEPER * max(slopes, default=math.inf)
+    return min(((u + v - steepest * (y - x)) / 2 for (u, x), (v, y) in pairs), default=-math.inf)
+
+
+Point = tuple[float, float]
+
+
+def simplex(
+    f: Callable[[float, float], float],
+    corners: Sequence[Point],
+    *,
+    steps: int = 60,
+    flat: float = 1e-9,
+) -> Point:
+    """Return an approximate minimiser of f, from three corners (Nelder & Mead 1965).
+
+    It stops after `steps`, or when the values at the corners differ by at most `flat`.
+
+    >>> x, y = simplex(lambda x, y: (x - 1) ** 2 + (y + 2) ** 2, [(0, 0), (1, 0), (0, 1)])
+    >>> round(x, 3), round(y, 3)
+    (1.0, -2.0)
+    """
+    held = sorted(((f(*corner), corner) for corner in corners), key=lambda one: one[0])
+    for _ in range(steps):
+        (best, first), (_, second), (worst, third) = held
+        if worst - best <= flat:
+            break
+        middle = ((first[0] + second[0]) / 2, (first[1] + second[1]) / 2)
+
+        def along(by: float, middle: Point = middle, third: Point = third) -> tuple[float, Point]:
+            point = tuple(m + by * (m - t) for m, t in zip(middle, third, strict=True))
+            return f(point[0], point[1]), (point[0], point[1])
+
+        new = along(1.0)
+        if new[0] < best:
+            new = min(new, along(2.0), key=lambda one: one[0])
+        elif new[0] >= held[1][0]:
+            new = min(along(0.5), along(-0.5), key=lambda one: one[0])
+        if new[0] < worst:
+            held[2] = new
+        else:
+            held[1:] = [_halved(f, first, corner) for _, corner in held[1:]]
+        held.sort(key=lambda one: one[0])
+    return held[0][1]
+
+
+def _halved(
+    f: Callable[[float, float], float], towards: Point, corner: Point
+) -> tuple[float, Point]:
+    point = ((towards[0] + corner[0]) / 2, (towards[1] + corner[1]) / 2)
+    return f(*point), point
+
+
+def raised_shares(
+    proportions: NDArray[np.float64], least: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Return u_i = max(λ·proportions_i, least_i) with Σ u_i = 1 (less 1e-9); shapes (n,).
+
+    They have the largest Σ proportions_i·ln u_i of all with u_i >= least_i. None where the least
+    shares add up to more than 1.
+
+    >>> raised_shares(np.array([1.0, 1.0, 2.0]), np.array([0.5, 0.0, 0.0])).round(3).tolist()
+    [0.5, 0.167, 0.333]
+    """
+    whole = 1 - 1e-9  # the rest is for roundings
+    if least.sum() > whole:
+        return None
+    rate, free = 0.0, np.ones(len(least), dtype=bool)  # the others are held at their least
+    while True:
+        rate = (whole - least[~free].sum()) / proportions[free].sum()
+        raised = rate * proportions >= least
+        if raised[free].all():
+            return np.maximum(rate * proportions, least)
+        free &= raised
