@@ -24,7 +24,7 @@ import pandas as pd
 from benchmarks.side_by_side.environments import CannotRunError, Library, install, release
 from benchmarks.timing import print_rows
 
-RUNS = 10
+RUNS = 30
 PERSONS = 200_000
 TOP_INCOME = 150_000
 LIBRARIES = (

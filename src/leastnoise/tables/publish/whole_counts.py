@@ -79,15 +79,17 @@ class Families:
         return np.arange(len(own)) - np.searchsorted(own, own)
 
     def lowering(self, numbers: Wholes, totals: Wholes) -> Wholes:
-        """Return for each parent the least θ ≥ 0 with Σ max(0, number − θ) ≤ its total ≥ 0."""
-        low = np.zeros(self.count, dtype=np.int64)
-        high = low.copy()
-        np.maximum.at(high, self.parents, numbers)
-        while (low < high).any():
-            middle = (low + high) // 2
-            fits = self.sums(np.maximum(numbers - middle[self.parents], 0)) <= totals
-            low, high = np.where(fits, low, middle + 1), np.where(fits, middle, high)
-        return low
+        """Return for each parent the least θ ≥ 0 with Σ max(0, number − θ) ≤ its total ≥ 0.
+
+        That sum is the largest over k of what the k largest numbers add up to, less kθ.
+        """
+        order = np.lexsort((-numbers, self.parents))
+        own, places = self.parents[order], self._ranks(order)
+        summed = np.concatenate([[0], numbers[order].cumsum()])
+        largest = summed[1:] - summed[np.arange(len(own)) - places]
+        found = np.zeros(self.count, dtype=np.int64)
+        np.maximum.at(found, own, -((totals[own] - largest) // (places + 1)))  # rounded up
+        return found
 
     def lowered(self, numbers: Wholes, totals: Wholes) -> Wholes:
         """Return the whole numbers from 0 on nearest to `numbers` that add up to the `totals`.
