@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from leastnoise.certificate.plan import COMPOSED
-from leastnoise.errors import CertificateRejected
+from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables.plan.margins import Margins
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.margins import add_up, publish_margins
@@ -262,6 +262,15 @@ def test_gaussian_noise_where_it_has_less(tmp_path: Path) -> None:
     assert verify_directory(tmp_path / "out").delta.upper <= 1e-2
 
 
+def test_an_l1_norm_of_several_numbers_bounds_no_rows() -> None:
+    raw = sums_of(unit="who", bounds=BOUNDS, margins=[[]])
+    whole = whole_of(plan_of(raw))
+    tighter = whole_of(plan_of(raw | {"contribution": {"max_rows": 2, "l1": 1}}))
+    assert tighter.measured == whole.measured
+    with pytest.raises(SpecError, match=r"tables with margins. Give max_rows"):
+        plan_of(raw | {"contribution": {"l1": 3}})
+
+
 def test_several_releases_together() -> None:
     raw = sums_of(bounds=BOUNDS, margins=[[]], privacy={"ledger": {"path": "visits.ledger"}})
     raw |= {"series": {"releases": 4}}
@@ -294,7 +303,7 @@ def test_a_sum_that_is_edited_with_its_interval(wide: Path, tmp_path: Path) -> N
 
 
 def test_a_mean_that_is_edited_alone(wide: Path, tmp_path: Path) -> None:
-    """Attack: a mean within its interval, whose standard deviation still fits its count."""
+    """Attack: a mean within its interval, whose standard deviation mostly still fits its count."""
     folder = shutil.copytree(wide, tmp_path / "out")
 
     def moved(records: list[dict[str, Any]]) -> None:
@@ -302,7 +311,8 @@ def test_a_mean_that_is_edited_alone(wide: Path, tmp_path: Path) -> None:
         own["mean_x"] += (own["mean_x_high"] - own["mean_x"]) * 1e-4
 
     edit(folder, "people_total.json", moved)
-    with pytest.raises(CertificateRejected, match="a mean_x that isn't its sum over its count"):
+    says = "a mean_x that isn't its sum over its count|a mean_x_std that doesn't fit its other"
+    with pytest.raises(CertificateRejected, match=says):
         verify_resealed(folder)
 
 

@@ -246,6 +246,29 @@ def test_the_bias_of_measured_tables(large: int) -> None:
         assert ((drawn.mean(axis=0) - true) - slack <= block.too_high).all()
 
 
+def test_the_bias_of_counts_that_are_not_whole() -> None:
+    """Two persons over the limit, a fifth of each in each of ten cells, one of them in common."""
+    group_by = {"region": [*range(19)], "sex": ["f"]}
+    privacy = {"epsilon": "100"}
+    raw = margins.spec_of(unit="who", group_by=group_by, privacy=privacy, **BOTH)
+    plan = margins.plan_of(raw)
+    whole = margins.whole_of(plan)
+    marginals, random, draws = whole.marginals, np.random.default_rng(3), 1000
+    truth = np.full(marginals.sizes, 0.2)
+    truth[0, 0] = 0.4
+    found: list[float] = []
+    for _ in range(draws):
+        noisy = {}
+        for table, claim in whole.measured.items():
+            exact = truth.sum(axis=marginals.axes(3 & ~table)).reshape(-1)
+            scale = math.sqrt(claim.noise.variance / 2)
+            noisy[table] = exact + random.laplace(scale=scale, size=exact.shape)
+        found.append(add_up(plan.blocks, noisy)[0].columns["count"][0])
+    bias, too_high = np.mean(found) - 0.4, plan.blocks[0].too_high
+    assert too_high is not None
+    assert 0.55 < bias < too_high
+
+
 @pytest.mark.parametrize("edges", [[0, 1, 2, 3, 4], [0, 1, 2, 3]])
 @pytest.mark.parametrize("branches", [(2, 2), (4,)])
 @pytest.mark.parametrize("truth", [(0, 0, 0, 0), (7, 0, 0, 1), (0, 0, 0, 40)])

@@ -283,6 +283,7 @@ class Margins:
                 {
                     "by": [a.column for i, a in enumerate(self.cells.axes) if table >> i & 1],
                     "epsilon": decimal_text(claim.budget.epsilon),
+                    "delta": decimal_text(claim.budget.delta),
                     "noise": claim.noise.name,
                     "std": self._std(claim),
                 }

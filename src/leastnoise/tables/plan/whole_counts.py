@@ -2,9 +2,9 @@
 
 notation: y_v the noisy number of a node of the tree, n_v what it is without noise, Z_v its noise;
 x_v what is published (`publish.whole_counts`), at most y_v rounded up, or 0. So E x_v − n_v is at
-most E max(0, Z_v) = E|Z_v|/2 ≤ std/2 where y_v is whole, and else ½ more, and half a step of the
-grid for each cell in it. A number that is no node is the sum of several. Proof:
-theory/marginals.md.
+most E max(0, Z_v) = E|Z_v|/2 ≤ std/2 where y_v is whole, and else ½ more, 1 where n_v needn't be
+whole, and half a step of the grid for each cell in it. A number that is no node is the sum of
+several. Proof: theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise.noise.trees.levels import level_laws
-from leastnoise.tables.query.margins import table_layout
+from leastnoise.tables.query.margins import in_one_cell, table_layout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,7 +121,9 @@ def _node_bias(margins: Margins) -> Mapping[int, float]:
     steps = {
         mask: margins.marginals.cells(last & ~mask) * float(margins.grids[0]) for mask in every
     }
-    return {mask: (stds[mask] + steps[mask] + 1) / 2 for mask in every}
+    # who is over a limit counts in parts, so that true counts needn't be whole
+    up = 0.5 if in_one_cell(margins.drawn) else 1.0
+    return {mask: (stds[mask] + steps[mask]) / 2 + up for mask in every}
 
 
 def _too_high(margins: Margins, order: Sequence[int], bias: Mapping[int, float]) -> list[float]:

@@ -206,7 +206,13 @@ def _units(layout: Layout, table: int) -> int:
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     """Return the way to bound a unit with the least l1 norm; a sentence if there is none."""
-    bounded = [way for way in ways if not isinstance(way, InBall)]
+    # of several numbers in a cell an l1 norm says less than their box, and no noise is fitted to it
+    several = shape.numbers.each > 1
+    bounded = [
+        way
+        for way in ways
+        if not isinstance(way, InBall) and not (several and isinstance(way, InCells) and way.apart)
+    ]
     if not bounded:
         return (
             "Nothing in [contribution] bounds how many rows of one person are in tables with "
