@@ -1,0 +1,1 @@
+"""Which law on a lattice serves a budget."""
