@@ -13,10 +13,13 @@ from leastnoise._record import derived, field, instance_of, optional, record, ta
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import check_work
 from leastnoise.certificate.records import (
+    VERSION,
+    check_header,
     exact_fields,
     number,
     number_text,
     parse_object,
+    read_budget,
     read_noise,
     read_record,
     typed,
@@ -49,7 +52,6 @@ from leastnoise.guarantees.sensitivity import (
 from leastnoise.noise.base import Noise
 from leastnoise.noise.releases import Releases
 
-VERSION = 1
 ASSUMPTIONS = (
     "Between neighbouring inputs the query moves by at most the stated sensitivity.",
     "AES-256-CTR keyed by the operating system can't be told from fair bits.",
@@ -351,24 +353,6 @@ def _reproduced(fresh: Interval, stated: Interval, most: Fraction) -> bool:
     """Whether δ, now known to be in `fresh` and at most `most`, is surely in `stated`."""
     below = min(Fraction(fresh.upper), most) <= Fraction(stated.upper)
     return stated.lower <= fresh.lower and below
-
-
-def check_header(fields: dict[str, Any], *, kind: str) -> None:
-    """Refuse other kinds of record and versions that this code doesn't know."""
-    if fields["kind"] != kind:
-        raise CertificateRejected(f"Expected a {kind}, got {str(fields['kind'])[:40]!r}.")
-    if type(fields["version"]) is not int or fields["version"] != VERSION:
-        raise CertificateRejected(
-            f"Unknown version {str(fields['version'])[:40]}; this leastnoise reads {VERSION}."
-        )
-
-
-def read_budget(fields: dict[str, Any]) -> Budget:
-    """Return the budget in `fields`."""
-    return Budget(
-        epsilon=number(fields["epsilon"], where="epsilon"),
-        delta=number(fields["delta"], where="delta"),
-    )
 
 
 def _check_fixed(fields: dict[str, Any]) -> None:

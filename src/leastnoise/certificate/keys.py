@@ -20,8 +20,14 @@ from numpy.typing import NDArray
 from leastnoise import _validate
 from leastnoise._record import field, instance_of, one_of, record, takes, whole
 from leastnoise.balls.core import PLAIN_BITS, ball, float_above, precision
-from leastnoise.certificate.certificate import VERSION, check_header, read_budget
-from leastnoise.certificate.records import exact_fields, parse_object, typed
+from leastnoise.certificate.records import (
+    VERSION,
+    check_header,
+    exact_fields,
+    parse_object,
+    read_budget,
+    typed,
+)
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, float_at_least

@@ -12,12 +12,19 @@ from typing import Self, final
 from leastnoise import _validate, _words
 from leastnoise._record import derived, field, instance_of, one_of, record, takes, whole
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
-from leastnoise.certificate.certificate import VERSION, Certificate, check_header, read_budget
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.keys import KIND as KEYS
 from leastnoise.certificate.keys import KeysCertificate
 from leastnoise.certificate.quantiles import KIND as QUANTILES
 from leastnoise.certificate.quantiles import QuantileCertificate
-from leastnoise.certificate.records import exact_fields, parse_object, typed
+from leastnoise.certificate.records import (
+    VERSION,
+    check_header,
+    exact_fields,
+    parse_object,
+    read_budget,
+    typed,
+)
 from leastnoise.certificate.threshold import KIND as THRESHOLD
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import (

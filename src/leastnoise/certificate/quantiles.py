@@ -15,8 +15,15 @@ from typing import Any, Self, final
 
 from leastnoise import _validate
 from leastnoise._record import A_FLAG, field, instance_of, one_of, record, takes, whole
-from leastnoise.certificate.certificate import VERSION, check_header, read_budget
-from leastnoise.certificate.records import exact_fields, number, parse_object, typed
+from leastnoise.certificate.records import (
+    VERSION,
+    check_header,
+    exact_fields,
+    number,
+    parse_object,
+    read_budget,
+    typed,
+)
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact

@@ -25,6 +25,7 @@ from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Jointly, Together
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Geometry, Matrix
 from leastnoise.guarantees.geometry import Cells as CellsAlone
@@ -38,6 +39,7 @@ from leastnoise.noise.registry import family_named
 # JSON that is read strictly: no duplicate, missing or unknown fields, no wrong types.
 
 
+VERSION = 1  # of every record
 _MAX_CHARACTERS = 10**7  # as many as are read of a file
 
 T = TypeVar("T", str, int, list)
@@ -122,6 +124,24 @@ def _brief_text(value: Fraction) -> str:
     short = decimal_text(value)
     readable = 24  # characters; longer decimals are floats, and shorter in hex
     return short if len(short) <= readable else number_text(value)
+
+
+def check_header(fields: dict[str, Any], *, kind: str) -> None:
+    """Refuse other kinds of record and versions that this code doesn't know."""
+    if fields["kind"] != kind:
+        raise CertificateRejected(f"Expected a {kind}, got {str(fields['kind'])[:40]!r}.")
+    if type(fields["version"]) is not int or fields["version"] != VERSION:
+        raise CertificateRejected(
+            f"Unknown version {str(fields['version'])[:40]}; this leastnoise reads {VERSION}."
+        )
+
+
+def read_budget(fields: dict[str, Any]) -> Budget:
+    """Return the budget in `fields`."""
+    return Budget(
+        epsilon=number(fields["epsilon"], where="epsilon"),
+        delta=number(fields["delta"], where="delta"),
+    )
 
 
 @final

@@ -17,8 +17,16 @@ from flint import arb
 from leastnoise._record import field, instance_of, one_of, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.core import PLAIN_BITS, ball, float_above, precision
-from leastnoise.certificate.certificate import VERSION, Certificate, check_header, read_budget
-from leastnoise.certificate.records import exact_fields, number, parse_object, typed
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.records import (
+    VERSION,
+    check_header,
+    exact_fields,
+    number,
+    parse_object,
+    read_budget,
+    typed,
+)
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified, NotRegistered
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact, float_at_least

@@ -10,9 +10,9 @@ from typing import Any, final
 from leastnoise import _validate
 from leastnoise._record import field, instance_of, record, takes
 from leastnoise.accounting.proof.composed import bound_composed
-from leastnoise.certificate.certificate import Certificate, read_budget
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import Block, PlanCertificate
-from leastnoise.certificate.records import exact_fields, parse_object, typed
+from leastnoise.certificate.records import exact_fields, parse_object, read_budget, typed
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
