@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
@@ -49,3 +53,15 @@ def whole_of(plan: Plan) -> Margins:
     margin = plan.blocks[0].margin
     assert margin is not None
     return margin.whole
+
+
+def read(folder: Path, name: str, kind: str) -> pd.DataFrame:
+    """Return a published table; of a CSV the numbers to the last bit, which pandas rounds."""
+    if kind == "parquet":
+        return pd.read_parquet(folder / f"{name}.parquet")
+    if kind == "json":
+        return pd.DataFrame(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+    texts = pd.read_csv(folder / f"{name}.csv", dtype=str)
+    return texts.assign(
+        **{label: texts[label].map(float) for label in texts if "_" in label or label == "count"}
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 from leastnoise.tables.publish.seal import RECORD, Seal, sum_of
@@ -21,3 +22,16 @@ def verify_resealed(folder: Path) -> VerifiedRelease:
 def _is_plain(path: Path) -> bool:
     """Say whether it can be read to its end in a moment."""
     return path.is_file() and not path.is_symlink() and path.stat().st_size < 2**30
+
+
+def change_csv(folder: Path, name: str, row: int, **by: float) -> None:
+    """Add to some numbers of one row of a published table."""
+    path = folder / f"{name}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for column, moved in by.items():
+        rows[row][column] = str(float(rows[row][column]) + moved)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

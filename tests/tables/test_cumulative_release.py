@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from itertools import accumulate
 from pathlib import Path
@@ -21,7 +20,7 @@ from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.try_limits import try_limits
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.cumulative import EDGES, spec_of
-from tests.tables.resealed import verify_resealed
+from tests.tables.resealed import change_csv, verify_resealed
 
 SUMS = "ages_cumulative"
 REGIONS = {"region": [1, 0]}
@@ -99,18 +98,6 @@ def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
     tables = Release(**raw, folder=tmp_path).run().tables
     assert list(tables)[:5] == ["ages", SUMS, "regions", "again", "again_cumulative"]
     assert set(verify_directory(tmp_path / "out").rows) == set(tables)
-
-
-def change_csv(folder: Path, name: str, row: int, **by: float) -> None:
-    path = folder / f"{name}.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for column, moved in by.items():
-        rows[row][column] = str(float(rows[row][column]) + moved)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 ALL = ("count", "count_low", "count_high")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from leastnoise.errors import CertificateRejected
 from leastnoise.tables.parse import spec_file
-from tests.tables.resealed import verify_resealed
+from tests.tables.resealed import change_csv, verify_resealed
 from tests.tables.test_levels_release import released
 
 ALL = ("count", "count_low", "count_high")
@@ -34,15 +33,7 @@ def test_tables_that_are_edited(
 ) -> None:
     folder = released(tmp_path)
     name, row = place
-    path = folder / f"{name}.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for column, moved in by.items():
-        rows[row][column] = str(float(rows[row][column]) + moved)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    change_csv(folder, name, row, **by)
     with pytest.raises(CertificateRejected, match=said):
         verify_resealed(folder)
 

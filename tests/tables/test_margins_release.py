@@ -18,7 +18,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.tables.publish.margins import add_up
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from tests.tables.margins import GROUP_BY, plan_of, spec_of, whole_of
+from tests.tables.margins import GROUP_BY, plan_of, read, spec_of, whole_of
 from tests.tables.resealed import verify_resealed
 
 WIDE: dict[str, Any] = {
@@ -49,14 +49,6 @@ def released(folder: Path, kind: str = "csv", **given: Any) -> Path:
     raw["output"] = {"path": "out", "format": kind}
     Release(**raw, folder=folder).run()
     return folder / "out"
-
-
-def read(folder: Path, name: str, kind: str) -> pd.DataFrame:
-    if kind == "parquet":
-        return pd.read_parquet(folder / f"{name}.parquet")
-    if kind == "json":
-        return pd.DataFrame(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
-    return pd.read_csv(folder / f"{name}.csv")
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])

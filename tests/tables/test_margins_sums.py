@@ -22,7 +22,7 @@ from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.margins import add_up, publish_margins
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from tests.tables.margins import GROUP_BY, plan_of, sums_of, whole_of
+from tests.tables.margins import GROUP_BY, plan_of, read, sums_of, whole_of
 from tests.tables.resealed import verify_resealed
 
 WIDE: dict[str, Any] = {
@@ -62,17 +62,6 @@ def released(folder: Path, kind: str = "json", **given: Any) -> Path:
     raw["output"] = {"path": "out", "format": kind}
     Release(**raw, folder=folder).run()
     return folder / "out"
-
-
-def read(folder: Path, name: str, kind: str) -> pd.DataFrame:
-    if kind == "parquet":
-        return pd.read_parquet(folder / f"{name}.parquet")
-    if kind == "json":
-        return pd.DataFrame(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
-    texts = pd.read_csv(folder / f"{name}.csv", dtype=str)
-    return texts.assign(
-        **{label: texts[label].map(float) for label in texts if "_" in label or label == "count"}
-    )
 
 
 def total(column: Any) -> Fraction:

@@ -162,13 +162,13 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
 def _plain_value(key: Any, value: Any) -> Any:
     """Return a section without numpy's types and paths; raises SpecError where it is too deep."""
     try:
-        return _without_numpy(value, DEEPEST)
+        return _in_plain_types(value, DEEPEST)
     except RecursionError:
         why = f"Values are nested more than {DEEPEST} deep, as none of a spec are."
         raise SpecError([(str(key), why)]) from None
 
 
-def _without_numpy(value: Any, left: int = DEEPEST) -> Any:
+def _in_plain_types(value: Any, left: int = DEEPEST) -> Any:
     """Return a nested value with lists for arrays, texts for paths, Python's own ints and bools.
 
     Raises RecursionError for more than `left` lists and tables in each other.
@@ -177,12 +177,12 @@ def _without_numpy(value: Any, left: int = DEEPEST) -> Any:
         raise RecursionError
     if isinstance(value, Mapping):
         return {
-            _without_numpy(key): _without_numpy(inner, left - 1) for key, inner in value.items()
+            _in_plain_types(key): _in_plain_types(inner, left - 1) for key, inner in value.items()
         }
     if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray) and value.ndim:
-        return [_without_numpy(inner, left - 1) for inner in value]  # no tolist(): float64
+        return [_in_plain_types(inner, left - 1) for inner in value]  # no tolist(): float64
     if isinstance(value, (list, tuple)):
-        return [_without_numpy(inner, left - 1) for inner in value]
+        return [_in_plain_types(inner, left - 1) for inner in value]
     if isinstance(value, (np.bool_, np.str_)):
         return value.item()
     if isinstance(value, PurePath):
