@@ -260,6 +260,11 @@ def test_an_l1_norm_of_several_numbers_bounds_no_rows() -> None:
         plan_of(raw | {"contribution": {"l1": 3}})
 
 
+def test_counts_alone_are_made_whole() -> None:
+    with pytest.raises(SpecError, match=r"round: Counts alone are made whole.* another block"):
+        plan_of(sums_of(round=True, clamp=True))
+
+
 def test_several_releases_together() -> None:
     raw = sums_of(bounds=BOUNDS, margins=[[]], privacy={"ledger": {"path": "visits.ledger"}})
     raw |= {"series": {"releases": 4}}
