@@ -260,9 +260,13 @@ def test_an_l1_norm_of_several_numbers_bounds_no_rows() -> None:
         plan_of(raw | {"contribution": {"l1": 3}})
 
 
-def test_counts_alone_are_made_whole() -> None:
-    with pytest.raises(SpecError, match=r"round: Counts alone are made whole.* another block"):
-        plan_of(sums_of(round=True, clamp=True))
+@pytest.mark.parametrize("form", [{"round": True, "clamp": True}, {"round": True}, {"round_to": 5}])
+def test_counts_alone_are_made_whole(form: dict[str, Any]) -> None:
+    with pytest.raises(SpecError) as caught:
+        plan_of(sums_of(**form))
+    for name in form:
+        assert f"{name}: Not used with margins: sums wouldn't add up. Counts" in str(caught.value)
+    assert "Give round" not in str(caught.value)
 
 
 def test_several_releases_together() -> None:

@@ -277,11 +277,8 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
         yield key, f"Margins {why} another block for {others[0] if others else 'others'}."
     elif len(asked) > 1 and not spec.privacy.by_row and any(x.kind == "count_units" for x in asked):
         yield key, "Beside count_units of persons no other statistic has margins. Use two blocks."
-    path = key.removesuffix(".margins")
-    if query.round and query.clamp and any(one.kind not in COUNTS for one in asked):
-        why = "Counts alone are made whole, and none below 0, so that they add up."
-        yield f"{path}.round", f"{why} Leave round and clamp out, or use another block for sums."
-    yield from kept_apart(query, path, key=key, called="Margins")
+    path, counts = key.removesuffix(".margins"), all(one.kind in COUNTS for one in asked)
+    yield from kept_apart(query, path, key=key, called="Margins", counts=counts)
     columns = list(query.group_by)
     if query.name and len(columns) <= MOST_COLUMNS:
         for name in file_names(query):
@@ -290,20 +287,32 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
                 yield key, f"{why} or _: give columns such names in [derive]."
 
 
-def kept_apart(query: Query, path: str, *, key: str, called: str) -> Iterator[tuple[str, str]]:
+def kept_apart(
+    query: Query, path: str, *, key: str, called: str, counts: bool = True
+) -> Iterator[tuple[str, str]]:
     """Yield what doesn't go with tables of sums, which are `called` so: margins, or levels."""
     if query.histogram is not None or query.conditions:
         why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
         yield key, f"{why} block."
-    yield from wrong_forms(query, path, called=called.lower())
+    yield from wrong_forms(query, path, called=called.lower(), counts=counts)
 
 
-def wrong_forms(query: Query, path: str, *, called: str) -> Iterator[tuple[str, str]]:
-    """Yield what would be done to single numbers of tables that add up, which are `called` so."""
+def wrong_forms(
+    query: Query, path: str, *, called: str, counts: bool = True
+) -> Iterator[tuple[str, str]]:
+    """Yield what would be done to single numbers of tables that add up, which are `called` so.
+
+    Where they are not of `counts` alone they can't be made whole all together, either.
+    """
     why = f"Not used with {called}: sums wouldn't add up."
     for name in ("min_count", "top"):
         if getattr(query, name):
             yield f"{path}.{name}", why
+    if not counts:
+        for name in ("round", "round_to", "clamp"):
+            if getattr(query, name):
+                yield f"{path}.{name}", f"{why} Counts alone are made whole: use a block of counts."
+        return
     both = "Give round = true and clamp = true, for whole numbers that add up, none below 0."
     if query.round_to is not None:
         yield f"{path}.round_to", f"{why} {both}"
