@@ -200,3 +200,11 @@ def test_the_least_epsilon_waits_for_a_query_with_an_accuracy() -> None:
         begun_least.count()
     made = begun_least.query("n", statistics=["count"], accuracy={"std": 5})
     assert made.plan().certificate.budget.epsilon < 1
+
+
+@pytest.mark.parametrize("limits", [{"unit": "row", "max_groups": 2}, {"max_groups": 2.5}])
+def test_groups_alone_are_checked_at_once(limits: dict[str, Any]) -> None:
+    """They bound no count of rows, so that persons are asked for."""
+    rows = pd.DataFrame({"who": [1], "k": ["a"]})
+    with pytest.raises(SpecError, match="contribution"):
+        ln.release(rows, **({"unit": "who", "epsilon": 1} | limits))

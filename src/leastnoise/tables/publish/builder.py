@@ -97,10 +97,10 @@ def release(  # noqa: PLR0913  # the sections of a spec
         private={},
         asked={},
     )
-    # "least" needs queries of an accuracy; within max_groups alone there is no count of rows
-    least = isinstance(epsilon, str) and epsilon == LEAST
-    if not least and set(contribution) != {"max_groups"}:
-        begun.count()  # refuses now what no release can have
+    if not (isinstance(epsilon, str) and epsilon == LEAST):  # that needs queries of an accuracy
+        # refuses now what no release can have; max_groups alone bounds no count of rows
+        ask = begun.count_units if set(contribution) == {"max_groups"} else begun.count
+        ask()
     return begun
 
 
