@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.design.marginals import choose_loss
 from leastnoise.errors import CertificateRejected, NotApplicable, Refused
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing
@@ -113,7 +114,7 @@ def read_chain(cells: Layout, claims: Sequence[tuple[str, Block]]) -> Chain | No
 
 
 def find_chain(cells: Layout, budget: Budget, releases: int = 1) -> tuple[Chain, Mechanism] | None:
-    """Return the chain with the least Σ ln(variance) of the published tables, proved.
+    """Return the chain with the least Σ ln(variance), or largest, of the published tables, proved.
 
     Each of the `releases` has an equal part of ε. δ is left unspent. None unless a unit is in one
     cell, where ε is 0, beyond `MOST_COLUMNS` columns, and where the laws of all tables would take
@@ -127,7 +128,7 @@ def find_chain(cells: Layout, budget: Budget, releases: int = 1) -> tuple[Chain,
         return None
     sizes = tuple(axis.cells for axis in cells.axes)
     scale = releases * rows.most / budget.epsilon
-    best = _best_order(sizes, cells.margins, scale, rows)
+    best = _best_order(sizes, cells.margins, scale, rows, largest=cells.largest)
     if best is None:
         return None
     question = Question(
@@ -149,31 +150,32 @@ def find_chain(cells: Layout, budget: Budget, releases: int = 1) -> tuple[Chain,
 
 @lru_cache(maxsize=64)
 def _best_order(
-    sizes: tuple[int, ...], tables: tuple[int, ...], scale: Fraction, rows: Rows
+    sizes: tuple[int, ...], tables: tuple[int, ...], scale: Fraction, rows: Rows, *, largest: bool
 ) -> Chain | None:
     """Return the order and the shares with the least loss in floats, where a move costs 1."""
     offers: list[tuple[float, Chain]] = []
+    smooth, real = choose_loss(largest=largest)
     for order in permutations(range(len(sizes))):
         branches = [sizes[one] for one in order]
         fixed = [fixed_levels(order, table) for table in tables]
 
-        def loss(
+        def logs(
             variances: Sequence[float],
             branches: Sequence[int] = branches,
             fixed: Sequence[Sequence[bool]] = fixed,
-        ) -> float:
+        ) -> list[float]:
             found = (variance_of_sum(branches, variances, one) for one in fixed)
-            return math.fsum(math.log(max(one, LEAST_VARIANCE)) for one in found)
+            return [math.log(max(one, LEAST_VARIANCE)) for one in found]
 
         noise = Agreeing(scale=scale, branches=branches, shares=[0] * len(sizes) + [1])
         try:
             check_numbers(noise)  # before a search that may be long
-            shares = search_shares(branches, scale, loss, rows=rows)
+            shares = search_shares(branches, scale, lambda own: smooth(logs(own)), rows=rows)
             noise = Agreeing(scale=scale, branches=branches, shares=shares)
             check_numbers(noise)
         except NotApplicable:
             continue
-        value = loss([one.variance for one in level_laws(noise)])
+        value = real(logs([one.variance for one in level_laws(noise)]))
         offers.append((value, Chain(order=order, noise=noise)))
     return min(offers, key=lambda one: one[0])[1] if offers else None
 
