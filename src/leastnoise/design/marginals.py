@@ -158,7 +158,7 @@ POWERS = (8, 512)
 
 PARTS = 1000
 """A share is so many parts of the whole."""
-_SPREAD = 32  # starts beside those of names: the largest variance has many local optima
+_SCATTERED = 32  # starts beside the others: the largest variance has many local optima
 _LEAST_SHARE = 0.005  # a table that would be measured with less is left out
 _LARGEST = 300.0  # of ε·ω/2: beyond it there is no noise to speak of
 _NO_VALUE = 1e300  # of tables that nothing determines
@@ -177,7 +177,7 @@ def best_shares(
     """
     offers, losses = _starts(marginals), [partial(smooth_largest, power=one) for one in POWERS]
     if weights is None:
-        offers += _spread_out(len(marginals.every))
+        offers += _scatter(len(marginals.every))
     else:
         losses = [partial(_weighted, weights=np.array(weights, dtype=float))]
     for one in offers.copy():
@@ -338,10 +338,10 @@ def _starts(marginals: Marginals) -> list[Floats]:
     return list(np.unique(found, axis=0))
 
 
-def _spread_out(tables: int) -> list[Floats]:
+def _scatter(tables: int) -> list[Floats]:
     """Return shares to begin with that are nowhere alike, from multiples of the golden ratio."""
-    places = np.arange(1, _SPREAD * tables + 1) * ((math.sqrt(5) - 1) / 2)
-    found = -np.log(places % 1).reshape(_SPREAD, tables)
+    places = np.arange(1, _SCATTERED * tables + 1) * ((math.sqrt(5) - 1) / 2)
+    found = -np.log(places % 1).reshape(_SCATTERED, tables)
     return list(found / found.sum(axis=1, keepdims=True))
 
 
