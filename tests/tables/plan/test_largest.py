@@ -173,11 +173,14 @@ def test_other_ways_and_the_bound_are_of_the_largest_error(raw: dict[str, Any]) 
     assert f"The largest standard deviation is {record['largest_std']:.4g}. With" in said
 
 
-def test_of_unlike_states_the_largest_in_the_cells_is_that_of_the_nation() -> None:
-    plan = plan_of(levels_of([1, 2, 9]), **LARGEST)
+@pytest.mark.parametrize(("without", "most"), [("", 12), ("nation", 9)])
+def test_of_unlike_states_the_largest_in_the_cells_counts(without: str, most: int) -> None:
+    raw = levels_of([1, 2, 9])
+    raw["query"][0]["group_by"]["region"]["levels"].pop(without, None)
+    plan = plan_of(raw, **LARGEST)
     assert plan.blocks[0].level is not None
     others = plan.blocks[0].level.whole.others
-    assert others["cells"] == pytest.approx(12**0.5 / (2**0.5 * np.sinh(1 / 2)))
+    assert others["cells"] == pytest.approx(most**0.5 / (2**0.5 * np.sinh(1 / 2)))
     assert others["bound"] < max(stds_of(plan)) <= others["cells"]
 
 
