@@ -135,8 +135,8 @@ def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         why = "Not used: it is about tables that add up. Give margins, levels or cumulative = true,"
         yield key, f"{why} or leave it out."
     elif others:
-        why = f"Expected counts alone: {others[0]} has another unit, so that none is the largest."
-        yield key, f"{why} Use another block for it."
+        why = f"Expected counts alone: errors of {others[0]} aren't in their unit. Use another"
+        yield key, f"{why} block for it."
 
 
 def _is_quantile(asked: Asked) -> bool:

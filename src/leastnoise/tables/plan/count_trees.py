@@ -66,9 +66,9 @@ class Trees:
         moves, apart = self.moves, self.groups > 1
         scale = releases * moves.bound / budget.epsilon
         rows = Rows(most=int(moves.bound), replaced=moves.neighbours == "replace-one" and not apart)
-        known = {"rows": rows, "deepest": self.deepest, "largest": self.largest}
+        weighed = self.levels, scale, self.largest
         try:
-            best = _best_tree(self.counts, self.levels, scale, **known)
+            best = _best_tree(self.counts, *weighed, rows=rows, deepest=self.deepest)
         except NotApplicable as error:
             why = f"of {self.counts:,} counts no tree can be used ({error.why}). {self.advice}"
             raise NotApplicable(family=Agreeing.name, why=why) from None
@@ -124,10 +124,10 @@ def _best_tree(
     counts: int,
     levels: tuple[Fraction, ...],
     scale: Fraction,
+    largest: bool,  # noqa: FBT001 (one call of its own)
     *,
     rows: Rows,
     deepest: int,
-    largest: bool,
 ) -> Agreeing:
     """Return the tree with the least mean of Var W over counts and levels, or `largest` Var S.
 

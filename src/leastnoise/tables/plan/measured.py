@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _GAINS = 1e-3  # of ln(variance): a chain of the cells alone is no less, but in the last digits
-
-
 _GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
 _COMPARED = (
     "{of} {what} is {own:.4g}. With noise in the cells alone it is {cells:.4g}; with a share for "

@@ -29,7 +29,7 @@ QuantilesBy = Literal["permute-and-flip", "tree"]
 """How quantiles are found."""
 LARGEST = "largest"
 Objective = Literal["largest"]
-"""What the noise of tables that add up makes small, if it isn't what it is without this."""
+"""What the noise of tables that add up makes small; without it that is what is typical."""
 
 
 @final
