@@ -37,7 +37,7 @@ def test_differences_of_gaussians_by_their_formula(epsilons: tuple[str, str]) ->
         ln.calibrate("gaussian", epsilon=one, delta="1e-5", sensitivity=L2).certificate
         for one in epsilons
     ]
-    found = difference_half_width((each[0], 0), (each[1], 0), 0.95)
+    found = difference_half_width((each[0], {0: 1.0}), (each[1], {0: 1.0}), 0.95)
     exact = 1.959963984540054 * math.hypot(*(float(one.noise.scale) for one in each))
     assert exact <= found < 1.05 * exact
 
@@ -61,7 +61,7 @@ def test_differences_of_whole_numbers_by_exact_convolution(epsilons: tuple[str, 
     while held < Fraction(95, 100):
         exact += 1
         held += masses[exact]
-    found = difference_half_width((each[0], 0), (each[1], 0), 0.95)
+    found = difference_half_width((each[0], {0: 1.0}), (each[1], {0: 1.0}), 0.95)
     assert exact - 1e-9 <= found <= exact + 1
 
 
@@ -74,14 +74,14 @@ def test_differences_of_releases_are_within_it_as_often_as_it_says() -> None:
         errors = np.array(
             [second.release(zeros).values[0] - first.release(zeros).values[0] for _ in range(runs)]
         )
-        pair = ((first.certificate, 0), (second.certificate, 0))
+        pair = ((first.certificate, {0: 1.0}), (second.certificate, {0: 1.0}))
         share = (np.abs(errors) <= difference_half_width(*pair, 0.95)).mean()
         assert 0.95 - 4 * math.sqrt(0.05 / runs) < share < 0.975
 
 
 @pytest.mark.parametrize("probability", [0.0, 1.0, 0.99995, math.nan])
 def test_a_probability_too_near_1_is_refused(probability: float) -> None:
-    own = (made("laplace").certificate, 0)
+    own = (made("laplace").certificate, {0: 1.0})
     with pytest.raises(InvalidArgument, match="probability"):
         difference_half_width(own, own, probability)
 

@@ -30,16 +30,19 @@ def fixed(
     centre: Fraction,
     radius: Fraction,
     bits: int,
-    square: bool = False,
+    kind: str = "value",
 ) -> int:
-    """The fixed-point integer of one value, or of its square; 0 of one that is left out."""
+    """The fixed-point integer of one value, or of its square; 0 of one that is left out.
+
+    One that is "filled" is a 0 where it is left out.
+    """
     low, high = column["bounds"]
     x = number(value, becomes(column))
-    if x is None:
+    if x is None and kind != "filled":
         return 0
-    x = min(max(x, float(low)), float(high))
+    x = 0.0 if x is None else min(max(x, float(low)), float(high))
     scaled = (x - float(centre)) * float(Fraction(2**bits) / radius)
-    if square:  # 2u² − 1, of which one float product is rounded
+    if kind == "square":  # 2u² − 1, of which one float product is rounded
         scaled = scaled * scaled / 2.0 ** (bits - 1)
         return max(-(2**bits), min(2**bits, math.floor(scaled + 0.5) - 2**bits))
     return max(-(2**bits), min(2**bits, math.floor(scaled + 0.5)))
@@ -58,7 +61,12 @@ def given(column: dict[str, Any]) -> Any:
     return None if said in {"skip", "none"} else said
 
 
-def values_of(name: str, columns: dict[str, Any]) -> tuple[str, Any, Fraction, Fraction]:
+Scalar = tuple[str, Any, Fraction, Fraction]
+"""A component: (kind, column, centre, radius)."""
+ROWS: Scalar = ("count", None, Fraction(0), Fraction(1))
+
+
+def values_of(name: str, columns: dict[str, Any]) -> Scalar:
     """The component that counts what a mean of the column is divided by."""
     apart = columns.get(name, {}).get("missing", "skip") == "skip"
     return ("count", name if apart else None, Fraction(0), Fraction(1))
@@ -73,36 +81,58 @@ def number(value: Any, missing: Any) -> Any:
 
 
 def scalars(
-    statistics: list[str], columns: dict[str, Any], *, by_row: bool
-) -> list[tuple[str, Any, Fraction, Fraction]]:
-    """The components: (kind, column, centre, radius), distinct, in order of first use."""
-    found: list[tuple[str, Any, Fraction, Fraction]] = []
-    new: list[tuple[str, Any, Fraction, Fraction]]
+    statistics: list[str], columns: dict[str, Any], *, by_row: bool, from_zero: bool = True
+) -> list[Scalar]:
+    """The components, distinct, in order of first use.
+
+    Sums beside a count of the same values, or of all rows, are about the middle of their bounds,
+    unless they are `from_zero`.
+    """
+    found: list[Scalar] = []
+    counts = [ROWS] if "count" in statistics else []
     for text in statistics:
         kind, _, rest = text.partition("(")
+        if rest and kind in {"count", "mean", "var", "std"}:
+            counts.append(values_of(rest.rstrip(")"), columns))
+    for text in statistics:
+        kind, _, rest = text.partition("(")
+        name = rest.rstrip(")")
         if kind == "ratio":
             parts = [f"{part.strip().rstrip(')')})" for part in rest.split(",")]
             new = scalars([one.replace("count)", "count") for one in parts], columns, by_row=by_row)
         elif kind == "count_units":
-            new = [("count" if by_row else "units", None, Fraction(0), Fraction(1))]
+            new = [ROWS if by_row else ("units", *ROWS[1:])]
         elif kind == "count_outside":
-            new = [("outside", rest.rstrip(")"), Fraction(0), Fraction(1))]
-        elif kind == "count" and rest:
-            new = [values_of(rest.rstrip(")"), columns)]
+            new = [("outside", name, *ROWS[2:])]
         elif kind == "count":
-            new = [("count", None, Fraction(0), Fraction(1))]
+            new = [values_of(name, columns) if rest else ROWS]
+        elif kind == "sum":
+            new = summed(name, columns, [] if from_zero else counts)
         else:
-            name = rest.rstrip(")")
-            low, high = map(Fraction, columns[name]["bounds"])
-            if kind == "sum":
-                new = [("value", name, Fraction(0), max(abs(low), abs(high)))]
-            else:
-                new = [("value", name, (low + high) / 2, (high - low) / 2)]
-                if kind in {"var", "std"}:
-                    new.append(("square", *new[0][1:]))
-                new.append(values_of(name, columns))
+            new = [("value", name, *middle_of(columns[name]["bounds"]))]
+            if kind in {"var", "std"}:
+                new.append(("square", *new[0][1:]))
+            new.append(values_of(name, columns))
         found += [one for one in new if one not in found]
     return found
+
+
+def middle_of(bounds: list[Any]) -> tuple[Fraction, Fraction]:
+    low, high = map(Fraction, bounds)
+    return (low + high) / 2, (high - low) / 2
+
+
+def summed(name: str, columns: dict[str, Any], counts: list[Scalar]) -> list[Scalar]:
+    """What a sum is made of, given which counts stand beside it."""
+    low, high = map(Fraction, columns[name]["bounds"])
+    for count, kind, bounds in (
+        (values_of(name, columns), "value", [low, high]),
+        (ROWS, "filled", [min(low, 0), max(high, 0)]),
+    ):
+        middle, radius = middle_of(bounds)
+        if count in counts and middle:
+            return [count, (kind, name, middle, radius)]
+    return [("value", name, Fraction(0), max(abs(low), abs(high)))]
 
 
 def cell_of(row: dict[str, Any], query: dict[str, Any], columns: dict[str, Any]) -> Any:
@@ -161,7 +191,9 @@ def vector(
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     if "conditions" in query:
         return conditions(rows, query, columns, unit=None if by_row else unit)
-    parts = scalars(query.get("statistics", ["count"]), columns, by_row=by_row)
+    statistics = query.get("statistics", ["count"])
+    from_zero = bool({"l1", "l2"} & spec.get("contribution", {}).keys())
+    parts = scalars(statistics, columns, by_row=by_row, from_zero=from_zero)
     cells = [()] if parts[0][0] == "outside" else list(itertools.product(*axes_of(query)))
     totals = {(cell, i): 0 for cell in cells for i in range(len(parts))}
     for person, added in contributions(rows, spec, query, parts, bits=bits).items():
@@ -252,7 +284,7 @@ def contributions(
     rows: list[dict[str, Any]],
     spec: dict[str, Any],
     query: dict[str, Any],
-    parts: list[tuple[str, Any, Fraction, Fraction]],
+    parts: list[Scalar],
     *,
     bits: int,
 ) -> dict[Any, dict[Any, int]]:
@@ -271,15 +303,9 @@ def contributions(
                 mine[cell, i] = 2**bits
             else:
                 add = 2**bits
-                if kind in {"value", "square"}:
-                    add = fixed(
-                        row[name],
-                        columns[name],
-                        centre=centre,
-                        radius=radius,
-                        bits=bits,
-                        square=kind == "square",
-                    )
+                if kind in {"value", "square", "filled"}:
+                    own = columns[name]
+                    add = fixed(row[name], own, centre=centre, radius=radius, bits=bits, kind=kind)
                 elif kind == "outside":
                     x, (low, high) = number(row[name], None), map(float, columns[name]["bounds"])
                     add *= x is not None and not low <= x <= high

@@ -9,6 +9,7 @@ and rounding adds at most √d·g/2 times that (Cauchy & Schwarz).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
@@ -99,10 +100,12 @@ def half_widths(certificate: Certificate, probability: float) -> NDArray[np.floa
     return np.asarray(found[which.reshape(-1)], dtype=np.float64)
 
 
-def difference_half_width(
-    one: tuple[Certificate, int], other: tuple[Certificate, int], probability: float
-) -> float:
-    """Return t with P(|E − E'| <= t) >= probability, of two coordinates' independent errors.
+Summed = tuple["Certificate", Mapping[int, float]]
+"""A draw of noise, and the weights of the one or two coordinates that a number is the sum of."""
+
+
+def difference_half_width(one: Summed, other: Summed, probability: float) -> float:
+    """Return t with P(|E − E'| <= t) >= probability, of two numbers' independent errors.
 
     notation: X, X' = their noise; |X| <= q_i with probability 1 − u_i, so that S(t), the least u_i
     with q_i <= t, bounds P(|X| > t), and S' likewise. The law of X' is symmetric, so that for |x|
@@ -112,7 +115,7 @@ def difference_half_width(
 
     which grows with b, and |X| is at most as large as what is q_i with probability u_{i−1} − u_i.
     What rounding adds to both is added. Of two Gaussians it is less than 5 % above the least t.
-    Raises NotApplicable where the law of a coordinate isn't known.
+    Raises NotApplicable where the law of a number isn't known.
     """
     if not 0 < probability < 1 - _LEAST_TAIL:
         expected = f"0 < probability < {1 - _LEAST_TAIL}"
@@ -120,19 +123,30 @@ def difference_half_width(
     first, second = _reaches(*one), _reaches(*other)
     outside = 1 - probability  # either may be the one that is split up
     found = min(_convolved(first, second, outside), _convolved(second, first, outside))
-    for certificate, coordinate in (one, other):
-        factor, spread = _mapped(certificate, coordinate)
-        found += factor * spread * _added(certificate) / 2
+    for certificate, weights in (one, other):
+        for coordinate, weight in weights.items():
+            factor, spread = _mapped(certificate, coordinate)
+            found += abs(weight) * factor * spread * _added(certificate) / 2
     return found
 
 
-def _reaches(certificate: Certificate, coordinate: int) -> NDArray[np.float64]:
+def _reaches(certificate: Certificate, weights: Mapping[int, float]) -> NDArray[np.float64]:
     """Return q_i with P(|X| <= q_i) >= 1 − u_i, for each of _TAILS; the first is 0."""
-    noise = certificate.noise
+    noise, (first, *others) = certificate.noise, weights
     if not has_quantiles(noise):
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
-    found = [0.0, *(find_quantile(noise, 1 - tail, coordinate) for tail in _TAILS[1:].tolist())]
-    return _mapped(certificate, coordinate)[0] * np.array(found)
+    scale, tails = abs(weights[first]), _TAILS[1:].tolist()
+    if not others:
+        scale *= _mapped(certificate, first)[0]
+        return scale * np.array([0.0, *(find_quantile(noise, 1 - one, first) for one in tails)])
+    (second,) = others
+    found, ratio = [0.0], abs(weights[second]) / scale
+    for tail in tails:
+        width = find_difference(noise, 1 - tail, (first, second), ratio)
+        if width is None or certificate.geometry is not None:
+            raise NotApplicable(family=noise.name, why="the law of two coordinates isn't known")
+        found.append(width)
+    return scale * np.array(found)
 
 
 def _convolved(first: NDArray[np.float64], second: NDArray[np.float64], outside: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -91,7 +92,10 @@ def find_difference(
 
     None where the law of two coordinates together isn't known.
     """
-    find = registered(type(noise)).part("difference")
+    family = registered(type(noise))
+    if family.spherical:
+        return find_quantile(noise, probability) * math.hypot(1.0, ratio)
+    find = family.part("difference")
     if find is None:
         return None
     try:

@@ -57,6 +57,7 @@ OURS: Mapping[str, Family] = {
     "gaussian": Family(
         law="leastnoise.noise.gaussian.law:Gaussian",
         proof="leastnoise.noise.gaussian.proof:delta_ball",
+        spherical=True,
         tails="leastnoise.noise.gaussian.proof:tails",
         quick=True,
         longest_is_worst=True,
@@ -64,7 +65,6 @@ OURS: Mapping[str, Family] = {
         sampler="leastnoise.noise.gaussian.sampler:sampler",
         share="leastnoise.noise.gaussian.sampler:share",
         quantile="leastnoise.noise.gaussian.profile:quantile",
-        difference="leastnoise.noise.gaussian.profile:difference",
         beyond="leastnoise.noise.gaussian.proof:beyond",
     ),
     "gaussian-mixture": Family(
@@ -84,6 +84,7 @@ OURS: Mapping[str, Family] = {
     "generalized-gamma": Family(
         law="leastnoise.noise.radial.law:GeneralizedGamma",
         proof="leastnoise.noise.radial.proof.generalized_gamma:delta_ball",
+        spherical=True,
         enough_bits=27,  # its scale is promised to 1e-5, and more bits take seconds
         lengthy=True,
         longest_is_worst=True,
@@ -143,6 +144,7 @@ OURS: Mapping[str, Family] = {
     "l2": Family(
         law="leastnoise.noise.radial.law:SphericalLaplace",
         proof="leastnoise.noise.radial.proof.spherical_laplace:delta_ball",
+        spherical=True,
         longest_is_worst=True,
         largest_loss="leastnoise.noise.common.proof:shift_in_scales",
         work="leastnoise.noise.radial.proof.spherical_laplace:too_long",
@@ -179,6 +181,7 @@ OURS: Mapping[str, Family] = {
     "optimal-radial": Family(
         law="leastnoise.noise.shells.law:OptimalRadial",
         proof="leastnoise.noise.shells.proof:delta_ball",
+        spherical=True,
         longest_is_worst=True,
         no_loss_beyond="leastnoise.noise.common.proof:between_weights",
         work="leastnoise.noise.shells.proof:too_long",
@@ -204,6 +207,7 @@ OURS: Mapping[str, Family] = {
     "spherical-staircase": Family(
         law="leastnoise.noise.shells.law:SphericalStaircase",
         proof="leastnoise.noise.shells.proof:delta_ball",
+        spherical=True,
         longest_is_worst=True,
         largest_loss="leastnoise.noise.common.proof:steps_up_to_the_edge",
         loss_unit="decay",

@@ -101,7 +101,8 @@ class Family:
         left out where the law of one coordinate isn't known.
     beyond: encloses P(X_i > t), from the law, t and i; left out where no proof has asked for it.
     difference: returns t with P(|X_i − r·X_j| > t·scale) = p, from the law, p, i and j, and r >= 0;
-        raises NotApplicable where that isn't known, and is left out where it never is.
+        raises NotApplicable where that isn't known, and is left out where it never is, and of
+        spherical noise, whose `quantile` says it.
     knows_quantiles: says whether `quantile` knows those of a law; left out where it knows all.
     """
 
@@ -113,6 +114,7 @@ class Family:
     enough_bits: int = field(converter=whole(least=ANY_BITS, most=-ANY_BITS), default=ENOUGH_BITS)
     lengthy: bool = field(converter=A_FLAG, default=False)
     quick: bool = field(converter=A_FLAG, default=False)
+    spherical: bool = field(converter=A_FLAG, default=False)
     longest_is_worst: bool = field(converter=A_FLAG, default=False)
     losses: str | OwnLosses | None = None
     largest_loss: Part | None = None

@@ -75,20 +75,17 @@ def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> Non
         low, high = columns["mean_x_low"][place], columns["mean_x_high"][place]
         assert low == pytest.approx(new["mean_x_low"] - old["mean_x_high"])
         assert high == pytest.approx(new["mean_x_high"] - old["mean_x_low"])
-        for coordinate, (label, unit) in enumerate((("count", 1), ("sum_x", 8))):
-            at = plans[0].layout.uses[coordinate][0]
-            half = difference_half_width(
-                (plans[0].certificate, at), (plans[1].certificate, at), 0.95
-            )
-            assert columns[f"{label}_high"][place] - columns[label][place] == pytest.approx(
-                unit * half
-            )
-            assert columns[label][place] - columns[f"{label}_low"][place] == pytest.approx(
-                unit * half
-            )
+        # of values in [0, 8] the sum is 4 times the count and 4 times what they are about 4
+        for coordinate, (label, weights) in enumerate((("count", [1]), ("sum_x", [4, 4]))):
+            by = dict(zip(plans[0].layout.uses[coordinate], weights, strict=True))
+            ends = [(plan.certificate, by) for plan in plans]
+            half = difference_half_width(ends[0], ends[1], 0.95)
+            high, low = (columns[f"{label}_{end}"][place] for end in ("high", "low"))
+            assert high - columns[label][place] == pytest.approx(half)
+            assert columns[label][place] - low == pytest.approx(half)
             union = (old[f"{label}_high"] - old[f"{label}_low"]) / 2
             union += (new[f"{label}_high"] - new[f"{label}_low"]) / 2
-            assert unit * half < union  # which would hold 90 % alone
+            assert half < union  # which would hold 90 % alone
 
 
 def test_intervals_hold_as_often_as_they_say(tmp_path: Path) -> None:

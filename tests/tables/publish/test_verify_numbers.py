@@ -145,6 +145,8 @@ def test_the_mean_of_another_count_is_rejected(formed: Path, tmp_path: Path) -> 
     count = true["count_x"] // 2
     wide = true["count_x_high"] - true["count_x"]
     false = {**true, "count_x": count, "count_x_low": count - wide, "count_x_high": count + wide}
+    moved = true["sum_x"] * (count / true["count_x"] - 1)  # so that it still is count times mean
+    false |= {name: true[name] + moved for name in ("sum_x", "sum_x_low", "sum_x_high")}
     (made / "q.json").write_text(json.dumps([false]))
     with pytest.raises(CertificateRejected, match="a mean_x_std that doesn't fit"):
         verify_resealed(made)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,11 +43,16 @@ def raw_spec(name: str = "rows.csv", **changes: Any) -> dict[str, Any]:
 
 
 def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
+    """The count of rows and the sums of values in each group, in units of the largest value."""
     spec = spec_file.parse(raw or raw_spec())
     layout = lay_out_query(spec, spec.query[0])[0][0]
     found = source.find_source(spec, folder)
     with source.open_engine(found) as engine:
-        return (bounding.query_vector(engine, spec, layout, salt=SALT) / 2**layout.bits).tolist()
+        found = bounding.query_vector(engine, spec, layout, salt=SALT) / 2**layout.bits
+    cells = found.reshape(layout.cells, -1)
+    # sums are made of the count and of values about the middle of [0, B], in units of B/2
+    each = [cells[:, list(uses)].sum(axis=1) / len(uses) for uses in layout.uses]
+    return np.stack(each, axis=1).reshape(-1).tolist()
 
 
 SHRUNK = 10 - 2**-25  # by a factor that leaves room for roundings, and cut off to the grid

@@ -18,12 +18,6 @@ def quantile(noise: Gaussian, outside: float) -> float:
     return solve(lambda t: math.erfc(t / math.sqrt(2)), outside, guess=1.5)
 
 
-def difference(noise: Gaussian, outside: float, places: tuple[int, int], ratio: float) -> float:
-    """Return t with P(|X_i − ratio·X_j| > t·scale) = outside: all coordinates are alike."""
-    del places
-    return quantile(noise, outside) * math.hypot(1.0, ratio)
-
-
 # What follows holds for a Gaussian, and for a mixture of Gaussians of standard deviation σ whose
 # component is drawn without looking at the data: publishing the component too gives a plain
 # Gaussian, and forgetting it is post-processing (theory/accounting.md §5). Not for quasi-Gaussian

@@ -23,6 +23,7 @@ from leastnoise.tables.query.results import Table, key_columns
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.model import Contribution
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
+from leastnoise.tables.statistics.totals import Total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,8 +37,8 @@ CONVOLVED, UNION = 0.95, 0.9
 """How often an interval holds: by both laws of noise, or as both of the two intervals hold."""
 _FAR = 1000  # standard deviations, which no noise reaches
 
-_Drawn = tuple["BlockPlan", "Statistic", "Ingredients", int]
-"""A block's part, a statistic of it, what that is made of, and the coordinate of its first."""
+_Drawn = tuple["BlockPlan", "Statistic", "Ingredients", list[int]]
+"""A block's part, a statistic of it, what that is made of, and the coordinates of these."""
 
 
 @final
@@ -168,7 +169,7 @@ def _unlike_groups(one: Layout, other: Layout) -> Iterator[str]:
 def _drawn(parts: Sequence[BlockPlan]) -> dict[str, _Drawn]:
     """Return each statistic of a block with the part that draws it."""
     return {
-        asked.label: (part, asked, own, part.first + uses[0])
+        asked.label: (part, asked, own, [part.first + use for use in uses])
         for part in parts
         for asked, own, uses in zip(
             part.layout.statistics,
@@ -224,20 +225,21 @@ def _subtract(
 def _half_width(before: _Drawn, after: _Drawn) -> float | None:
     """Return t such that the difference of one number has no more noise, with 95 %.
 
-    Rounded counts are off by half a multiple more. None where a value isn't one number of known
-    noise, as with tables that add up, or may have been clamped.
+    Rounded counts are off by half a multiple more. None where a value isn't a sum of numbers of
+    known noise, as with tables that add up, or may have been clamped.
     """
     half, ends = 0.0, []
-    for part, asked, own, coordinate in (before, after):
-        if part.summed is not None or len(own.components) > 1:
+    for part, asked, own, coordinates in (before, after):
+        if part.summed is not None or not isinstance(asked, Total):
             return None
         if own.clamp and asked.clamps:
             return None
         if own.multiple and own.noise[0].std > LARGEST_WHOLE / _FAR:  # counts are cut off there
             return None
         half += own.multiple / 2 if asked.counts else 0.0
-        ends.append((part.certificate, coordinate))
+        weights = dict(reversed([*zip(coordinates, asked.weights(own), strict=True)]))
+        ends.append((part.certificate, weights))
     try:
-        return half + before[2].unit * difference_half_width(ends[0], ends[1], CONVOLVED)
+        return half + difference_half_width(ends[0], ends[1], CONVOLVED)
     except NotApplicable:
         return None

@@ -36,8 +36,9 @@ from leastnoise.tables.query.limits import (
 )
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import A_PERSON, OVER_LIMITS, Component, Statistic
+from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.registry import known_statistics
-from leastnoise.tables.statistics.totals import Clipped
+from leastnoise.tables.statistics.totals import Clipped, Sum
 
 if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Contribution, Spec
@@ -94,7 +95,7 @@ def _of_part(
 ) -> tuple[Layout, ...]:
     """Return the layouts of the statistics at some `places` of a block, given what each needs."""
     statistics = tuple(asked[place][0] for place in places)
-    needs = [asked[place][1] for place in places]
+    needs = _about_middles(spec, query, [asked[place] for place in places])
     # Distinct ones only, in order of first use: statistics share the count.
     components = tuple(dict.fromkeys(component for need in needs for component in need))
     shape = shape_of(spec, query, statistics, places, needs, components, part=part)
@@ -104,6 +105,35 @@ def _of_part(
             "Split the query, or use fewer keys."
         )
     return _each_feasible(shape, _boundings(spec, query, shape))
+
+
+def _about_middles(
+    spec: Spec, query: Query, asked: Sequence[tuple[Statistic, tuple[Component, ...]]]
+) -> list[tuple[Component, ...]]:
+    """Return what each statistic is made of: sums of values about their middle, where it is less.
+
+    A row moves the count by 1 and the value about the middle of its bounds, in units of its radius,
+    by up to 1 either way: to any corner of the box that hides both. Of the box of a count and a
+    value from 0 it reaches two edges alone. So a sum of values in [0, B] has noise of √2·B/ε, not
+    of 2·B/ε. A row that is replaced by another moves that value by 2, as one that may be below 0,
+    but not others: it is used there, or where a mean needs it anyway. Noise must not choose which counts are published, as sums would be biased
+    then. Limits in l1 or l2 norm are about sums from 0, as are ratios.
+    """
+    needs = [own for _, own in asked]
+    given, there = spec.contribution, {one for own in needs for one in own}
+    in_norm = given is not None and (given.l1 is not None or given.l2 is not None)
+    if query.min_count is not None or query.top is not None or in_norm:
+        return needs
+    apart = {part.column for one, _ in asked if isinstance(one, Ratio) for part in one.parts}
+    replaces = spec.privacy.neighbours == "replace-one"
+    for place, (one, own) in enumerate(asked):
+        if isinstance(one, Sum) and one.column not in apart and not own[0].apart:
+            for count, value in one.about_middle(spec):
+                worse = replaces and not own[0].lowers and value not in there
+                if count in there and value.centre and not worse:
+                    needs[place] = (count, value)
+                    break
+    return needs
 
 
 def _of_unlisted(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:

@@ -126,15 +126,17 @@ def _fixed_point(
 
     Of a square it is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, from y as it is, so that it is rounded no more
     than a value. All are at most 2^bits, and x is clamped to its bounds first; where it is NULL, a
-    value that is left out, both integers are 0. One float64 constant and a few operations that IEEE
-    754 rounds alike everywhere; the last clamp makes the bound a fact, whatever the roundings did.
+    value that is left out, both integers are 0, but for one that is `filled`. One float64 constant
+    and a few operations that IEEE 754 rounds alike everywhere; the last clamp makes the bound a
+    fact, whatever the roundings did.
     A step at a time, since an expression that is used twice is computed twice.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}, {}]
     for name, component in values.items():
         bounds = bounds_of(spec, component.column)
         x, factor = nw.col(name), float(Fraction(2**bits) / component.radius)
-        steps[0][name] = x.clip(float(bounds[0]), float(bounds[1]))
+        clamped = x.clip(float(bounds[0]), float(bounds[1]))
+        steps[0][name] = clamped.fill_null(0.0) if component.filled else clamped
         centred = x - float(component.centre) if component.centre else x
         if component.kind == "square":
             steps[1][name] = centred * factor

@@ -59,6 +59,7 @@ class Component:
     and its square are 0 where it is missing and left out: neither is larger than that count. One
     that is "outside" is 1 where the row has a value outside the column's bounds, and "over" is that
     this unit is over a limit.
+    A value that is `filled` counts as 0 where it is missing, before it is centred.
     `lowers` says that it may be below 0. One that is `apart` is summed by itself, whatever bounds
     are found: by some it would be another component of its column.
     """
@@ -69,6 +70,7 @@ class Component:
     radius: Fraction = Fraction(1)
     lowers: bool = False
     apart: bool = False
+    filled: bool = False
 
     @property
     def of_values(self) -> bool:

@@ -83,20 +83,26 @@ def find_tests(noise: Sequence[NoiseError], *, most: float) -> QuotientTests | N
     above, below = noise
     if above.beside_count and most <= 1:
         return QuotientTests(above.beside_count)
-    if above.drawn is None or below.drawn is None or above.drawn[0] != below.drawn[0]:
-        return None
-    places = above.drawn[1], below.drawn[1]
-    return _tests(above.drawn[0], places, UP_TO_1 if most <= 1 else _RATIOS)
-
-
-@lru_cache(maxsize=64)
-def _tests(
-    certificate: Certificate, places: tuple[int, int], ratios: tuple[float, ...]
-) -> QuotientTests | None:
     found: list[float] = []
-    for ratio in ratios:
-        width = half_width_of_quotient(certificate, 0.95, places, ratio)
+    for ratio in UP_TO_1 if most <= 1 else _RATIOS:
+        width = half_width_together((above, below), ratio)
         if width is None or not math.isfinite(width):
             return None
         found.append(width)
     return QuotientTests(tuple(found))
+
+
+def half_width_together(noise: tuple[NoiseError, NoiseError], ratio: float) -> float | None:
+    """Return t that |X ± ratio·Y| keeps with 95 %, X and Y the `noise`.
+
+    None where the law of both together isn't known.
+    """
+    above, below = noise
+    if above.drawn is None or below.drawn is None or above.drawn[0] != below.drawn[0]:
+        return None
+    return _half_width(above.drawn[0], (above.drawn[1], below.drawn[1]), ratio)
+
+
+@lru_cache(maxsize=4096)
+def _half_width(certificate: Certificate, places: tuple[int, int], ratio: float) -> float | None:
+    return half_width_of_quotient(certificate, 0.95, places, ratio)

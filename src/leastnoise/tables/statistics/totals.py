@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
@@ -14,6 +16,7 @@ from leastnoise.tables.statistics.base import (
     A_PERSON,
     CLOSE,
     LARGEST_WHOLE,
+    NEAR,
     OVER_LIMITS,
     ROUNDING,
     Beside,
@@ -25,10 +28,12 @@ from leastnoise.tables.statistics.base import (
     Ingredients,
     OfColumn,
     bounds_of,
+    centred_value,
     count_of,
     outside,
     rounded,
 )
+from leastnoise.tables.statistics.fieller import half_width_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,42 +43,63 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Total(OfColumn):
-    """A statistic that is one number, times its unit."""
+    """A statistic that is one number times its unit, or the weighted sum of two."""
 
     clamps: ClassVar[bool] = True
     needs_size: ClassVar[bool] = False
 
+    def weights(self, own: Ingredients) -> tuple[float, ...]:
+        """Return what each of its numbers counts in it."""
+        return (own.unit,)
+
     @final
     def values(self, own: Ingredients, numbers: Sequence[Floats]) -> Four:
         """The number ± the half-width of its noise."""
-        (noise,), unit = own.noise, own.unit
-        half = unit * noise.halves95
-        total = unit * numbers[0]
-        return total, np.full_like(total, unit * noise.stds), total - half, total + half
+        first, *others = (
+            weight * one for weight, one in zip(self.weights(own), numbers, strict=True)
+        )
+        return self._around(own, sum(others, start=first))
+
+    def _around(self, own: Ingredients, total: Floats) -> Four:
+        half = self._half_width(own)
+        return total, np.full_like(total, self.stated_std(own)), total - half, total + half
+
+    def _half_width(self, own: Ingredients) -> Ends:
+        """Return what holds 95 % of the noise: of two numbers by the law of both together.
+
+        Where that isn't known, each is within its 97.5 %.
+        """
+        weights = self.weights(own)
+        if len(weights) == 1:
+            return weights[0] * own.noise[0].halves95
+        (other, weight), (beside, noise) = map(abs, weights), own.noise
+        found = half_width_together((noise, beside), other / weight)
+        return weight * noise.half975 + other * beside.half975 if found is None else weight * found
 
     @final
     def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int | None) -> float:
-        """It is the same in every cell."""
+        """It is the same in every cell; the noise of two numbers of a cell is uncorrelated."""
         del rows
-        return own.unit * stds[0]
+        return math.hypot(*(w * std for w, std in zip(self.weights(own), stds, strict=True)))
 
     @final
     def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
         """It is the same in every cell."""
         del rows
-        return own.unit * own.noise[0].half95
+        return float(np.max(self._half_width(own)))
 
     @final
     def in_common(self, own: Ingredients, value: Floats) -> Floats:
         """The number in its unit."""
-        return value / own.unit
+        return value / self.unit(own)
 
     @final
     def stated_std(self, own: Ingredients) -> Ends:
         """The noise's."""
-        return own.unit * own.noise[0].stds
+        if len(own.noise) == 1:
+            return own.unit * own.noise[0].stds
+        return self.expected_std(own, [one.std for one in own.noise], None)
 
-    @final
     def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:
         """It may be any number, and only its `_low` and `_high` can be wrong."""
         del beside
@@ -86,7 +112,7 @@ class Total(OfColumn):
         ends: list[tuple[Floats, Floats]] = []
         scale = np.abs(value)
         for moved in (value - away, value + away):
-            *_, below, above = self.values(own, [moved / own.unit])
+            *_, below, above = self._around(own, moved)
             scale = np.maximum(scale, (above - below) / 2)
             ends.append((below, above))
         for index, (suffix, end, rounding) in enumerate(
@@ -159,7 +185,11 @@ class CountUnits(Total):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sum(Total):
-    """`sum(column)`, in units of the largest value that the bounds allow."""
+    """`sum(column)`, in units of the largest value that the bounds allow.
+
+    Beside a count of the same values it is made of that and of the values about the middle of their
+    bounds: sum = middle·count + radius·(what is counted from there). See `lay_out`.
+    """
 
     kind: ClassVar[str] = "sum"
     column_is: ClassVar[ColumnIs] = "required"
@@ -181,6 +211,55 @@ class Sum(Total):
                 apart=known.finds is not None,
             ),
         )
+
+    def about_middle(self, spec: Spec) -> Iterator[tuple[Component, Component]]:
+        """Yield the counts that it can be made of, each with the values about the middle.
+
+        Beside a count of all rows a missing value is 0, as it is to the sum, and bounds reach to 0.
+        """
+        count, value = count_of(spec, self.column), centred_value(spec, self.column)
+        yield count, value
+        if count.column:
+            low, high = bounds_of(spec, self.column)
+            low, high = min(low, Fraction(0)), max(high, Fraction(0))
+            value = replace(value, centre=(low + high) / 2, radius=(high - low) / 2, filled=True)
+            yield count_of(spec, ""), value
+
+    def weights(self, own: Ingredients) -> tuple[float, ...]:
+        """Its unit, or the middle and the radius of the bounds."""
+        value = own.components[-1]
+        if value is own.components[0]:
+            return super().weights(own)
+        return float(value.centre), float(value.radius)
+
+    def unit(self, own: Ingredients) -> float:
+        """What one unit of its value is worth."""
+        return float(own.components[-1].radius)
+
+    def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:
+        """It is the count times the mean, where both are published beside it."""
+        if len(own.components) > 1 and not self._fits(own, told[0], beside):
+            return ""
+        return super().wrong_suffix(own, told, beside)
+
+    def _fits(self, own: Ingredients, value: Floats, beside: Beside) -> bool:
+        """Whether a sum is the count times the mean beside it.
+
+        A count may have been rounded, and says nothing unless it is above 0. A mean says nothing at
+        the ends of its bounds, nor does a sum that `clamp` made 0.
+        """
+        middle, radius = self.weights(own)
+        for ratio in beside.get(own.components[::-1], ()):
+            for count in beside.get(own.components[:1], ()):
+                mean = middle + radius * ratio
+                room = CLOSE * (np.abs(value) + (abs(middle) + radius) * np.abs(count))
+                room += np.abs(mean) * own.multiple / 2
+                said = (np.abs(ratio) < 1 - NEAR) & (count > own.multiple / 2)
+                if own.clamp:
+                    said &= value > 0
+                if (said & (np.abs(value - mean * count) > room)).any():
+                    return False
+        return True
 
 
 # Counts of what limits and bounds take away, of all groups of a query together.
