@@ -23,7 +23,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.tables.plan.chain import Chain, read_chain
+from leastnoise.tables.plan.chain import PROBABILITIES, Chain, read_chain
 from leastnoise.tables.plan.measured import (
     FOR_THE_LARGEST,
     compare_ways,
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 _FINEST, _STEPS = -18, -20
 """Estimates are on a grid of 2^−18, or 2^−20 of their noise: sums of 2^34 rows are floats."""
 _AGREE = "All tables are sums of one estimate of the cells, and add up exactly."
-_PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 
 
 @final
@@ -182,7 +181,7 @@ class Margins:
     def errors(self, table: int) -> tuple[NoiseError, ...]:
         """Return the error of each number of a published table, rounding of the cells counted."""
         if self.chain is not None:
-            return (self.chain.error(table, _PROBABILITIES),)
+            return (self.chain.error(table, PROBABILITIES),)
         return tuple(self._error(table, one) for one in self.cells.components)
 
     def _error(self, table: int, one: Component) -> NoiseError:
@@ -190,7 +189,7 @@ class Margins:
         summed = self.marginals.cells(self.marginals.every[-1]) // self.marginals.cells(table)
         terms = self._terms(table, weights)
         widths = [
-            width + sum(steps) * summed / 2 for width in half_widths_of_sum(terms, _PROBABILITIES)
+            width + sum(steps) * summed / 2 for width in half_widths_of_sum(terms, PROBABILITIES)
         ]
         std = math.hypot(deviation_of_sum(terms), *(x * math.sqrt(summed / 12) for x in steps))
         return NoiseError(
@@ -215,7 +214,7 @@ class Margins:
                 table, weights_of(self.cells, one) - ratio * weights_of(self.cells, over)
             )
             step = sum(self._rounded(one)) + ratio * sum(self._rounded(over))
-            found.append(half_widths_of_sum(terms, _PROBABILITIES[:1])[0] + step * summed / 2)
+            found.append(half_widths_of_sum(terms, PROBABILITIES[:1])[0] + step * summed / 2)
         return tuple(found[(place + 1) // 2] for place in range(len(UP_TO_1)))
 
     def _terms(self, table: int, weights: Floats) -> list[Term]:
