@@ -20,6 +20,7 @@ from leastnoise.design.marginals import (
     Marginals,
     best_shares,
     bound,
+    bound_of_largest,
     gaussian_information,
     gaussian_optimum,
     geometric_mean_std,
@@ -75,14 +76,30 @@ def figures(marginals: Marginals) -> list[str]:
     return [f"{len(shares)}", *(f"{value:.2f}" for value in values)]
 
 
-def cumulative_figures(bins: int) -> list[str]:
+def largest_figures(marginals: Marginals) -> list[str]:
+    """The columns of the largest standard deviation, at ε = 1 for one row that is there or not."""
+    count, every = len(marginals.tables), len(marginals.every)
+    pure = pure_information(1.0, np.ones(every), whole=np.full(every, fill_value=True))
+    ways = [
+        {every - 1: Fraction(1)},
+        *(best_shares(marginals, weights, pure) for weights in ([1.0] * count, None)),
+    ]
+    logs = [log_variance(marginals, own, None, pure) for own in ways]
+    cells, mean, best, least = (
+        math.exp(one / 2) for one in (*logs, bound_of_largest(marginals, budget=PURE))
+    )
+    apart = 1 / (math.sqrt(2) * math.sinh(1 / count / 2))
+    return [f"{len(ways[-1])}", *(f"{one:.2f}" for one in (cells, apart, mean, best, least))]
+
+
+def cumulative_figures(bins: int, objective: str | None = None) -> list[str]:
     """The columns of cumulative counts, at ε = 1 for one row that is there or not."""
     histogram = {"column": "x", "edges": [*range(bins + 1)], "cumulative": True}
     raw = {
         "version": 1,
         "data": {"source": "x.parquet"},
         "privacy": {"unit": "row", "epsilon": 1},
-        "query": [{"name": "q", "histogram": histogram}],
+        "query": [{"name": "q", "histogram": histogram, "objective": objective}],
     }
     _, sums = plan(spec_file.lay_out(raw)).blocks
     assert sums.running is not None
@@ -199,12 +216,20 @@ def main() -> None:
     )  # fmt: skip
     title = "Tables with margins: geometric mean of the standard deviations"
     print_rows(title, heads, [(name, *figures(marginals)) for name, marginals in NAMES.items()])
+    heads = (
+        "tables", "measured", "cells, summed", "a share each", "shares for the mean",
+        "shares for the largest", "bound",
+    )  # fmt: skip
+    rows = [(name, *largest_figures(marginals)) for name, marginals in NAMES.items()]
+    print_rows("Tables with margins: the largest of the standard deviations", heads, rows)
     heads = ("statistic", "a query each", "a share each", "cells, summed", "best shares", "bound")
     title = "20 × 2 × 10 with count, sum and mean, all tables: geometric mean"
     print_rows(title, heads, sums_figures())
     heads = ("bins", "tree", "bin", "cumulative, rms", "largest", "cells, summed, rms")
-    rows = [(f"{bins:,}", *cumulative_figures(bins)) for bins in (4, 10, 100, 1_000)]
-    print_rows("Cumulative counts: standard deviations", heads, rows)
+    for objective in (None, "largest"):
+        rows = [(f"{bins:,}", *cumulative_figures(bins, objective)) for bins in (4, 10, 100, 1_000)]
+        title = f"Cumulative counts{' for the largest' if objective else ''}: standard deviations"
+        print_rows(title, heads, rows)
     trees = {
         "3,000, 60 a state": [60] * 50,
         "3,000, 11 to 109 a state": [11 + 2 * state for state in range(50)],

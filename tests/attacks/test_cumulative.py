@@ -31,9 +31,9 @@ _SLACK = 1e-6
 class Published:
     """The bins of a release, exactly, and the law of the noise in them."""
 
-    def __init__(self, folder: Path, *, by: bool, neighbours: str) -> None:
+    def __init__(self, folder: Path, *, by: bool, neighbours: str, **given: Any) -> None:
         pd.DataFrame({"x": [1], "k": [1]}).to_parquet(folder / "rows.parquet")
-        query: dict[str, Any] = {"name": "q", "group_by": {"k": [1, 2]} if by else {}}
+        query: dict[str, Any] = {"name": "q", "group_by": {"k": [1, 2]} if by else {}, **given}
         edges = [0, 10, 30] if by else [0, 10, 20, 30]
         query["histogram"] = {"column": "x", "edges": edges, "cumulative": True}
         release = ln.Release(
@@ -80,10 +80,11 @@ def _log_law(noise: Agreeing) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("by", [False, True])
+@pytest.mark.parametrize("objective", [None, "largest"])
 def test_no_row_changes_chances_by_more_than_promised(
-    tmp_path: Path, neighbours: str, by: bool
+    tmp_path: Path, neighbours: str, by: bool, objective: str | None
 ) -> None:
-    release = Published(tmp_path, by=by, neighbours=neighbours)
+    release = Published(tmp_path, by=by, neighbours=neighbours, objective=objective)
     losses = [0.0]
     for rows in _ROWS:
         own = release.bins(rows)

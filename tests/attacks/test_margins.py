@@ -53,6 +53,7 @@ class Published:
             "group_by": by,
             "margins": True,
             "statistics": given.pop("statistics"),
+            "objective": given.pop("objective", None),
         }
         release = ln.Release(
             data={"source": "rows.parquet"},
@@ -109,6 +110,7 @@ def _scales(claim: ln.Certificate) -> NDArray[np.float64]:
 
 BOTH: dict[str, Any] = {"statistics": ["count", "sum(x)", "mean(x)"], "column": {"missing": "none"}}
 THREE: dict[str, Any] = {"statistics": ["count", "mean(x)", "sum(x)"]}  # and the count of values
+COUNTS: dict[str, Any] = {"statistics": ["count"], "objective": "largest"}
 ALONE: dict[str, Any] = {"statistics": ["sum(x)"], "column": {"bounds": [-30, 30]}}
 
 
@@ -121,6 +123,7 @@ ALONE: dict[str, Any] = {"statistics": ["sum(x)"], "column": {"bounds": [-30, 30
         ("row", "replace-one", THREE),
         ("row", "replace-one", ALONE),
         ("who", "replace-one", BOTH),
+        ("who", "add-remove", COUNTS),
     ],
 )
 def test_no_unit_changes_chances_by_more_than_promised(

@@ -10,10 +10,10 @@ theory/marginals.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -148,26 +148,43 @@ _Equal = tuple[float, int]
 
 Information = Callable[["Floats"], tuple["Floats", "Floats"]]
 """From ω of each of the 2^d tables to its τ, and dτ/dω."""
+Loss = Callable[["Floats"], tuple[float, "Floats"]]
+"""From ln v of the published tables to what is minimised, and its slopes in these."""
 Shares = dict[int, Fraction]
 """Of the measured tables; they add up to 1."""
+_Total = Callable[[Iterable[float]], float]
+POWERS = (8, 512)
+"""Of means that stand for the largest variance in a search, each from where the last one ended."""
 
 PARTS = 1000
 """A share is so many parts of the whole."""
+_SCATTERED = 32  # starts beside the others: the largest variance has many local optima
 _LEAST_SHARE = 0.005  # a table that would be measured with less is left out
 _LARGEST = 300.0  # of ε·ω/2: beyond it there is no noise to speak of
 _NO_VALUE = 1e300  # of tables that nothing determines
+_LEAST_THETA = 1e-150  # whose inverse squared is a float
+_LEAST_WEIGHT = Fraction(1, 10**6)  # every table has some, so that no logarithm is that of 0
 _FIXED_POINT_STEPS = 200  # of the fixed point, which halves what is left or better
 
 
-def best_shares(marginals: Marginals, weights: Sequence[float], information: Information) -> Shares:
-    """Return shares of measured tables with a small Σ w_B ln v_B.
+def best_shares(
+    marginals: Marginals, weights: Sequence[float] | None, information: Information
+) -> Shares:
+    """Return shares of measured tables with a small Σ w_B ln v_B, or largest v_B without weights.
 
     All 2^d tables may be measured, also those that aren't published. The best of several starts'
     local optima, and of the starts themselves: floats propose, and are rounded to `PARTS`.
     """
-    wanted = np.array(weights, dtype=float)
-    starts = _starts(marginals)
-    offers = [*starts, *(_descend(marginals, one, wanted, information) for one in starts)]
+    offers, losses = _starts(marginals), [partial(smooth_largest, power=one) for one in POWERS]
+    if weights is None:
+        offers += _scatter(len(marginals.every))
+    else:
+        losses = [partial(_weighted, weights=np.array(weights, dtype=float))]
+    for one in offers.copy():
+        found = one
+        for loss in losses:
+            found = _descend(marginals, found, loss, information)
+            offers.append(found)
     rounded = list(map(_rounded, offers))
     return min(rounded, key=lambda one: log_variance(marginals, one, weights, information))
 
@@ -175,13 +192,33 @@ def best_shares(marginals: Marginals, weights: Sequence[float], information: Inf
 def log_variance(
     marginals: Marginals,
     shares: Mapping[int, Fraction],
-    weights: Sequence[float],
+    weights: Sequence[float] | None,
     information: Information,
 ) -> float:
-    """Return Σ w_B ln v_B."""
+    """Return Σ w_B ln v_B, or the largest ln v_B without weights."""
     given = np.array([float(shares.get(one, 0)) for one in marginals.every])
-    variances = marginals.variances(marginals.carried @ information(given)[0])
-    return float(np.array(weights) @ np.log(variances))
+    logs = np.log(marginals.variances(marginals.carried @ information(given)[0]))
+    return float(logs.max() if weights is None else np.array(weights) @ logs)
+
+
+def smooth_largest(logs: Floats, power: int) -> tuple[float, Floats]:
+    """Return ln of the power mean of variances, given their `logs`, and its slopes in these."""
+    parts = np.exp(power * (logs - logs.max()))
+    return float(logs.max() + np.log(parts.mean()) / power), parts / parts.sum()
+
+
+def choose_loss(*, largest: bool) -> tuple[Callable[[Sequence[float]], float], _Total]:
+    """Return what a search makes small of some ln v, and what its candidates are compared by.
+
+    That is their sum both times, or else a power mean, which is smooth, and the largest.
+    """
+    if not largest:
+        return math.fsum, math.fsum
+    return lambda logs: smooth_largest(np.array(logs), POWERS[-1])[0], max
+
+
+def _weighted(logs: Floats, weights: Floats) -> tuple[float, Floats]:
+    return float(weights @ logs), weights
 
 
 def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_]) -> Information:
@@ -216,14 +253,20 @@ def gaussian_optimum(marginals: Marginals, weights: Sequence[float]) -> Floats:
     Times 1/σ² it is that of the best Gaussian noise that hides a shift of any cell by 1. The closed
     form for Σ ω_B v_B, repeated with ω_B = w_B/v_B, which has one fixed point.
     """
-    wanted, needed = np.array(weights, dtype=float), (marginals.spread > 0).any(axis=0)
-    contrasts = np.array([max(marginals.contrasts(one), 1) for one in marginals.every], dtype=float)
-    prices, theta = np.ones(len(wanted)), np.zeros(len(contrasts))
+    wanted, theta = np.array(weights, dtype=float), np.zeros(len(marginals.every))
+    prices = np.ones(len(wanted))
     for _ in range(_FIXED_POINT_STEPS):
-        roots = np.sqrt((prices @ marginals.spread) / contrasts)
-        theta = roots * marginals.cells(len(contrasts) - 1) / (contrasts * needed @ roots)
+        theta = _cheapest(marginals, prices)
         prices = wanted / marginals.variances(theta)
     return theta
+
+
+def _cheapest(marginals: Marginals, prices: Floats) -> Floats:
+    """Return the θ with the least Σ ω_B v_B under Σ_A θ_A r_A <= N, ω the `prices`."""
+    needed = (marginals.spread > 0).any(axis=0)
+    contrasts = np.array([max(marginals.contrasts(one), 1) for one in marginals.every], dtype=float)
+    roots = np.sqrt((prices @ marginals.spread) / contrasts)
+    return roots * marginals.cells(len(contrasts) - 1) / (contrasts * needed @ roots)
 
 
 def bound(
@@ -262,6 +305,24 @@ def bound(
         return float_below(value)
 
 
+def bound_of_largest(
+    marginals: Marginals, *, budget: Budget, reach: Fraction = Fraction(1)
+) -> float:
+    """Return a lower bound on the largest ln v_B of any additive noise, proved as `bound` is.
+
+    It is no less than Σ w_B ln v_B for any weights w > 0 of sum 1. Floats propose those for which
+    the Gaussian optimum has all variances alike, where that is the largest bound.
+    """
+    prices = np.ones(len(marginals.tables))
+    for _ in range(_FIXED_POINT_STEPS):
+        variances = marginals.variances(_cheapest(marginals, prices))
+        prices *= variances / variances.max()
+    parts = prices * marginals.variances(_cheapest(marginals, prices))
+    exact = [Fraction(float(one)) + _LEAST_WEIGHT for one in parts / parts.sum()]
+    whole = sum(exact, Fraction(0))
+    return bound(marginals, [one / whole for one in exact], budget=budget, reach=reach)
+
+
 def _starts(marginals: Marginals) -> list[Floats]:
     """Return shares to begin with: the cells and one more table, those published, and levels."""
     last, depth = len(marginals.every) - 1, len(marginals.sizes)
@@ -277,9 +338,14 @@ def _starts(marginals: Marginals) -> list[Floats]:
     return list(np.unique(found, axis=0))
 
 
-def _descend(
-    marginals: Marginals, shares: Floats, weights: Floats, information: Information
-) -> Floats:
+def _scatter(tables: int) -> list[Floats]:
+    """Return shares to begin with that are nowhere alike, from multiples of the golden ratio."""
+    places = np.arange(1, _SCATTERED * tables + 1) * ((math.sqrt(5) - 1) / 2)
+    found = -np.log(places % 1).reshape(_SCATTERED, tables)
+    return list(found / found.sum(axis=1, keepdims=True))
+
+
+def _descend(marginals: Marginals, shares: Floats, loss: Loss, information: Information) -> Floats:
     """Return a local optimum near some shares, of tables that have one; small ones become 0."""
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 
@@ -292,10 +358,11 @@ def _descend(
         variances = marginals.variances(theta)
         if not np.isfinite(variances).all():
             return _NO_VALUE, np.zeros_like(logs)
-        inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=theta > 0)
-        of_theta = -((weights / variances) @ marginals.spread) * inverse**2
+        inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=theta > _LEAST_THETA)
+        value, slopes = loss(np.log(variances))
+        of_theta = -((slopes / variances) @ marginals.spread) * inverse**2
         of_parts = ((of_theta @ marginals.carried) * slope)[kept]
-        return float(weights @ np.log(variances)), parts * (of_parts - of_parts @ parts)
+        return value, parts * (of_parts - of_parts @ parts)
 
     while (count := np.count_nonzero(shares)) > 1:
         kept = np.flatnonzero(shares)

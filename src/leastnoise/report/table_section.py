@@ -11,6 +11,7 @@ from leastnoise import _words
 from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
 from leastnoise.report.numbers import as_float, beside_noise, number, wide_table
+from leastnoise.tables.plan.measured import FOR_THE_LARGEST
 from leastnoise.tables.plan.summary import SELECTED_NOTE
 from leastnoise.tables.plan.whole_counts import WHOLE_NOTE, bias_in_words
 from leastnoise.tables.query import kept_groups
@@ -272,6 +273,12 @@ def _decided(
         for one in plan["blocks"]
         if one["name"] == name and "too_high" in one
         for text in (bias_in_words({"this table": one["too_high"]}), WHOLE_NOTE)
+    ]
+    said += [
+        f"{FOR_THE_LARGEST} It is {number(own['largest_std'])}, of all tables that add up with it."
+        for one in plan["blocks"]
+        for kind in ("margins", "cumulative", "levels")
+        if one["name"] == name and "objective" in (own := one.get(kind, {}))
     ]
     return [*said, SELECTED_NOTE] if any(part.decides for part in noisy) else said
 

@@ -14,6 +14,7 @@ import pytest
 
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.trees.levels import level_laws
 from leastnoise.tables.plan.chain import Chain, find_chain
 from leastnoise.tables.plan.margins import Margins
 from leastnoise.tables.publish.margins import publish_margins
@@ -45,12 +46,40 @@ def test_the_figure_of_the_theory() -> None:
     [
         {"unit": "who"},  # of two rows, which are shrunk
         {"privacy": {"epsilon": "0.05"}},  # of too wide laws
-        {"group_by": SMALL | {"who": [0, 1]}},  # more than three columns
+        {"group_by": SMALL | {"who": [0, 1]}},  # more than three columns, in all tables
+        {"group_by": SMALL | {"who": [0, 1]}, "margins": [["region"], ["sex"]]},  # none in another
         {"group_by": {"region": [0, 1, 2], "sex": ["f", "m"]}},  # noise in the cells is the best
     ],
 )
 def test_where_there_is_none(given: dict[str, Any]) -> None:
     assert whole_of(plan_of(spec_of(**given))).chain is None
+
+
+NESTED = [["sex"], ["sex", "region"], ["sex", "region", "who"], []]
+
+
+@pytest.mark.parametrize(
+    ("group_by", "margins", "order", "most"),
+    [
+        (LARGE, [["region"], ["region", "sex"], []], (0, 1, 2), 3.92),  # the laws cross none
+        (SMALL | {"who": [0, 1, 2]}, NESTED, (1, 0, 3, 2), 4.2),
+        (SMALL | {"who": [0, 1, 2]}, [["age"]], (2, 0, 1, 3), 3.9),
+    ],
+)
+def test_nested_tables_are_levels_of_one_tree(
+    group_by: dict[str, Any], margins: list[list[str]], order: tuple[int, ...], most: float
+) -> None:
+    """Of any number of columns; a table that is a level has noise of a level alone."""
+    whole = whole_of(plan_of(spec_of(group_by=group_by, margins=margins)))
+    chain = chain_of(whole)
+    assert chain.order == order
+    laws = level_laws(chain.noise)
+    for table in whole.cells.margins:
+        assert chain.variance(table) == pytest.approx(laws[table.bit_count()].variance)
+    assert whole.compared["count"].own <= most
+    assert whole.compared["count"].own < min(
+        whole.compared["count"].cells, whole.compared["count"].apart
+    )
 
 
 def test_units_that_are_replaced_cost_two_moves() -> None:
@@ -80,26 +109,30 @@ def test_cells_are_placed_by_the_order() -> None:
     assert (chain.replaced(placed.reshape(-1).astype(float)) == cells).all()
 
 
-def test_what_is_published_has_the_stated_errors() -> None:
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_is_published_has_the_stated_errors(*, nested: bool) -> None:
     """By the sampler that releases have; a table's numbers are alike."""
-    plan = plan_of(spec_of(group_by=SMALL))
-    truth = np.arange(72, dtype=np.int64) * 10**6
+    more: dict[str, Any] = {"margins": NESTED} if nested else {}
+    columns = SMALL | ({"who": [0, 1, 2]} if nested else {})
+    plan = plan_of(spec_of(group_by=columns, **more))
+    shape = (6, 2, 6, 3)[: len(columns)]
+    truth = np.arange(math.prod(shape), dtype=np.int64) * 10**6
     bits = plan.blocks[0].layout.bits
     draws = [publish_margins(plan.blocks, truth << bits) for _ in range(400)]
     for place, block in enumerate(plan.blocks):
         assert block.margin is not None
-        axes = tuple(i for i in range(3) if not block.margin.table >> i & 1)
-        exact = truth.reshape(6, 2, 6).sum(axis=axes).reshape(-1)
+        axes = tuple(i for i in range(len(shape)) if not block.margin.table >> i & 1)
+        exact = truth.reshape(shape).sum(axis=axes).reshape(-1)
         errors = np.array([one[place].columns["count"] for one in draws]) - exact
         assert (errors == np.rint(errors)).all()
         assert np.sqrt(np.mean(errors**2)) == pytest.approx(block.margin.errors[0].std, rel=0.2)
         assert np.mean(np.abs(errors) <= block.margin.errors[0].half95) > 0.92
 
 
-def released(folder: Path) -> Path:
+def released(folder: Path, **block: Any) -> Path:
     rows = pd.DataFrame({"who": [1, 2], "region": [1, 3], "sex": ["f", "m"], "age": [10, 40]})
     rows.to_csv(folder / "rows.csv", index=False)
-    raw = spec_of(group_by=SMALL)
+    raw = spec_of(**({"group_by": SMALL} | block))
     raw["output"] = {"path": "out", "format": "csv"}
     Release(**raw, folder=folder).run()
     return folder / "out"
@@ -107,6 +140,9 @@ def released(folder: Path) -> Path:
 
 def test_a_release_verifies(tmp_path: Path) -> None:
     assert len(verify_directory(released(tmp_path)).rows) == 8
+    tmp_path.joinpath("out").rename(tmp_path / "first")
+    nested = released(tmp_path, group_by=SMALL | {"who": [1, 2]}, margins=NESTED)
+    assert len(verify_directory(nested).rows) == 5
 
 
 @pytest.mark.parametrize(

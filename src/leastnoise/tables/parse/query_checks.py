@@ -126,6 +126,19 @@ def _quantiles(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         yield f"{path}.quantiles_by", "Not used: the query asks for no quantile."
 
 
+def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if query.objective is None:
+        return
+    key, asked = f"{path}.objective", known_statistics(query, by_row=spec.privacy.by_row)
+    others = [one.label for one in asked if one.kind not in margins.COUNTS]
+    if not (query.margins or query.hierarchy or cumulative.is_cumulative(query)):
+        why = "Not used: it is about tables that add up. Give margins, levels or cumulative = true,"
+        yield key, f"{why} or leave it out."
+    elif others:
+        why = f"Expected counts alone: errors of {others[0]} aren't in their unit. Use another"
+        yield key, f"{why} block for it."
+
+
 def _is_quantile(asked: Asked) -> bool:
     return isinstance(asked, Quantile)
 
@@ -221,6 +234,7 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _group_by,
     _published,
     _quantiles,
+    _objective,
     accuracy.problems,
     margins.problems,
     cumulative.problems,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.design.marginals import choose_loss
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import Rows
@@ -44,8 +45,8 @@ class Trees:
     """A tree for each of so many `groups`, with `counts` of rows that a unit moves as `moves` says.
 
     `label` is what the certificate of its noise is called. What is weighed is the mean of Var W
-    over counts and `levels`. Trees have at most `deepest` levels. Where there is none, `advice`
-    says what to do.
+    over counts and `levels`, or the `largest` Var S over counts. Trees have at most `deepest`
+    levels. Where there is none, `advice` says what to do.
     """
 
     label: str
@@ -55,6 +56,7 @@ class Trees:
     levels: tuple[Fraction, ...]
     deepest: int
     advice: str
+    largest: bool = False
 
     def find(self, budget: Budget, releases: int) -> Certificate:
         """Return the noise of all groups' trees, proved; each release has an equal part of ε.
@@ -64,8 +66,9 @@ class Trees:
         moves, apart = self.moves, self.groups > 1
         scale = releases * moves.bound / budget.epsilon
         rows = Rows(most=int(moves.bound), replaced=moves.neighbours == "replace-one" and not apart)
+        weighed = self.levels, scale, self.largest
         try:
-            best = _best_tree(self.counts, self.levels, scale, rows=rows, deepest=self.deepest)
+            best = _best_tree(self.counts, *weighed, rows=rows, deepest=self.deepest)
         except NotApplicable as error:
             why = f"of {self.counts:,} counts no tree can be used ({error.why}). {self.advice}"
             raise NotApplicable(family=Agreeing.name, why=why) from None
@@ -118,37 +121,47 @@ class Trees:
 
 @lru_cache(maxsize=64)
 def _best_tree(
-    counts: int, levels: tuple[Fraction, ...], scale: Fraction, *, rows: Rows, deepest: int
+    counts: int,
+    levels: tuple[Fraction, ...],
+    scale: Fraction,
+    largest: bool,  # noqa: FBT001 (one call of its own)
+    *,
+    rows: Rows,
+    deepest: int,
 ) -> Agreeing:
-    """Return the tree with the least mean of Var W over counts and levels, in floats.
+    """Return the tree with the least mean of Var W over counts and levels, or `largest` Var S.
 
-    Noise in each count by itself is one of them: a tree of one level whose root has no share.
+    In floats. Noise in each count by itself is one of them: a tree of one level whose root has no
+    share.
     """
     first, second = (
         float(sum(one**power for one in levels) / len(levels)) for power in (1, 2)
     )  # fmt: skip
     offers: list[tuple[float, Agreeing]] = []
+    smooth, real = choose_loss(largest=largest)
     why = NotApplicable(family=Agreeing.name, why="too few")
     for branches in list_trees(counts, deepest):
         places = np.arange(1, counts + 1) / math.prod(branches)
 
-        def loss(
+        def logs(
             variances: Sequence[float],
             branches: Sequence[int] = branches,
             mean: float = second - 2 * first * float(places.mean()),
-        ) -> float:
+        ) -> list[float]:
             sums = prefix_variances(branches, variances)[1 : counts + 1]
-            return math.log(max(float(sums.mean()) + mean * variances[0], LEAST_VARIANCE))
+            weighed = sums if largest else [sums.mean() + mean * variances[0]]
+            return np.log(np.maximum(weighed, LEAST_VARIANCE)).tolist()
 
         try:
-            found = [search_shares(branches, scale, loss, rows=rows)]
+            found = [search_shares(branches, scale, lambda own: smooth(logs(own)), rows=rows)]
             if len(branches) == 1:
                 found.append((Fraction(0), Fraction(1)))
             for shares in found:
                 unit = Agreeing(scale=scale, branches=branches, shares=shares)
                 noise = unit.scaled(unit.cost(rows) / rows.most)  # a unit that is replaced costs 2
                 check_moments(noise)
-                offers.append((loss([one.variance for one in level_laws(noise)]), noise))
+                value = real(logs([one.variance for one in level_laws(noise)]))
+                offers.append((value, noise))
         except NotApplicable as error:
             why = error
     if not offers:

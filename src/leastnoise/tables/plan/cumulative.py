@@ -23,8 +23,10 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.prefixes import prefix_half_widths, prefix_variances
 from leastnoise.tables.plan.count_trees import Trees, tree_in_words, tree_to_record
+from leastnoise.tables.plan.measured import FOR_THE_LARGEST
 from leastnoise.tables.plan.whole_counts import WholeCounts
 from leastnoise.tables.query.cumulative import table_layouts
+from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
 if TYPE_CHECKING:
@@ -141,6 +143,7 @@ class Cumulative:
         of_bins, of_sums = self.errors
         return {
             **tree_to_record(self.noise),
+            **({"objective": LARGEST} if self.cells.largest else {}),
             "bin_std": of_bins.std,
             "root_mean_square_std": of_sums.std,
             "largest_std": self.largest_std,
@@ -153,6 +156,7 @@ class Cumulative:
         if any(self.noise.shares[:-1]):
             bins = f"the bins on a tree {tree_in_words(self.noise)}"
         said = [_SAID.format(bins=bins, own=of_sums.std, largest=self.largest_std)]
+        said += [FOR_THE_LARGEST] if self.cells.largest else []
         return said if self.whole_counts is None else said + self.whole_counts.in_words()
 
 
@@ -177,8 +181,8 @@ class Step:
 def find_running(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
     """Return the noise of the bins, proved, by the name that certificates have.
 
-    Its tree has the least mean variance of the running sums. Each release has an equal part of ε,
-    and δ is left unspent. Raises Refused if there is none.
+    Its tree has the least mean variance of the running sums, or the least largest one. Each release
+    has an equal part of ε, and δ is left unspent. Raises Refused if there is none.
     """
     if not budget.epsilon:
         raise Refused(f"The query {cells.label!r}: cumulative counts need epsilon > 0.")
@@ -201,5 +205,6 @@ def _trees(cells: Layout) -> Trees:
         moves=RowCounts(1, neighbours=cells.neighbours),
         levels=(Fraction(0),),
         deepest=_MOST_LEVELS,
+        largest=cells.largest,
         advice="Give fewer edges or a larger epsilon, or leave cumulative out",
     )

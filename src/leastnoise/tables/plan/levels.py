@@ -17,7 +17,7 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design.marginals import Marginals, bound
+from leastnoise.design.marginals import Marginals, bound, bound_of_largest, choose_loss
 from leastnoise.design.variance_bound import least_log_variance
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
@@ -26,10 +26,12 @@ from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import check_work, node_laws
-from leastnoise.noise.trees.shares import best_shares
+from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.selection.public import find_candidate
+from leastnoise.tables.plan.measured import FOR_THE_LARGEST, Compared
 from leastnoise.tables.plan.whole_counts import WholeCounts
 from leastnoise.tables.query.levels import KeyTree, table_layouts, tree_of
+from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
 if TYPE_CHECKING:
@@ -50,11 +52,6 @@ _ON_A_TREE = " on the tree of {levels} (agreeing), so that it partly cancels in 
 _UNLIKE = (
     "Rows of a table have unlike standard deviations: the root of their mean square is shown, and "
     "the largest ±."
-)
-_COMPARED = (
-    "The geometric mean of the tables' standard deviations is {own:.4g}. With noise in the cells "
-    "alone it is {cells:.4g}; with a share for each table, which don't add up, {apart:.4g}. No "
-    "additive noise has less than {bound:.4g}."
 )
 
 
@@ -161,9 +158,14 @@ class Levels:
         """The geometric mean of the tables' standard deviations, each a root mean square."""
         return _mean(one.std for one in self.errors)
 
+    @property
+    def largest_std(self) -> float:
+        """The largest standard deviation of a number."""
+        return math.sqrt(max(float(own.max()) for own in self.variances))
+
     @cached_property
     def others(self) -> dict[str, float]:
-        """The same of other ways to make these tables, for the same budget.
+        """The same mean of other ways to make these tables, or the largest, for the same budget.
 
         `cells`: noise in the cells alone, summed; `apart`: a share for each table, in which they
         don't agree; `bound`: no additive noise has less, as is proved.
@@ -174,11 +176,15 @@ class Levels:
         replaced = 2 if self.cells.neighbours == "replace-one" else 1
         cell = _geometric_std(epsilon / (replaced if keys > 1 else 1))
         counts = list(map(len, self.cells_above))
-        summed = [cell * math.sqrt(keys / count) for count in counts]
+        each = [keys / count for count in counts]  # keys in a number, on average or at most
+        if self.cells.largest:
+            each = [float(np.bincount(own).max()) for own in _tree(self.cells).places]
+        summed = [cell * math.sqrt(one) for one in each]
         apart = [
             _geometric_std(epsilon / tables / (replaced if count > 1 else 1)) for count in counts
         ]
-        return {"cells": _mean(summed), "apart": _mean(apart), "bound": self._bound}
+        add = max if self.cells.largest else _mean
+        return {"cells": add(summed), "apart": add(apart), "bound": self._bound}
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
@@ -205,6 +211,8 @@ class Levels:
             sizes = self.noise.branches
             tables = tuple(2**level - 1 for level in range(len(sizes), above - 1, -1))
             marginals = Marginals(sizes=sizes, tables=tables)
+            if self.cells.largest:
+                return math.exp(bound_of_largest(marginals, budget=single) / 2)
             least = bound(marginals, [Fraction(1)] * count, budget=single)
         else:
             least = least_log_variance(self.noise.shape.children, budget=single, root=not above)
@@ -215,10 +223,12 @@ class Levels:
         column, above = self.cells.axes[0], _tree(self.cells).above
         names = [*(one.name for one in self.layouts)][::-1]
         shares = [decimal_text(one) for one in self.noise.shares[above:]]
+        largest = self.cells.largest
         return {
             "by": next(iter(column.columns)),
             "shares": dict(zip(names, shares, strict=True)),
             "geometric_mean_std": self.geometric_mean,
+            **({"objective": LARGEST, "largest_std": self.largest_std} if largest else {}),
             "other_ways": self.others,
         }
 
@@ -226,11 +236,14 @@ class Levels:
         """Return what noise there is, and what it is worth, in sentences."""
         column, *above = (next(iter(one.axes[0].columns)) for one in self.layouts)
         levels = _words.in_turn([column, *above], "and")
+        largest = self.cells.largest
+        own = self.largest_std if largest else self.geometric_mean
         on = _ON_A_TREE.format(levels=levels) if any(self.noise.shares[:-1]) else " alone"
         return [
             _SAID.format(column=column, on=on),
             *([_UNLIKE] if any(one.rows is not None for one in self.errors) else []),
-            _COMPARED.format(own=self.geometric_mean, **self.others),
+            *([FOR_THE_LARGEST] if largest else []),
+            Compared(own=own, **self.others).in_words("The", largest=largest),
             *([] if self.whole_counts is None else self.whole_counts.in_words()),
         ]
 
@@ -256,8 +269,9 @@ class Level:
 def find_levels(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
     """Return the noise of the keys, proved, by the name that certificates have.
 
-    Shares of levels are those for which Σ ln(mean variance) of the tables is least in a tree as
-    even as it can be, or all is the cells' if that is less in the tree itself. Each release has an
+    Shares of levels are those for which Σ ln(mean variance) of the tables, or the largest variance,
+    is least in a tree as even as it can be, or all is the cells' if that is less in the tree
+    itself. Each release has an
     equal part of ε, and δ is left unspent. Raises Refused if there is none.
     """
     if not budget.epsilon:
@@ -272,7 +286,7 @@ def find_levels(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
         compositions=releases,
     )
     why = Refused(f"too few keys. {_ADVICE}")
-    for shares in _offers(tree, scale, rows):
+    for shares in _offers(tree, scale, rows, largest=cells.largest):
         parameters = {"branches": tree.branches, "shares": shares}
         try:
             made = find_candidate(Agreeing.name, question, parameters=parameters).mechanism
@@ -288,14 +302,20 @@ def find_levels(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
 
 
 @lru_cache(maxsize=64)
-def _offers(tree: KeyTree, scale: Fraction, rows: Rows) -> tuple[tuple[Fraction, ...], ...]:
+def _offers(
+    tree: KeyTree, scale: Fraction, rows: Rows, *, largest: bool
+) -> tuple[tuple[Fraction, ...], ...]:
     """Return the shares that may be drawn, those with the least loss first."""
     counts = [1] * tree.above + [len(own) for own in tree.values]
     even = [max(1, round(b / a)) for a, b in pairwise(counts)]
     alone = (*[Fraction(0)] * (len(counts) - 1), Fraction(1))
-    asked = [0] * tree.above + [1] * len(tree.values)
+    smooth, real = choose_loss(largest=largest)
+
+    def loss(variances: Sequence[float]) -> float:
+        return smooth(np.log(variances[tree.above :]).tolist())
+
     try:
-        tried = [best_shares(even, scale, asked, rows=rows), alone]
+        tried = [search_shares(even, scale, loss, rows=rows), alone]
     except NotApplicable:
         tried = [alone]
     found: list[tuple[float, tuple[Fraction, ...]]] = []
@@ -307,11 +327,13 @@ def _offers(tree: KeyTree, scale: Fraction, rows: Rows) -> tuple[tuple[Fraction,
             laws = node_laws(noise)[tree.above :]
         except NotApplicable:
             continue
-        loss = 0.0
-        for own in laws:
-            total = sum(one.nodes * one.variance for one in own) / sum(one.nodes for one in own)
-            loss += math.log(max(total, 1e-200))
-        found.append((loss, shares))
+        weighed = [
+            max(one.variance for one in own)
+            if largest
+            else sum(one.nodes * one.variance for one in own) / sum(one.nodes for one in own)
+            for own in laws
+        ]
+        found.append((real(math.log(max(one, LEAST_VARIANCE)) for one in weighed), shares))
     return tuple(shares for _, shares in sorted(found)) or (alone,)
 
 

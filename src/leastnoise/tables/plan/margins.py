@@ -23,8 +23,9 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.tables.plan.chain import Chain, read_chain
+from leastnoise.tables.plan.chain import PROBABILITIES, Chain, read_chain
 from leastnoise.tables.plan.measured import (
+    FOR_THE_LARGEST,
     compare_ways,
     find_variances,
     marginals_of,
@@ -42,6 +43,7 @@ from leastnoise.tables.query.margins import (
     table_layout,
     table_sensitivities,
 )
+from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.tables.statistics.fieller import UP_TO_1
 
@@ -61,12 +63,6 @@ if TYPE_CHECKING:
 _FINEST, _STEPS = -18, -20
 """Estimates are on a grid of 2^−18, or 2^−20 of their noise: sums of 2^34 rows are floats."""
 _AGREE = "All tables are sums of one estimate of the cells, and add up exactly."
-_COMPARED = (
-    "{of} geometric mean of the tables' standard deviations is {own:.4g}. With noise in the cells "
-    "alone it is {cells:.4g}; with a share for each table, which don't add up, {apart:.4g}. No "
-    "additive noise has less than {bound:.4g}."
-)
-_PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 
 
 @final
@@ -185,7 +181,7 @@ class Margins:
     def errors(self, table: int) -> tuple[NoiseError, ...]:
         """Return the error of each number of a published table, rounding of the cells counted."""
         if self.chain is not None:
-            return (self.chain.error(table, _PROBABILITIES),)
+            return (self.chain.error(table, PROBABILITIES),)
         return tuple(self._error(table, one) for one in self.cells.components)
 
     def _error(self, table: int, one: Component) -> NoiseError:
@@ -193,7 +189,7 @@ class Margins:
         summed = self.marginals.cells(self.marginals.every[-1]) // self.marginals.cells(table)
         terms = self._terms(table, weights)
         widths = [
-            width + sum(steps) * summed / 2 for width in half_widths_of_sum(terms, _PROBABILITIES)
+            width + sum(steps) * summed / 2 for width in half_widths_of_sum(terms, PROBABILITIES)
         ]
         std = math.hypot(deviation_of_sum(terms), *(x * math.sqrt(summed / 12) for x in steps))
         return NoiseError(
@@ -218,7 +214,7 @@ class Margins:
                 table, weights_of(self.cells, one) - ratio * weights_of(self.cells, over)
             )
             step = sum(self._rounded(one)) + ratio * sum(self._rounded(over))
-            found.append(half_widths_of_sum(terms, _PROBABILITIES[:1])[0] + step * summed / 2)
+            found.append(half_widths_of_sum(terms, PROBABILITIES[:1])[0] + step * summed / 2)
         return tuple(found[(place + 1) // 2] for place in range(len(UP_TO_1)))
 
     def _terms(self, table: int, weights: Floats) -> list[Term]:
@@ -278,6 +274,7 @@ class Margins:
 
     def to_record(self) -> dict[str, Any]:
         """Return it as JSON values, all of which a certificate can confirm."""
+        largest = max((one.own for one in self.compared.values()), default=0.0)
         return {
             "measured": [
                 {
@@ -290,6 +287,7 @@ class Margins:
                 for table, claim in self.measured.items()
             ],
             **({} if self.chain is None else {"chain": self.chain.columns(self.cells)}),
+            **({"objective": LARGEST, "largest_std": largest} if self.cells.largest else {}),
             "compared": {label: vars(one) for label, one in self.compared.items()},
         }
 
@@ -302,9 +300,10 @@ class Margins:
         ]
         said = f"Noise is drawn for the numbers by {'; '.join(drawn)}."
         found = [f"{said if self.chain is None else self.chain.in_words(self.cells)} {_AGREE}"]
+        found += [FOR_THE_LARGEST] if self.cells.largest else []
         for label, one in self.compared.items():
             of = "The" if len(self.compared) == 1 else f"Of {label} the"
-            found.append(_COMPARED.format(of=of, **vars(one)))
+            found.append(one.in_words(of, largest=self.cells.largest))
         return found if self.whole_counts is None else found + self.whole_counts.in_words()
 
 

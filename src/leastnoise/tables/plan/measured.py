@@ -18,6 +18,8 @@ from leastnoise.design.marginals import (
     Marginals,
     best_shares,
     bound,
+    bound_of_largest,
+    choose_loss,
     gaussian_information,
     geometric_mean_std,
     log_variance,
@@ -40,6 +42,7 @@ from leastnoise.tables.query.margins import (
     table_reaches,
     table_sensitivities,
 )
+from leastnoise.tables.spec.query import LARGEST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +61,15 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_GAINS = 1e-3  # of Σ ln(variance): a chain of the cells alone is no less, but in the last digits
+_GAINS = 1e-3  # of ln(variance): a chain of the cells alone is no less, but in the last digits
+_GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
+_COMPARED = (
+    "{of} {what} is {own:.4g}. With noise in the cells alone it is {cells:.4g}; with a share for "
+    "each table, which don't add up, {apart:.4g}. No additive noise has less than {bound:.4g}."
+)
+FOR_THE_LARGEST = (
+    f'The noise is chosen to make the largest standard deviation small (objective = "{LARGEST}").'
+)
 
 
 @final
@@ -66,15 +77,20 @@ _GAINS = 1e-3  # of Σ ln(variance): a chain of the cells alone is no less, but 
 class Compared:
     """The geometric mean of the standard deviations that a statistic has in the published tables.
 
-    And of other ways to make these tables, for the same budget. `cells`: noise in the cells alone,
-    summed; `apart`: a share for each table, in which they don't agree; `bound`: no additive noise
-    has less, as is proved.
+    Or the largest of them, where that is the objective. And of other ways to make these tables, for
+    the same budget. `cells`: noise in the cells alone, summed; `apart`: a share for each table, in
+    which they don't agree; `bound`: no additive noise has less, as is proved.
     """
 
     own: float
     cells: float
     apart: float
     bound: float
+
+    def in_words(self, of: str, *, largest: bool) -> str:
+        """Return it as two sentences, after what it is `of`."""
+        what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
+        return _COMPARED.format(of=of, what=what, **vars(self))
 
 
 def marginals_of(cells: Layout) -> Marginals:
@@ -107,15 +123,18 @@ def measured_name(cells: Layout, table: int) -> str:
 def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 1) -> Claims:
     """Return the noise of each measured table, proved; the names are as certificates have them.
 
-    Purely private noise, whose ε add up, or, unless `pure`, Gaussian noise in all tables where that
-    has less: then it is by tight composition that all `releases` together meet the `budget`. Or
-    that of a chain, if all of these have more by `_GAINS`. Raises Refused if no noise serves one.
+    That with the least Σ ln(variance) of the published tables, or least largest variance. Purely
+    private noise, whose ε add up, or, unless `pure`, Gaussian noise in all tables where that has
+    less: then it is by tight composition that all `releases` together meet the `budget`. Or that of
+    a chain, if all of these have more by `_GAINS`. Raises Refused if no noise serves one.
     """
-    marginals, weights = marginals_of(cells), [1.0] * len(cells.margins)
+    marginals = marginals_of(cells)
+    weights = None if cells.largest else [1.0] * len(cells.margins)
+    _, total = choose_loss(largest=cells.largest)
     offers: list[tuple[float, Way, Shares]] = []
     for way, information, each in list_kinds(cells, budget, releases, pure=pure):
         shares = best_shares(marginals, weights, information)
-        value = math.fsum(log_variance(marginals, shares, weights, one) for one in each)
+        value = total(log_variance(marginals, shares, weights, one) for one in each)
         offers.append((value, way, shares))
     chain = find_chain(cells, budget, releases)
     if chain is not None:
@@ -123,7 +142,7 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
         variances = [along.variance(table) for table in cells.margins]
         least = min((value for value, *_ in offers), default=math.inf)
         # beyond ε = 35 they are 0 as floats, and tell nothing
-        if min(variances) > 0 and float(np.log(variances).sum()) < least - _GAINS:
+        if min(variances) > 0 and total(map(math.log, variances)) < least - _GAINS:
             return ((draw_name(cells, along.order), _on_grid(cells, made)),)
     for _, way, shares in sorted(offers, key=lambda one: one[0]):
         found = way(cells, budget, shares, releases)
@@ -230,14 +249,17 @@ def compare_ways(
     part = budget.share(Fraction(1, releases))
     single = budget if budget.delta else part  # at δ = 0 losses add up in a series
     reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
-    least = bound(marginals, [Fraction(1)] * count, budget=single, reach=reach)
+    if cells.largest:
+        add, count, least = np.max, 1, bound_of_largest(marginals, budget=single, reach=reach)
+    else:
+        add, least = np.sum, bound(marginals, [Fraction(1)] * count, budget=single, reach=reach)
     found: dict[str, Compared] = {}
     for asked, uses in zip(cells.statistics, cells.uses, strict=True):
         one = cells.components[uses[0]]
         if asked.kind in ADDED:
             squares = weights_of(cells, one) ** 2
             values = [
-                min(float(np.log(squares @ own).sum()) for own in ways)
+                min(float(add(np.log(squares @ own))) for own in ways)
                 for ways in ([variances], alone, apart)
             ]
             stds = [float(one.radius) * geometric_mean_std(own, count) for own in (*values, least)]

@@ -243,6 +243,7 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         clamp=query.clamp,
         min_count=query.min_count,
         top=query.top,
+        largest=query.objective is not None,
         decides=_deciding_count(query, by_row=spec.privacy.by_row),
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),

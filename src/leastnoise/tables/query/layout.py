@@ -83,6 +83,7 @@ class Layout:
     the `measured` components, which all others are made of: see `margins`. With `cumulative`
     the running sums of its bins are, which are its last axis: see `cumulative`. With `projected`
     all of these numbers are found together, whole and none below 0: see `publish.whole_counts`.
+    With `largest` their noise makes the largest of their standard deviations small.
 
     With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
     say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
@@ -120,6 +121,7 @@ class Layout:
     measured: tuple[Component, ...] = ()
     cumulative: bool = False
     projected: bool = False
+    largest: bool = False
     within: tuple[Axis, ...] = ()
     clipped: tuple[str, ...] = ()
 

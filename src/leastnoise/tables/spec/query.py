@@ -27,6 +27,9 @@ from leastnoise.tables.spec.values import (
 FLIP, TREE = "permute-and-flip", "tree"
 QuantilesBy = Literal["permute-and-flip", "tree"]
 """How quantiles are found."""
+LARGEST = "largest"
+Objective = Literal["largest"]
+"""What the noise of tables that add up makes small; without it that is what is typical."""
 
 
 @final
@@ -156,7 +159,8 @@ class Query(Section):
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
     on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
     predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
-    `margins` tables of sums are published beside the cells, and add up. `quantiles_by` says how
+    `margins` tables of sums are published beside the cells, and add up. `objective` says what the
+    noise of tables that add up makes small, if that is the largest error. `quantiles_by` says how
     quantiles are found, by permute-and-flip if it doesn't. With `round` the counts are
     published whole, with `round_to` as multiples of it, with `clamp` counts and sums are published
     as 0 where the noise makes them negative. Tables that add up take both of `round` and `clamp`:
@@ -204,6 +208,12 @@ class Query(Section):
         "also the tables by fewer of the columns, all of them or these, which add up exactly",
         'margins = [["region"], []]',
         default=False,
+    )
+    objective: Objective | None = key(
+        "what the noise of counts that add up makes small: the largest standard deviation of all; "
+        "without this the typical one",
+        'objective = "largest"',
+        default=None,
     )
     histogram: Histogram | None = key(
         "counts of rows per bin",
