@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leastnoise.errors import CertificateRejected
+from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.tables.plan.chain import Chain, find_chain
@@ -173,3 +173,8 @@ def test_noise_that_is_0_as_a_float_is_no_candidate(epsilon: int) -> None:
     (cells,) = plan.blocks[0].noise_errors
     assert plan.blocks[0].certificate.noise.name == "geometric"
     assert cells.std == pytest.approx(math.sqrt(2) * math.exp(-epsilon / 2), rel=1e-3)
+
+
+def test_an_epsilon_whose_noise_no_float_tells_from_0_is_refused() -> None:
+    with pytest.raises(Refused, match="Lower epsilon"):
+        plan_of(spec_of(privacy={"epsilon": 1000}))

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _GAINS = 1e-3  # of ln(variance): a chain of the cells alone is no less, but in the last digits
+_MOST_EPSILON = 400  # of geometric noise: its variance is e^-400 then
 _GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
 _COMPARED = (
     "{of} {what} is {own:.4g}. With noise in the cells alone it is {cells:.4g}; with a share for "
@@ -128,6 +129,11 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
     less: then it is by tight composition that all `releases` together meet the `budget`. Or that of
     a chain, if all of these have more by `_GAINS`. Raises Refused if no noise serves one.
     """
+    if cells.numbers.counts and budget.epsilon > _MOST_EPSILON * releases:
+        raise Refused(
+            f"The query {cells.label!r}: beyond epsilon = {_MOST_EPSILON} noise in counts with "
+            "margins is 0 as a float. Lower epsilon."
+        )
     marginals = marginals_of(cells)
     weights = None if cells.largest else [1.0] * len(cells.margins)
     _, total = choose_loss(largest=cells.largest)
