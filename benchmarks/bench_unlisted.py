@@ -80,7 +80,7 @@ def by_sql(folder: Path, question: str, *, own_hash: bool = False) -> list[tuple
             CASE WHEN isfinite(income) THEN income END, 0), 65536) * 4096::DOUBLE + .5)::BIGINT)
             FROM {rows} GROUP BY code"""
     else:
-        parts = ("person", "0", "code")
+        parts = ("person", "code")
         text = ", ".join(f"strlen({p}::VARCHAR), ':', {p}::VARCHAR" for p in parts)
         order = "hash(person, code)" if own_hash else f"sha256(concat('{SALT}', {text}))"
         query = f"""SELECT code, sum(least(n, 5))::BIGINT FROM (

@@ -19,6 +19,7 @@ from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source_names import IN_MEMORY
+from leastnoise.tables.spec.values import MAX_TEXT
 from tests.tables import hostile
 from tests.tables.reference import SALT
 
@@ -159,3 +160,15 @@ def test_every_value_is_a_person_or_nobody(folder: Path, name: str, declared: st
     ):
         assert persons == rows == (name != "null")
         assert other_persons <= other_rows < MOST
+
+
+@pytest.mark.parametrize("beside", ["y", "y?"])
+def test_a_text_that_is_too_long_is_nobody(tmp_path: Path, beside: str) -> None:
+    """By its bytes, whether or not a question mark has every text looked at."""
+    half = MAX_TEXT // 2
+    texts = [beside, "x" * MAX_TEXT, "x" * (MAX_TEXT + 1), "\xe9" * half, "\xe9" * half + "x"]
+    pq.write_table(pa.table({"who": texts}), tmp_path / "rows.parquet")
+    privacy = {"unit": "who", "epsilon": 1, "delta": "1e-6"}
+    more = {"privacy": privacy, "contribution": {"max_rows": 1}}
+    query = {"statistics": ["count_units", "count"]}
+    assert answers(tmp_path, "who", None, [query], **more) == [[3, 3]]

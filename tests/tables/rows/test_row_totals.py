@@ -10,10 +10,11 @@ import pytest
 
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows import bounding, source, unlisted
 from tests.tables.reference import SALT
 
 LARGEST = 2**63 - 1
+STATISTICS = ["count", "count(y)", "sum(y)"]
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
@@ -24,15 +25,45 @@ def test_totals_end_where_int64_does(tmp_path: Path, engine: str, value: float) 
         {
             "version": 1,
             "data": {"source": "rows.parquet", "engine": engine},
-            "privacy": {"unit": "row", "epsilon": 1},
+            "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-6"},
             "columns": {"y": {"bounds": [-30, 30]}},
-            "query": [{"name": "q", "statistics": ["count", "count(y)", "sum(y)"]}],
+            "query": [
+                {"name": "q", "statistics": STATISTICS},
+                {"name": "g", "statistics": STATISTICS, "group_by": {"k": {"keys": "private"}}},
+            ],
         }
     )
-    layout = dataclasses.replace(lay_out_query(spec, spec.query[0])[0][0], bits=50)
+    laid = (lay_out_query(spec, query)[0][0] for query in spec.query)
+    whole, grouped = (dataclasses.replace(layout, bits=50) for layout in laid)
     for rows in (5_000, 8_191, 8_192, 8_193, 20_000):
-        pd.DataFrame({"y": [value] * rows}).to_parquet(tmp_path / "rows.parquet")
+        pd.DataFrame({"k": 7, "y": [value] * rows}).to_parquet(tmp_path / "rows.parquet")
+        total = min(rows * 2**50, LARGEST)
+        expected = [total, total, total if value > 0 else -total]
+        found = source.find_source(spec, tmp_path)
+        with source.open_engine(found) as opened:
+            assert bounding.query_vector(opened, spec, whole, salt=SALT).tolist() == expected
+        with source.open_engine(found) as opened:
+            assert unlisted.group_totals(opened, spec, grouped, salt=SALT) == [(0, 7, *expected)]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("statistic", ["mean(y)", "var(y)"])
+def test_no_row_adds_more_than_its_bound_says(tmp_path: Path, engine: str, statistic: str) -> None:
+    """Of bounds that floats are too coarse for: both are a quarter past their half-width."""
+    spec = spec_file.parse(
+        {
+            "version": 1,
+            "data": {"source": "rows.parquet", "engine": engine},
+            "privacy": {"unit": "row", "epsilon": 1},
+            "columns": {"y": {"bounds": ["1000000000000000", "1000000000000000.2"]}},
+            "query": [{"name": "q", "statistics": [statistic]}],
+        }
+    )
+    layout = lay_out_query(spec, spec.query[0])[0][0]
+    one = 2**layout.bits
+    for y, value in ((-1e300, -one), (1e15, -one), (1e15 + 0.125, 0), (1e300, one)):
+        pd.DataFrame({"y": [y]}).to_parquet(tmp_path / "rows.parquet")
         with source.open_engine(source.find_source(spec, tmp_path)) as opened:
             found = bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
-        total = min(rows * 2**50, LARGEST)
-        assert found == [total, total, total if value > 0 else -total]
+        assert found[0] == value
+        assert max(map(abs, found)) == one

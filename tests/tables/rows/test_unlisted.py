@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import source, unlisted
+from tests.tables.hostile import unchecked_text
 from tests.tables.reference import SALT
 from tests.tables.unlisted import NONE, rows, spec_of
 
@@ -33,6 +36,7 @@ def is_key(code: Any) -> bool:
 
 
 def hashed(*parts: Any) -> str:
+    """Return the hash of a person and keys, the public cell first if there are several."""
     texts = [SALT, *(f"{len(str(one).encode())}:{one}" for one in parts)]
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 
@@ -57,7 +61,7 @@ def by_hand(
         held[unit].append((cell, code))
     found: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
     for unit, cells in held.items():
-        kept = sorted(cells, key=lambda key: hashed(unit, *key))
+        kept = sorted(cells, key=lambda key: hashed(unit, *(key if sexes else key[1:])))
         for key in kept[: groups or len(kept)]:
             count, total = per_unit[(unit, *key)]
             largest = max(abs(count), abs(total))
@@ -120,10 +124,33 @@ def test_keys_of_other_types(tmp_path: Path, engine: str, kind: str) -> None:
     expected: Counter[tuple[int, Any]] = Counter()
     for person, codes in held.items():
         text = str.lower if kind == "bool" else str
-        first = sorted(codes, key=lambda code: hashed(person, 0, text(str(code))))[:2]
+        first = sorted(codes, key=lambda code: hashed(person, text(str(code))))[:2]
         expected.update((0, code) for code in first)
     one = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
     assert totals(raw, tmp_path, engine) == {key: [n * one] for key, n in expected.items()}
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize(
+    "written", [{}, {"use_dictionary": False}, {"row_group_size": 1000, "write_statistics": False}]
+)
+def test_a_damaged_text_is_no_key_beside_a_real_question_mark(
+    tmp_path: Path, engine: str, last: bool, written: dict[str, Any]
+) -> None:
+    """DuckDB shows a question mark for a wrong byte: what is damaged alone must be found."""
+    texts = [b"a", b"b", b"\xef\xbf\xbd"] * 1_000  # the last is U+FFFD, in UTF-8
+    for some in ([], [b"a?"] * 5, [b"a?", b"?", b"a?b"]):
+        for damaged in ([], [b"a\xff"], [b"\xc3"] * 3, [b"a\xed\xa0\x80", b"\xe2\x82", b"a\x80b"]):
+            codes = texts + some + damaged if last else damaged + some + texts
+            table = pa.table({"code": unchecked_text(codes)})
+            pq.write_table(table, tmp_path / "rows.parquet", **written)
+            raw = spec_of(statistics=["count"], privacy={"unit": "row"})
+            raw |= {"data": {"source": "rows.parquet"}, "columns": {}}
+            one = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
+            counts = Counter(text.decode() for text in texts + some)
+            expected = {(0, code): [count * one] for code, count in counts.items()}
+            assert totals(raw, tmp_path, engine) == expected
 
 
 def test_one_person_moves_few_groups_by_little(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> ND
     if layout.within:
         rows = rows.with_columns(nw.lit(0, nw.Int64).alias(CELL))
     if layout.by_row:
-        sums = sums_of_rows(layout, rows, [CELL])
+        sums = sums_of_rows(engine, layout, rows, [CELL])
         return _scatter(read_totals(engine, layout, sums, keys=1), layout)
     if isinstance(layout.bounding, FirstCells):
         totals = _units_in_cells(engine, rows, layout, layout.bounding.most, salt=salt)
@@ -198,15 +198,20 @@ def _units_in_cells(
     return once.group_by(CELL).agg(nw.col("i0").sum())
 
 
-def sums_of_rows(layout: Layout, rows: nw.LazyFrame[Any], keys: list[str]) -> nw.LazyFrame[Any]:
+def sums_of_rows(
+    engine: Engine, layout: Layout, rows: nw.LazyFrame[Any], keys: list[str]
+) -> nw.LazyFrame[Any]:
     """Return the `keys` of each cell and its sums where a row is a unit: however many rows.
 
-    Each integer of a value is summed in two parts, none of which wraps around.
+    Where an engine's sum of int64 could wrap around, each integer of a value is summed in two
+    parts, high and low, none of which does.
     """
     sums: dict[str, nw.Expr] = {}
     for index, component in enumerate(layout.components):
         x, high, low = nw.col(f"x{index}"), f"h{index}", f"l{index}"
-        if component.of_values:
+        if component.of_values and engine.sums_are_wide:
+            sums[low] = x.sum()
+        elif component.of_values:
             rows = rows.with_columns((x / _PART).floor().cast(nw.Int64).alias(high))
             rows = rows.with_columns((x - nw.col(high) * _PART).alias(low))
             sums |= {low: nw.col(low).sum(), high: nw.col(high).sum()}
@@ -224,18 +229,19 @@ def read_totals(
 
     Totals end where int64 does, so that beyond it one row moves them by no more than before.
     """
-    names = sums.collect_schema().names()
+    weights = {"n": 2**layout.bits, "h": _PART, "l": 1}
+    parts: list[list[tuple[int, int]]] = [[] for _ in layout.components]
+    for place, name in enumerate(sums.collect_schema().names()[keys:], keys):
+        parts[int(name[1:])].append((place, weights[name[0]]))
     found: list[tuple[Any, ...]] = []
     for row in engine.rows(sums):
-        told = dict(zip(names[keys:], map(int, row[keys:]), strict=True))
-        totals = (
-            told[f"n{index}"] * 2**layout.bits
-            if f"n{index}" in told
-            else told[f"h{index}"] * _PART + told[f"l{index}"]
-            for index in range(len(layout.components))
-        )
-        cut = (min(max(total, 1 - INT64_END), INT64_END - 1) for total in totals)
-        found.append((*row[:keys], *cut))
+        told = list(row[:keys])
+        for part in parts:
+            total = 0
+            for place, weight in part:
+                total += int(row[place]) * weight
+            told.append(min(max(total, 1 - INT64_END), INT64_END - 1))
+        found.append(tuple(told))
     return found
 
 

@@ -127,8 +127,9 @@ def _fixed_point(
     Of a square it is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, from y as it is, so that it is rounded no more
     than a value. All are at most 2^bits, and x is clamped to its bounds first; where it is NULL, a
     value that is left out, both integers are 0, but for one that is `filled`. One float64 constant
-    and a few operations that IEEE 754 rounds alike everywhere; the last clamp makes the bound a
-    fact, whatever the roundings did.
+    and a few operations that IEEE 754 rounds alike everywhere. For a value none of them changes the
+    order of two x, so where both bounds, and what is filled in, end within 2^bits, all x do.
+    Elsewhere, and for squares, a last clamp makes it a fact.
     A step at a time, since an expression that is used twice is computed twice.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}, {}]
@@ -137,13 +138,18 @@ def _fixed_point(
         x, factor = nw.col(name), float(Fraction(2**bits) / component.radius)
         clamped = x.clip(float(bounds[0]), float(bounds[1]))
         steps[0][name] = clamped.fill_null(0.0) if component.filled else clamped
-        centred = x - float(component.centre) if component.centre else x
+        centre, within = float(component.centre), False
+        centred = x - centre if centre else x
         if component.kind == "square":
             steps[1][name] = centred * factor
             steps[2][name] = (x * x * 2.0 ** (1 - bits) + 0.5).floor() - 2.0**bits
         else:
             steps[1][name] = (centred * factor + 0.5).floor()
-        steps[3][name] = x.clip(-(2**bits), 2**bits).cast(nw.Int64).fill_null(0)
+            extremes = (*bounds, 0) if component.filled else bounds
+            ends = ((float(one) - centre) * factor + 0.5 for one in extremes)
+            within = all(-(2**bits) <= end < 2**bits + 1 for end in ends)
+        whole = x if within else x.clip(-(2**bits), 2**bits)
+        steps[3][name] = whole.cast(nw.Int64).fill_null(0)
     for step in filter(None, steps):
         frame = frame.with_columns(**step)
     return frame

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import narwhals as nw
 
@@ -27,7 +27,12 @@ By code point, since engines know different versions of Unicode.
 
 
 class Engine(ABC):
-    """Runs lazy frames. It never raises an error that quotes what the frames hold."""
+    """Runs lazy frames. It never raises an error that quotes what the frames hold.
+
+    `sums_are_wide` says that sums of int64 are wider than int64, so that none wraps around.
+    """
+
+    sums_are_wide: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -173,7 +173,7 @@ def rows(
 def _rows(
     connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str], *, look: bool
 ) -> Rows:
-    """Return the rows; where a `look` finds no text that isn't UTF-8, by simpler SQL."""
+    """Return the rows; where a `look` finds no text odd, by simpler SQL."""
     found = columns(connection, path)
     listed = ", ".join(f"c{place}" for place in range(len(found)))
     held = {name: column for name, column in found if name in used}
@@ -182,10 +182,12 @@ def _rows(
         for place, (name, column) in enumerate(found)
         if name in used and column.kind == "VARCHAR"
     }
-    plain = Rows(sql=f"{_reader(wrong='replace')} AS t({listed})", columns=held)
+    plain = f"{_reader(wrong='replace')} AS t({listed})"
+    odd = not look or any(_has_odd(connection, path, text, plain) for text in texts.values())
+    if not texts or not odd:
+        as_they_are = {name: replace(held[name], sql=text) for name, text in texts.items()}
+        return Rows(sql=plain, columns=held | as_they_are)
     marked = " OR ".join(_is_marked(text) for text in texts.values())
-    if not marked or (look and not _any(connection, path, marked, plain.sql)):
-        return plain
     # By row, the lengths of the texts without what isn't UTF-8; less than with it, if there is any.
     lengths = ", ".join(
         f"CASE WHEN {_is_marked(text)} THEN strlen({text}) END AS {text}_length"
@@ -205,9 +207,14 @@ def _rows(
     return Rows(sql=f"{long} LEFT JOIN {right} ON n = n_right", columns=held | checked)
 
 
-def _any(connection: duckdb.DuckDBPyConnection, path: Path, condition: str, sql: str) -> bool:
-    query = f"SELECT bool_or({condition}) FROM {sql}"  # noqa: S608  # columns are called by place
-    return bool(connection.sql(query, params={"path": one_file(path)}).fetchall()[0][0])
+def _has_odd(connection: duckdb.DuckDBPyConnection, path: Path, text: str, sql: str) -> bool:
+    """Say whether a `text` of this column may have been mended, or is too long to use.
+
+    A filter of one column is asked once of each text in a Parquet file's dictionary.
+    """
+    odd = f"contains({text}, '?') OR strlen({text}) > {MAX_TEXT}"
+    query = f"SELECT 1 FROM {sql} WHERE {odd} LIMIT 1"  # noqa: S608  # columns are called by place
+    return bool(connection.execute(query, {"path": one_file(path)}).fetchall())
 
 
 def _is_marked(text: str) -> str:

@@ -7,7 +7,7 @@ read counts as a missing value, or is dropped with its line; nothing raises.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import duckdb
 import narwhals as nw
@@ -101,6 +101,8 @@ def _rehearse(source: Input) -> None:
 @final
 class DuckDB(Engine):
     """An engine that `open_engine` makes."""
+
+    sums_are_wide: ClassVar[bool] = True  # 128 bits
 
     def __init__(
         self,
