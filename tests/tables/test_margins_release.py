@@ -22,11 +22,11 @@ from tests.tables.margins import GROUP_BY, plan_of, read, spec_of, whole_of
 from tests.tables.resealed import verify_resealed
 
 WIDE: dict[str, Any] = {
-    "margins": [["sex"], []],
+    "margins": [["sex"], ["age"], []],
     "group_by": GROUP_BY | {"region": [*range(12)]},
     "privacy": {"epsilon": "0.3"},
 }
-"""With these the cells and the table by sex are measured."""
+"""With these the cells and the table by sex and age are measured."""
 SEXES = {"name": "sexes", "statistics": ["count"], "group_by": {"sex": ["f", "m"]}}
 
 
