@@ -132,7 +132,8 @@ def test_what_is_published_has_the_stated_errors(*, nested: bool) -> None:
 def released(folder: Path, **block: Any) -> Path:
     rows = pd.DataFrame({"who": [1, 2], "region": [1, 3], "sex": ["f", "m"], "age": [10, 40]})
     rows.to_csv(folder / "rows.csv", index=False)
-    raw = spec_of(**({"group_by": SMALL} | block))
+    given: dict[str, Any] = {"group_by": SMALL} | block
+    raw = spec_of(**given)
     raw["output"] = {"path": "out", "format": "csv"}
     Release(**raw, folder=folder).run()
     return folder / "out"

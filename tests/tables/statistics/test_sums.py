@@ -21,6 +21,7 @@ from leastnoise.tables.plan.plan import BlockPlan
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
+from leastnoise.tables.rows.frames import frame_of
 from tests.tables.resealed import verify_resealed
 from tests.tables.statistics.test_fieller import GROUPS, drawn
 
@@ -113,7 +114,7 @@ def test_sums_without_noise_are_those_of_the_rows(
     raw = raw_of(statistics, missing=missing)
     spec = spec_file.parse({"version": 1} | raw)
     ((layout,),) = lay_out_query(spec, spec.query[0])
-    found = source.find_source(spec, tmp_path, data if frame else None)
+    found = source.find_source(spec, tmp_path, frame_of(data) if frame else None)
     vector = ExactTotals.of(found, spec, tell=lambda _: None).vector(layout)
     cells = vector.reshape(len(KEYS), -1) / 2.0**layout.bits
     block = block_of(raw)
