@@ -182,6 +182,22 @@ def sparse_tables() -> dict[str, tuple[dict[str, Any], NDArray[np.int64]]]:
     }
 
 
+def chosen_figures(sizes: tuple[int, ...], margins: object) -> list[str]:
+    """The columns of what a plan chooses for counts, at ε = 1 for one row that is there or not."""
+    by = {f"c{place}": [*range(size)] for place, size in enumerate(sizes)}
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1},
+        "query": [{"name": "q", "group_by": by, "statistics": ["count"], "margins": margins}],
+    }
+    margin = plan(spec_file.lay_out(raw)).blocks[0].margin
+    assert margin is not None
+    whole, own = margin.whole, margin.whole.compared["count"]
+    way = "a tree" if whole.chain else f"{len(whole.measured)} tables"
+    return [way, *(f"{one:.2f}" for one in (own.cells, own.apart, own.own, own.bound))]
+
+
 def sums_figures() -> list[tuple[str, ...]]:
     """The rows of a count and a sum in 20 × 2 × 10 cells with all totals, at ε = 1 for one row."""
     by = {"a": [*range(20)], "b": [1, 2], "c": [*range(10)]}
@@ -222,6 +238,15 @@ def main() -> None:
     )  # fmt: skip
     rows = [(name, *largest_figures(marginals)) for name, marginals in NAMES.items()]
     print_rows("Tables with margins: the largest of the standard deviations", heads, rows)
+    nested: list[list[str]] = [[], ["c0"], ["c0", "c1"]]
+    asked = {
+        "20 × 2 × 10, all tables": ((20, 2, 10), True),
+        "total, 20, × 2, × 10": ((20, 2, 10), nested),
+        "total, 20, × 2, × 5, × 4": ((20, 2, 5, 4), [*nested, ["c0", "c1", "c2"]]),
+    }
+    heads = ("tables", "noise in", "cells, summed", "a share each", "chosen", "bound")
+    rows = [(name, *chosen_figures(*one)) for name, one in asked.items()]
+    print_rows("Tables with margins, what a plan chooses: geometric mean", heads, rows)
     heads = ("statistic", "a query each", "a share each", "cells, summed", "best shares", "bound")
     title = "20 × 2 × 10 with count, sum and mean, all tables: geometric mean"
     print_rows(title, heads, sums_figures())
