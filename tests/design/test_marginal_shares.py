@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from leastnoise.balls.core import float_below, precision
+from leastnoise.calibration.several import find_gaussian
 from leastnoise.design import marginals as module
 from leastnoise.design.marginals import (
     Information,
@@ -74,6 +75,21 @@ def test_the_two_way_tables() -> None:
     shares = best_shares(TWO_WAY, [1.0] * 11, gaussian)
     found = geometric_mean_std(log_variance(TWO_WAY, shares, [1.0] * 11, gaussian), 11)
     assert mean - 1e-9 <= found < mean + 0.01
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_workloads_at_random_have_less_noise_than_residual_planner(seed: int) -> None:
+    """At (1, 1e-5), beside its optimum (Xiao, He, Zhang & Kifer 2023) with the least Gaussian σ."""
+    random = np.random.default_rng(seed)
+    sizes = tuple(random.integers(2, 12, random.integers(2, 5)).tolist())
+    every = 2 ** len(sizes)
+    count = int(random.integers(2, every + 1))
+    tables = tuple(sorted(random.choice(every, count, replace=False).tolist()))
+    marginals, weights = Marginals(sizes=sizes, tables=tables), [1.0] * count
+    deviation = float(find_gaussian(Budget(epsilon=1, delta="1e-5")).scale)
+    optimum = marginals.variances(gaussian_optimum(marginals, weights))
+    theirs = deviation * math.exp(float(np.log(optimum).mean()) / 2)
+    assert mean_of(marginals, best_shares(marginals, weights, geometric(marginals))) < theirs
 
 
 @pytest.mark.parametrize("marginals", [CENSUS, TWO_WAY], ids=["census", "two-way"])
