@@ -164,6 +164,7 @@ OURS: Mapping[str, Family] = {
         fit="leastnoise.noise.laplace.fit:laplace_search",
         sampler="leastnoise.noise.laplace.sampler:laplace_sampler",
         quantile="leastnoise.noise.laplace.profile:laplace_quantile",
+        difference="leastnoise.noise.laplace.profile:laplace_difference",
         beyond="leastnoise.noise.laplace.proof:beyond",
     ),
     "optimal": Family(

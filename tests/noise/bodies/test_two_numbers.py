@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
@@ -18,6 +20,7 @@ from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStai
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.draw import find_difference, find_quantile
 from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law import Laplace
 from tests.noise.bodies.examples import SCALE, rejected
 
 DRAWS = 60_000
@@ -76,6 +79,38 @@ def test_it_rises_with_the_ratio_and_its_ends_are_the_laws_of_one_number(name: s
     assert (np.diff(a_ratio) <= 1e-9 * a_ratio[1:]).all()
     assert widths[0] == pytest.approx(find_quantile(law, 0.95, i))
     assert widths[-1] / ratios[-1] == pytest.approx(find_quantile(law, 0.95, j), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ratios_beyond_all_digits_are_no_more_than_a_millionth_off(name: str) -> None:
+    law, (i, j) = CASES[name]
+    for tiny in (1e-8, 3e-16, 5e-324):
+        least = find_quantile(law, 0.95, i)
+        assert (
+            least * (1 - 1e-9)
+            <= (find_difference(law, 0.95, (i, j), tiny) or 0.0)
+            <= least * (1 + 1e-5)
+        )
+    for large in (1e8, 3e15, 1e300):
+        least = find_quantile(law, 0.95, j) * large
+        found = find_difference(law, 0.95, (i, j), large) or 0.0
+        assert least * (1 - 1e-9) <= found <= least * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3, 1 - 1e-4, 1 - 1e-9, 1.0, 1 + 1e-9, 1 + 1e-4, 4.0])
+def test_laplace_noise_of_two_numbers(ratio: float) -> None:
+    """P(|X − rY| <= t) = E over Y, whose tails are in closed form, by quadrature."""
+    t = find_difference(Laplace(scale=1, dimension=2), 0.95, (0, 1), ratio)
+    assert t is not None
+
+    def beyond(y: float) -> float:
+        ends = (t - ratio * y, t + ratio * y)
+        tails = (math.exp(-one) / 2 if one > 0 else 1 - math.exp(one) / 2 for one in ends)
+        return sum(tails) * math.exp(-y)
+
+    edge = [t / ratio] if ratio else []
+    outside, _ = quad(beyond, 0, 60, points=edge, limit=200)
+    assert outside == pytest.approx(0.05, abs=1e-7)
 
 
 def test_gaussians_are_added() -> None:

@@ -104,6 +104,22 @@ def test_intervals_hold_as_often_as_they_say(tmp_path: Path) -> None:
             assert said == (0.9 if "clamp" in form else 0.95)
 
 
+def test_sums_are_the_same_numbers_whatever_they_are_made_of(tmp_path: Path) -> None:
+    """Where records are replaced, a sum has noise of its own."""
+    asked = {"statistics": ["count", "sum(x)"]}
+    first = released(tmp_path, "first", **asked)
+    second = released(
+        tmp_path,
+        "second",
+        change=lambda raw: raw["privacy"].update(neighbours="replace-one"),
+        **asked,
+    )
+    found = ln.subtract_releases(first, second)
+    made_of = [len(one.plan.blocks[0].layout.uses[1]) for one in (found.before, found.after)]
+    assert made_of == [2, 1]
+    assert found.tables["q"].confidence == {"count": 0.95, "sum_x": 0.95}
+
+
 def test_margins_are_subtracted_by_their_own_intervals(tmp_path: Path) -> None:
     """Their error isn't that of one draw: values were made to add up."""
     rows = [(key, place) for key in "ab" for place in (1, 2) for _ in range(50)]
@@ -143,7 +159,7 @@ UNLIKE: list[tuple[dict[str, Any], Callable[[dict[str, Any]], None] | None, str]
     ({"filter": "x > 0"}, None, "its filters differ"),
     ({"min_count": 1}, None, "noise decides"),
     ({"statistics": [*STATISTICS, "median(x)"]}, _candidates, "no error is known"),
-    ({}, _bounds, "sum_x has other bounds"),
+    ({}, _bounds, "the column 'x' has other bounds"),
     ({}, _missing, "missing"),
     ({}, _named, "is in one of the two releases alone"),
     ({}, lambda raw: raw.update(derive={"y": "x + 1"}), "derived columns"),

@@ -31,14 +31,16 @@ def planned(statistics: list[str], **privacy: Any) -> BlockPlan:
     return plan(spec_file.lay_out(raw)).blocks[0]
 
 
-def drawn(block: BlockPlan, place: int, seed: int) -> tuple[Statistic, Ingredients, np.ndarray]:
+def drawn(
+    block: BlockPlan, place: int, seed: int, groups: int = GROUPS
+) -> tuple[Statistic, Ingredients, np.ndarray]:
     """A statistic, and the noise of its two numbers in every group, shape (2, groups)."""
     layout = block.layout
     claim = block.certificate
     grid = claim.grid or Fraction(1)
     sampler = make_sampler(claim.noise, grid=grid, entropy=InsecureSeededEntropy(seed))
     noise = sampler.draw(claim.dimension).estimates * float(grid)
-    each = noise.reshape(GROUPS, -1).T[list(layout.uses[place])]
+    each = noise.reshape(groups, -1).T[list(layout.uses[place])]
     return layout.statistics[place], layout.ingredients(block.noise_errors)[place], each
 
 

@@ -18,6 +18,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import BlockPlan
+from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
@@ -29,6 +30,7 @@ KEYS = ["a", "b", "c"]
 BOUNDS = {
     "x": [0, 90],
     "wide": [-10, 90],
+    "hair": [-0.7, 0.1 * 7],  # with a middle above 0
     "far": [10, 20],
     "below": [-20, -10],
     "even": [-5, 5],
@@ -148,17 +150,22 @@ DRAWN: dict[str, dict[str, Any]] = {
     "steps": {"epsilon": 5},
     "truncated": {"delta": "1e-2"},
     "replace-one": {"neighbours": "replace-one"},
+    "laplace": {"neighbours": "replace-one"},
 }
+"""Of one cell alone replaced rows have Laplace noise."""
 
 
 @pytest.mark.parametrize("name", DRAWN)
-@pytest.mark.parametrize("column", ["x", "far", "below", "even"])
+@pytest.mark.parametrize("column", ["x", "far", "below", "even", "hair"])
 def test_real_noise_is_as_large_as_said(name: str, column: str) -> None:
     raw = raw_of([f"sum({column})", f"mean({column})"], privacy=DRAWN[name])
-    raw["query"][0]["group_by"] = {"k": [*range(GROUPS)]}
+    cells = 1 if name == "laplace" else GROUPS
+    raw["query"][0]["group_by"] = {"k": [*range(cells)]}
     block = block_of(raw)
-    asked, own, _ = drawn(block, 0, 0)
-    noise = np.concatenate([drawn(block, 0, seed)[2] for seed in range(8)], axis=1)
+    assert (block.certificate.noise.name == "laplace") == (name == "laplace")
+    draws = range(8 * GROUPS // cells)
+    asked, own, _ = drawn(block, 0, 0, cells)
+    noise = np.concatenate([drawn(block, 0, seed, cells)[2] for seed in draws], axis=1)
     value, std, low, high = asked.values(own, [*noise])
     share = float(((low <= 0) & (high >= 0)).mean())
     error = (0.05 * 0.95 / len(value)) ** 0.5
@@ -196,4 +203,34 @@ def test_a_sum_that_isnt_its_count_times_its_mean_is_rejected(
         rows[1][f"{label}{end}"] *= 1 + 1e-4
     (tmp_path / "out" / "q.json").write_text(json.dumps(rows))
     with pytest.raises(CertificateRejected, match=r"q\.json has a"):
+        verify_resealed(tmp_path / "out")
+
+
+EDITS: list[tuple[list[str], dict[str, Any], str, float]] = [
+    (["count(x)", "sum(x)", "mean(x)"], {"clamp": True}, "sum_x", 0.0),  # not below 0 before that
+    (["count(even)", "sum(even)", "mean(even)"], {}, "sum_even", 1.3),  # made of itself alone
+    (["count(x)", "sum(x)", "mean(x)"], {"round_to": 1000}, "sum_x", 5.0),  # a count of 0, as told
+    (["count(below)", "sum(below)", "mean(below)"], {}, "sum_below", 0.5),  # a mean at its end
+]
+
+
+@pytest.mark.parametrize(("statistics", "more", "label", "factor"), EDITS)
+def test_sums_that_cannot_be_are_rejected(
+    *, tmp_path: Path, statistics: list[str], more: dict[str, Any], label: str, factor: float
+) -> None:
+    data = {"k": KEYS * 400, "x": [30.0] * 1200, "even": [3.0] * 1200, "below": [-5.0] * 1200}
+    pl.DataFrame(data | {name: [1.0] * 1200 for name in BOUNDS.keys() - data.keys()}).write_parquet(
+        tmp_path / "rows.parquet"
+    )
+    ln.Release(**raw_of(statistics, **more), folder=tmp_path).run()
+    verify_directory(tmp_path / "out")
+    path = tmp_path / "out" / "q.json"
+    rows = json.loads(path.read_text())
+    value = rows[0][label]
+    for end in ("", "_low", "_high"):
+        rows[0][f"{label}{end}"] += value * (factor - 1)
+        if more.get("clamp"):
+            rows[0][f"{label}{end}"] = max(rows[0][f"{label}{end}"], 0.0)
+    path.write_text(json.dumps(rows))
+    with pytest.raises(CertificateRejected, match=f"a {label} that doesn't fit"):
         verify_resealed(tmp_path / "out")

@@ -4,13 +4,36 @@ from __future__ import annotations
 
 import math
 
+from leastnoise.noise.common.profile import solve
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+
+_ALIKE = 1e-6  # of r, from 1
 
 
 def laplace_quantile(noise: Laplace, outside: float) -> float:
     """Invert P(|X| > t) = e^(−t)."""
     del noise
     return -math.log(outside)
+
+
+def laplace_difference(
+    noise: Laplace, outside: float, places: tuple[int, int], ratio: float
+) -> float:
+    """Return t with P(|X − r·Y| > t·scale) = outside, X and Y independent.
+
+    It is (e^(−t) − r²·e^(−t/r))/(1 − r²), and (1 + t/2)·e^(−t) where r = 1. Near 1, where digits
+    cancel, t is that of r = 1 if r < 1, else r times that, which are no less.
+    """
+    del noise, places
+    square, alike = ratio * ratio, abs(ratio - 1) < _ALIKE
+
+    def tail(t: float) -> float:
+        if alike:
+            return (1 + t / 2) * math.exp(-t)
+        scaled = math.exp(-t / ratio) if ratio else 0.0
+        return (math.exp(-t) - square * scaled) / (1 - square)
+
+    return solve(tail, outside, guess=1 + ratio) * (max(ratio, 1.0) if alike else 1.0)
 
 
 # δ(ε) of truncated Laplace noise, in closed form; every term is positive.

@@ -23,7 +23,7 @@ from leastnoise.tables.query.results import Table, key_columns
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.model import Contribution
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
-from leastnoise.tables.statistics.totals import Total
+from leastnoise.tables.statistics.totals import Sum, Total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,11 +141,13 @@ def _unlike(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Ite
     for label in sorted(drawn[0].keys() ^ drawn[1].keys()):
         yield f": {label} is asked for in one of the two releases alone."
     for label, (_, asked, own, _) in drawn[0].items():
-        if own.components != drawn[1][label][2].components:
+        # a sum is the same number, whatever it is made of
+        if not isinstance(asked, Sum) and own.components != drawn[1][label][2].components:
             yield f": {label} has other bounds in the two releases, or counts missing values."
         for column in (part.column for part in asked.parts):
             known = [one.spec.columns.get(column, Column()) for one in (before, after)]
-            if asked.of_all_groups and known[0].limits != known[1].limits:
+            bounded = asked.of_all_groups or isinstance(asked, Sum)
+            if bounded and known[0].limits != known[1].limits:
                 yield f": the column {column!r} has other bounds in the two releases."
             if known[0].missing != known[1].missing:
                 yield f": missing values of {column!r} are treated otherwise in the two releases."

@@ -125,7 +125,8 @@ def _about_middles(
     in_norm = given is not None and (given.l1 is not None or given.l2 is not None)
     if query.min_count is not None or query.top is not None or in_norm:
         return needs
-    apart = {part.column for one, _ in asked if isinstance(one, Ratio) for part in one.parts}
+    parts = (part for one, _ in asked if isinstance(one, Ratio) for part in one.parts)
+    apart = {part.column for part in parts if isinstance(part, Sum)}
     replaces = spec.privacy.neighbours == "replace-one"
     for place, (one, own) in enumerate(asked):
         if isinstance(one, Sum) and one.column not in apart and not own[0].apart:

@@ -17,6 +17,7 @@ import numpy as np
 
 from leastnoise.tables.statistics.base import (
     CLOSE,
+    LARGEST_WHOLE,
     NEAR,
     ROUNDING,
     SUFFIXES,
@@ -235,7 +236,8 @@ class Quotient(Statistic):
         none = (count + away <= 0) & (
             np.abs(value - middle) > CLOSE * scale + ROUNDING * abs(middle)
         )
-        return bool((fits & ~none).all())
+        # counts are cut off there
+        return bool(((fits & ~none) | (np.abs(count) >= LARGEST_WHOLE)).all())
 
 
 @final

@@ -238,28 +238,33 @@ class Sum(Total):
 
     def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:
         """It is the count times the mean, where both are published beside it."""
-        if len(own.components) > 1 and not self._fits(own, told[0], beside):
-            return ""
+        summed = own.components[-1]
+        # tables that add up are rounded together, and have a check of their own
+        same = () if own.noise[-1].drawn is None or not summed.lowers else beside.items()
+        for (first, *others), means in same:
+            if first == summed and [one.kind for one in others] == ["count"]:
+                for count in beside.get((others[0],), ()):
+                    if not all(self._fits(own, told[0], ratio, count) for ratio in means):
+                        return ""
         return super().wrong_suffix(own, told, beside)
 
-    def _fits(self, own: Ingredients, value: Floats, beside: Beside) -> bool:
-        """Whether a sum is the count times the mean beside it.
+    def _fits(self, own: Ingredients, value: Floats, ratio: Floats, count: Floats) -> bool:
+        """Whether a sum is the count times the mean, middle + radius·ratio.
 
-        A count may have been rounded, and says nothing unless it is above 0. A mean says nothing at
-        the ends of its bounds, nor does a sum that `clamp` made 0.
+        A mean says nothing where n <= 0, where it is the middle. At an end of its bounds the sum is
+        beyond. A count may have been rounded; and `clamp` makes 0 of a sum below it.
         """
-        middle, radius = self.weights(own)
-        for ratio in beside.get(own.components[::-1], ()):
-            for count in beside.get(own.components[:1], ()):
-                mean = middle + radius * ratio
-                room = CLOSE * (np.abs(value) + (abs(middle) + radius) * np.abs(count))
-                room += np.abs(mean) * own.multiple / 2
-                said = (np.abs(ratio) < 1 - NEAR) & (count > own.multiple / 2)
-                if own.clamp:
-                    said &= value > 0
-                if (said & (np.abs(value - mean * count) > room)).any():
-                    return False
-        return True
+        middle, radius = float(own.components[-1].centre), float(own.components[-1].radius)
+        product = (middle + radius * ratio) * count
+        room = CLOSE * (np.abs(value) + (abs(middle) + radius) * np.abs(count))
+        room += np.abs(middle + radius * ratio) * own.multiple / 2
+        positive = (np.abs(ratio) > NEAR) | (count > own.multiple / 2)
+        said = positive & (np.abs(count) < LARGEST_WHOLE)
+        below, above = value < product - room, value > product + room
+        if own.clamp:
+            above &= value > 0
+        wrong = (below & (ratio > NEAR - 1)) | (above & (ratio < 1 - NEAR))
+        return not bool((said & wrong).any())
 
 
 # Counts of what limits and bounds take away, of all groups of a query together.
