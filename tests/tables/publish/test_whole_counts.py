@@ -222,7 +222,7 @@ def noise_of(whole: Margins, draws: int) -> dict[int, Any]:
 def test_the_bias_of_measured_tables(large: int) -> None:
     """Simulated; with empty cells beside ones that are `large`."""
     wide = {"group_by": margins.GROUP_BY | {"region": [*range(12)]}, "privacy": {"epsilon": "0.3"}}
-    plan = margins.plan_of(margins.spec_of(margins=[["sex"], []], **wide, **BOTH))
+    plan = margins.plan_of(margins.spec_of(margins=[["sex"], ["age"], []], **wide, **BOTH))
     whole = margins.whole_of(plan)
     assert len(whole.measured) > 1
     marginals, draws = whole.marginals, 400
