@@ -100,6 +100,7 @@ def _in_cells(
                 total[cell][i] += not column or _there(row[column])
             else:
                 value = _clamped(row, column, spec)
+                value = Fraction(0) if value is None and kind == "filled" else value
                 scaled = None if value is None else (value - centre) / radius
                 if scaled is not None:
                     total[cell][i] += 2 * scaled**2 - 1 if kind == "square" else scaled
@@ -244,29 +245,64 @@ def _clamped(row: Row, column: str, spec: dict[str, Any]) -> Fraction | None:
 def _parts(
     spec: dict[str, Any], query: dict[str, Any], *, by_row: bool
 ) -> list[tuple[str, str, Fraction, Fraction]]:
-    """Return the numbers of a cell: (kind, column, centre, radius), each once."""
-    count = ("count", "", Fraction(0), Fraction(1))
-    found: list[tuple[str, str, Fraction, Fraction]] = []
+    """Return the numbers of a cell: (kind, column, centre, radius), each once.
+
+    Sums beside a count are made of it and of values about a middle: docs/tables-reference.md.
+    """
     asked = query.get("statistics", ["count"])
     texts = [part for text in asked for part in text.removeprefix("ratio(").split(", ")]
-    for text in texts:
+    each = [(text, _made_of(text, spec, by_row=by_row)) for text in texts]
+    there = {one for _, own in each for one in own}
+    divided = [text for text in asked if text.startswith("ratio(")]
+    from_zero = bool({"l1", "l2"} & spec.get("contribution", {}).keys())
+    found: list[_Part] = []
+    for text, own in each:
         kind, _, column = text.rstrip(")").partition("(")
-        if not column:
-            units = kind == "count_units" and not by_row
-            found.append(("units", *count[1:]) if units else count)
-            continue
-        values = ("count", column, *count[2:]) if _missing(column, spec) == "skip" else count
-        if kind == "count":
-            found.append(values)
-            continue
-        low, high = (Fraction(str(end)) for end in spec["columns"][column]["bounds"])
-        if kind == "sum":
-            found.append(("value", column, Fraction(0), max(abs(low), abs(high))))
-        else:
-            scaled = (column, (low + high) / 2, (high - low) / 2)
-            squares = [("square", *scaled)] if kind in {"var", "std"} else []
-            found += [("value", *scaled), *squares, values]
+        apart = from_zero or any(f"sum({column})" in one for one in divided)
+        found += own if kind != "sum" or apart else _summed(own, column, spec, there)
     return list(dict.fromkeys(found))
+
+
+_Part = tuple[str, str, Fraction, Fraction]
+
+
+def _made_of(text: str, spec: dict[str, Any], *, by_row: bool) -> list[_Part]:
+    """Return what a statistic is made of, a sum of values from 0."""
+    kind, _, column = text.rstrip(")").partition("(")
+    if not column:
+        units = kind == "count_units" and not by_row
+        return [("units", *_ROWS[1:])] if units else [_ROWS]
+    values = _values_of(column, spec)
+    if kind == "count":
+        return [values]
+    low, high = (Fraction(str(end)) for end in spec["columns"][column]["bounds"])
+    if kind == "sum":
+        return [("value", column, Fraction(0), max(abs(low), abs(high)))]
+    scaled = (column, (low + high) / 2, (high - low) / 2)
+    squares: list[_Part] = [("square", *scaled)] if kind in {"var", "std"} else []
+    return [("value", *scaled), *squares, values]
+
+
+_ROWS: _Part = ("count", "", Fraction(0), Fraction(1))
+
+
+def _values_of(column: str, spec: dict[str, Any]) -> _Part:
+    return ("count", column, *_ROWS[2:]) if _missing(column, spec) == "skip" else _ROWS
+
+
+def _summed(own: list[_Part], column: str, spec: dict[str, Any], there: set[_Part]) -> list[_Part]:
+    """Return what a sum is made of beside the numbers that are `there`."""
+    low, high = (Fraction(str(end)) for end in spec["columns"][column]["bounds"])
+    replaced = spec["privacy"].get("neighbours") == "replace-one" and low >= 0
+    values = _values_of(column, spec)
+    ways = [("value", values, low, high)]
+    if values != _ROWS:  # rows without a value count as 0
+        ways.append(("filled", _ROWS, min(low, Fraction(0)), max(high, Fraction(0))))
+    for kind, count, least, most in ways:
+        value = (kind, column, (least + most) / 2, (most - least) / 2)
+        if count in there and least + most and (value in there or not replaced):
+            return [count, value]
+    return own
 
 
 def _cells(query: dict[str, Any]) -> list[tuple[Any, ...]]:

@@ -113,26 +113,29 @@ def _verify(base: str, text: str) -> None:
         assert high >= fresh.upper, f"δ may be {fresh.upper!r}, above the interval up to {high!r}"
 
 
+_LEAST_EPSILON = 1e-100  # below it the losses are no floats
+
+
 def _check_bound(record: dict[str, Any]) -> None:
     """No bound is above the loss of noise that is known: the staircase that is best for δ = 0."""
     epsilon, value = float(truth.number(record["epsilon"])), float(truth.number(record["value"]))
-    if epsilon <= 0:
+    if epsilon <= _LEAST_EPSILON:
         return
     if "sensitivity" in record["witness"]:
         _check_volume(record, epsilon, value)
         return
-    b = math.exp(-epsilon)
+    b, rest = math.exp(-epsilon), -math.expm1(-epsilon)
     if record["loss"] == "mae":  # Geng & Viswanath (2014): √b/(1 − b)
-        known = math.sqrt(b) / (1 - b)
+        known = math.sqrt(b) / rest
     else:
         gammas = [i / 1000 for i in range(1, 1001)]
-        m = b / (1 - b)
+        m = b / rest
         known = min(
             (g**3 + m * (3 * g * g + 3 * g * (1 + 2 * m) + 1 + 6 * m * (1 + m))) / (3 * (g + m))
             for g in gammas
         )
     if record["scope"] == "integer":
-        known = 2 * b / (1 - b) ** 2 if record["loss"] == "mse" else 2 * b / (1 - b * b)
+        known = 2 * b / (rest**2 if record["loss"] == "mse" else -math.expm1(-2 * epsilon))
     assert value <= known * (1 + 1e-9), f"noise of loss {known!r} is known, the bound is {value!r}"
 
 
