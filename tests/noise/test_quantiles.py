@@ -1,20 +1,25 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import mpmath as mp
 import numpy as np
 import pytest
 
+from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
-from leastnoise.noise.draw import find_quantile, has_quantiles
+from leastnoise.noise.draw import find_difference, find_quantile, has_quantiles, make_sampler
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
+from leastnoise.noise.registry import FAMILIES
+from tests.noise_calls import NOISE
 from tests.routes import integrate
 
 
@@ -105,3 +110,24 @@ def test_what_has_no_known_law_of_a_coordinate_has_no_quantiles() -> None:
 def test_refuses_what_is_no_probability(probability: float) -> None:
     with pytest.raises(InvalidArgument, match="probability"):
         find_quantile(Gaussian(scale=1), probability)
+
+
+SPHERICAL = [name for name, family in FAMILIES.items() if family.spherical]
+
+
+@pytest.mark.parametrize("name", [*SPHERICAL, "laplace"])
+def test_two_numbers_together_against_draws(name: str) -> None:
+    """Of noise that is said to be alike in all directions, and of numbers that are independent."""
+    parameters = {key: value for key, (_, value) in NOISE[name].items()}
+    law = FAMILIES[name].part("law")(scale=1, **parameters)
+    grid, count = Fraction(1, 2**20), 2_500
+    drawn = []
+    for seed in range(count):
+        sampler = make_sampler(law, grid=grid, entropy=InsecureSeededEntropy(seed))
+        drawn.append(sampler.draw(law.dimension).estimates)
+    x = np.array(drawn) * float(grid)
+    for ratio in (0.5, 1.0, 3.0):
+        t = find_difference(law, 0.9, (0, 1), ratio)
+        assert t is not None
+        share = (np.abs(x[:, 0] - ratio * x[:, 1]) <= t).mean()
+        assert abs(share - 0.9) < 4 * (0.9 * 0.1 / count) ** 0.5

@@ -15,7 +15,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.registry import FAMILIES, part_of, registered
 
-_MOST_RATIO = 1e6
+_MOST_RATIO = 1e6  # up to which the digits that cancel are few
 
 
 def make_sampler(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:

@@ -271,8 +271,8 @@ def find_levels(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
 
     Shares of levels are those for which Σ ln(mean variance) of the tables, or the largest variance,
     is least in a tree as even as it can be, or all is the cells' if that is less in the tree
-    itself. Each release has an
-    equal part of ε, and δ is left unspent. Raises Refused if there is none.
+    itself. Each release has an equal part of ε, and δ is left unspent. Raises Refused if there is
+    none.
     """
     if not budget.epsilon:
         raise Refused(f"The query {cells.label!r}: tables by levels need epsilon > 0.")

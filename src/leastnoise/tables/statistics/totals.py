@@ -227,9 +227,9 @@ class Sum(Total):
 
     def weights(self, own: Ingredients) -> tuple[float, ...]:
         """Its unit, or the middle and the radius of the bounds."""
-        value = own.components[-1]
-        if value is own.components[0]:
+        if len(own.components) == 1:
             return super().weights(own)
+        _, value = own.components
         return float(value.centre), float(value.radius)
 
     def unit(self, own: Ingredients) -> float:
