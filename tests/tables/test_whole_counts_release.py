@@ -142,11 +142,12 @@ def test_a_bin_that_is_moved_with_its_running_sum(tmp_path: Path) -> None:
 
 
 def test_noisy_numbers_that_are_known_to_within_1(tmp_path: Path) -> None:
-    """Attack: the largest count is given to the cell of the same sex with the lowest interval."""
+    """Attack: the largest count is given to a cell of the same margins, of the lowest interval."""
     folder = release_margins(tmp_path, **MEASURED)
     rows = read(folder / "people.csv")
     largest = max(range(len(rows)), key=lambda i: int(rows[i]["count"]))
-    same = [i for i, row in enumerate(rows) if row["sex"] == rows[largest]["sex"]]
+    groups = [(row["sex"], row["age_from"]) for row in rows]
+    same = [i for i, group in enumerate(groups) if group == groups[largest]]
     lowest = min(same, key=lambda i: int(rows[i]["count_high"]))
     count = int(rows[largest]["count"])
     move(folder / "people.csv", {largest: -count, lowest: count})

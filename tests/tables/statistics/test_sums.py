@@ -210,7 +210,7 @@ EDITS: list[tuple[list[str], dict[str, Any], str, float]] = [
     (["count(x)", "sum(x)", "mean(x)"], {"clamp": True}, "sum_x", 0.0),  # not below 0 before that
     (["count(even)", "sum(even)", "mean(even)"], {}, "sum_even", 1.3),  # made of itself alone
     (["count(x)", "sum(x)", "mean(x)"], {"round_to": 1000}, "sum_x", 5.0),  # a count of 0, as told
-    (["count(below)", "sum(below)", "mean(below)"], {}, "sum_below", 0.5),  # a mean at its end
+    (["count(below)", "sum(below)", "mean(below)"], {}, "sum_below", 1.5),  # a mean at its end
 ]
 
 
