@@ -6,11 +6,13 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.geometry import Cells
@@ -18,6 +20,8 @@ from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.selection.public import calibrate
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.summary import PARTS_NOTE, PURE_NOTE
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.baselines import Baselines
@@ -188,3 +192,39 @@ def test_plain_noise_is_handed_on_only_where_the_very_question_was_proved(folder
     others = [wide(L2(least / 2)), wide(budget=half), replace(wide())]  # copies start unproved
     assert Baselines.of(ways, budget, known=others) == own
     assert Baselines.of(ways, budget, 2, known=[wide()]) == Baselines.of(ways, budget, 2)
+
+
+TABLES: dict[str, dict[str, Any]] = {
+    "margins": {"statistics": ["count"], "group_by": {"a": [1, 2], "b": [1, 2]}, "margins": True},
+    "largest": {
+        "statistics": ["count"],
+        "group_by": {"a": [1, 2], "b": [1, 2]},
+        "margins": True,
+        "objective": "largest",
+    },
+    "levels": {
+        "statistics": ["count"],
+        "group_by": {"a": {"keys": ["p", "q", "r"], "levels": {"up": ["s", "s", "t"]}}},
+    },
+    "cumulative": {"histogram": {"column": "x", "edges": [0, 1, 2, 3], "cumulative": True}},
+}
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-12", "1e-300"])
+@pytest.mark.parametrize("name", TABLES)
+def test_an_epsilon_for_which_no_lattice_is_wide_enough(name: str, epsilon: str) -> None:
+    """Tables that add up have huge noise then, or are refused: no argument is at fault but ε."""
+    spec = spec_file.lay_out(
+        {
+            "version": 1,
+            "data": {"source": "rows.parquet"},
+            "privacy": {"unit": "row", "epsilon": epsilon},
+            "columns": {"x": {"bounds": [0, 5]}},
+            "query": [{"name": "q"} | TABLES[name]],
+        }
+    )
+    if name in {"levels", "cumulative"} or epsilon == "1e-300":
+        with pytest.raises(Refused, match=r"^The query 'q': "):
+            plan(spec)
+    else:
+        assert min(one.std for one in plan(spec).blocks[0].noise_errors) > 1 / float(epsilon)

@@ -173,13 +173,13 @@ def _best_order(
             found = (variance_of_sum(branches, variances, one) for one in fixed)
             return [math.log(max(one, LEAST_VARIANCE)) for one in found]
 
-        noise = Agreeing(scale=scale, branches=branches, shares=[0] * len(sizes) + [1])
         try:
+            noise = Agreeing(scale=scale, branches=branches, shares=[0] * len(sizes) + [1])
             _check_laws(noise, fixed)  # before a search that may be long
             shares = search_shares(branches, scale, lambda own: smooth(logs(own)), rows=rows)
             noise = Agreeing(scale=scale, branches=branches, shares=shares)
             _check_laws(noise, fixed)
-        except NotApplicable:
+        except (NotApplicable, InvalidArgument):  # where ε is tiny no lattice is wide enough
             continue
         value = real(logs([one.variance for one in level_laws(noise)]))
         offers.append((value, Chain(order=order, noise=noise)))

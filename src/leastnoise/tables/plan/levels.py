@@ -285,7 +285,7 @@ def find_levels(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
         dimension=cells.cells,
         compositions=releases,
     )
-    why = Refused(f"too few keys. {_ADVICE}")
+    why = ""
     for shares in _offers(tree, scale, rows, largest=cells.largest):
         parameters = {"branches": tree.branches, "shares": shares}
         try:
@@ -295,10 +295,10 @@ def find_levels(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
         except CertificateRejected as error:
             raise Refused(f"{error} Give a smaller epsilon, or leave levels out.") from None
         except (Refused, InvalidArgument, NotApplicable) as error:
-            why = error
+            why = str(error).removesuffix(".")
             continue
         return ((cells.label, claim),)
-    raise Refused(f"The query {cells.label!r}: {why} {_ADVICE}") from None
+    raise Refused(f"The query {cells.label!r}: {why}. {_ADVICE}") from None
 
 
 @lru_cache(maxsize=64)
@@ -316,16 +316,16 @@ def _offers(
 
     try:
         tried = [search_shares(even, scale, loss, rows=rows), alone]
-    except NotApplicable:
+    except (NotApplicable, InvalidArgument):
         tried = [alone]
     found: list[tuple[float, tuple[Fraction, ...]]] = []
     for shares in tried:
-        noise = Agreeing(scale=scale, branches=tree.branches, shares=shares)
-        noise = noise.scaled(noise.cost(rows))
         try:
+            noise = Agreeing(scale=scale, branches=tree.branches, shares=shares)
+            noise = noise.scaled(noise.cost(rows))
             check_work(noise)
             laws = node_laws(noise)[tree.above :]
-        except NotApplicable:
+        except (NotApplicable, InvalidArgument):  # where ε is tiny no lattice is wide enough
             continue
         weighed = [
             max(one.variance for one in own)
