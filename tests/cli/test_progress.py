@@ -21,7 +21,7 @@ HIDE, SHOW, ERASE = "\x1b[?25l", "\x1b[?25h", "\x1b[2K"
 # No law is as near to the best possible: the design goes on for all of its time.
 SLOW = (
     "calibrate", "--noise", "optimal", "--epsilon", "1", "--delta", "1e-3", "--gap", "1e-9",
-    "--time-limit", "3",
+    "--time-limit", "5",
 )  # fmt: skip
 QUICK = ("calibrate", "--noise", "laplace", "--epsilon", "1")
 
