@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from leastnoise.mechanism.reading import Values
     from leastnoise.noise.draw import Share
 
-_MOST_CLIENTS = 1 << 20
-_LEAST_ROOM = Fraction(1, 1 << 3000)
 """What δ has to spare where sums of shares are only nearly the law: (1 + e^ε)·k·distance is less,
 for k <= 2^53 releases and ε <= 1,000."""
 
@@ -63,7 +61,7 @@ class Shares:
     mechanism: Mechanism = field(
         converter=instance_of(Mechanism, like="a Mechanism, such as calibrate() returns")
     )
-    clients: int = field(converter=whole(most=_MOST_CLIENTS))
+    clients: int = field(converter=whole(most=1 << 20))
     absent: int = field(converter=takes(_absent, of_record=True), default=0)
 
     def _check_together(self) -> None:
@@ -72,7 +70,7 @@ class Shares:
             raise NotApplicable(family=noise.name, why="shares of a geometry aren't proved")
         if self._share.distance:
             room = certificate.budget.delta - Fraction(certificate.delta.upper)
-            if certificate.budget.epsilon > 1000 or room < _LEAST_ROOM:
+            if certificate.budget.epsilon > 1000 or room < Fraction(1, 1 << 3000):
                 why = "its delta has nothing to spare; calibrate it for a little less"
                 raise NotApplicable(family=noise.name, why=why)
 

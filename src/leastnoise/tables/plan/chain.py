@@ -26,7 +26,7 @@ from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.noise.trees.sums import check_numbers, half_width_of_sum, variance_of_sum
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.query.margins import in_one_cell, table_sensitivity
-from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.tables.statistics.base import PROBABILITIES, NoiseError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,9 +42,6 @@ _TOTAL, _BY = "total", "x"
 MOST_COLUMNS = 3
 """With which all orders are compared: 6 of them, a third of a second each. Of more columns one is,
 where each table is of some of the columns that the next larger one is of."""
-
-PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
-"""Of the half-widths of a `NoiseError`."""
 
 _SAID = (
     "Whole-number noise is drawn for the cells on a tree by {along}, so that it partly cancels in "

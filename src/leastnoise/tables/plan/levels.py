@@ -32,7 +32,7 @@ from leastnoise.tables.plan.measured import FOR_THE_LARGEST, Compared
 from leastnoise.tables.plan.whole_counts import WholeCounts
 from leastnoise.tables.query.levels import KeyTree, table_layouts, tree_of
 from leastnoise.tables.spec.query import LARGEST
-from leastnoise.tables.statistics.base import NoiseError, RowErrors
+from leastnoise.tables.statistics.base import PROBABILITIES, NoiseError, RowErrors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
 
 _COUNTS = Fraction(1)  # the grid: counts and noise are whole
-_PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 _ADVICE = "Give fewer keys or a larger epsilon, or leave levels out."
 _SAID = (
     "Whole-number noise is drawn for the numbers by {column}{on}. All tables are sums of these, "
@@ -143,7 +142,7 @@ class Levels:
 
     def _error(self, table: int) -> NoiseError:
         laws = node_laws(self.noise)[self._level(table)]
-        widths = [[float(one.half_width(p)) for one in laws] for p in _PROBABILITIES]
+        widths = [[float(one.half_width(p)) for one in laws] for p in PROBABILITIES]
         variances = self.variances[table]
         rows = None
         if len(laws) > 1:

@@ -23,7 +23,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.tables.plan.chain import PROBABILITIES, Chain, read_chain
+from leastnoise.tables.plan.chain import Chain, read_chain
 from leastnoise.tables.plan.measured import (
     FOR_THE_LARGEST,
     compare_ways,
@@ -44,7 +44,7 @@ from leastnoise.tables.query.margins import (
     table_sensitivities,
 )
 from leastnoise.tables.spec.query import LARGEST
-from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.tables.statistics.base import PROBABILITIES, NoiseError
 from leastnoise.tables.statistics.fieller import UP_TO_1
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.whole_counts import check_whole_counts, put_whole_counts
+from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
 from leastnoise.tables.query.margins import ADDED, added_up, places_of
 from leastnoise.tables.query.results import table_of
 from leastnoise.tables.statistics.base import CLOSE
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_LARGEST = 2**63 - 1
-_EXACT = 2**53
-
 
 def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArray[np.int64]:
     """Return one table of the exact sums of `cells`, shape (numbers,); as secret as they are.
@@ -42,7 +40,7 @@ def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArr
     """
     whole = cells.astype(object).reshape(*margins.marginals.sizes, -1)
     others = margins.marginals.axes(margins.marginals.every[-1] & ~table)
-    summed = np.clip(whole.sum(axis=others, keepdims=True), -_LARGEST, _LARGEST)
+    summed = np.clip(whole.sum(axis=others, keepdims=True), 1 - INT64_END, INT64_END - 1)
     return summed.reshape(-1).astype(np.int64)
 
 
@@ -129,8 +127,8 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 
     Where all together might be none, each has its share of what is.
     """
-    most = _EXACT // estimate.size
-    if np.abs(estimate).sum() >= _EXACT / 2:
+    most = EXACT_SUMS // estimate.size
+    if np.abs(estimate).sum() >= EXACT_SUMS / 2:
         estimate = np.clip(estimate, -most, most)
     return np.rint(estimate).astype(np.int64)
 
