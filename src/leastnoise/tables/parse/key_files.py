@@ -12,7 +12,7 @@ import duckdb
 
 from leastnoise import _files
 from leastnoise.errors import SourceError
-from leastnoise.tables.query.levels import MOVED, find_conflict
+from leastnoise.tables.query.summed.levels import MOVED, find_conflict
 from leastnoise.tables.spec.values import LARGEST_SPEC
 from leastnoise.tables.values import csv_lines, parquet_rows
 from leastnoise.tables.values.casts import MAX_TEXT, TYPES

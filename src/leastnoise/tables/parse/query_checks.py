@@ -14,7 +14,8 @@ from leastnoise.tables.parse.column_checks import (
     undeclared,
 )
 from leastnoise.tables.parse.column_uses import Problem, uses_of
-from leastnoise.tables.query import accuracy, cumulative, levels, margins
+from leastnoise.tables.query import accuracy
+from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import Bands, Hierarchy, PrivateKeys
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic

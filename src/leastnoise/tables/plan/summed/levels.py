@@ -28,9 +28,9 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import check_work, node_laws
 from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.selection.public import find_candidate
-from leastnoise.tables.plan.measured import FOR_THE_LARGEST, Compared
-from leastnoise.tables.plan.whole_counts import WholeCounts
-from leastnoise.tables.query.levels import KeyTree, table_layouts, tree_of
+from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST, Compared
+from leastnoise.tables.plan.summed.whole_counts import WholeCounts
+from leastnoise.tables.query.summed.levels import KeyTree, table_layouts, tree_of
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import PROBABILITIES, NoiseError, RowErrors
 

@@ -12,9 +12,9 @@ import numpy as np
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.publish.margins import whole_steps
+from leastnoise.tables.publish.summed.margins import whole_steps
+from leastnoise.tables.publish.summed.whole_counts import check_whole_counts, put_whole_counts
 from leastnoise.tables.publish.table_files import read_table
-from leastnoise.tables.publish.whole_counts import check_whole_counts, put_whole_counts
 from leastnoise.tables.query.results import table_of
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.plan.cumulative import Cumulative
     from leastnoise.tables.plan.plan import BlockPlan
+    from leastnoise.tables.plan.summed.cumulative import Cumulative
     from leastnoise.tables.query.results import Table
 
 

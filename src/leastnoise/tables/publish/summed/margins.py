@@ -11,11 +11,11 @@ import numpy as np
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.publish.summed.whole_counts import check_whole_counts, put_whole_counts
 from leastnoise.tables.publish.table_files import read_table
-from leastnoise.tables.publish.whole_counts import check_whole_counts, put_whole_counts
 from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
-from leastnoise.tables.query.margins import ADDED, added_up, places_of
 from leastnoise.tables.query.results import table_of
+from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of
 from leastnoise.tables.statistics.base import CLOSE
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.plan.margins import Margins
     from leastnoise.tables.plan.plan import BlockPlan
+    from leastnoise.tables.plan.summed.margins import Margins
     from leastnoise.tables.query.results import Table
 
     Floats = NDArray[np.float64]

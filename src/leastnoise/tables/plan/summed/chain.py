@@ -25,7 +25,7 @@ from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.noise.trees.sums import check_numbers, half_width_of_sum, variance_of_sum
 from leastnoise.selection.public import find_candidate
-from leastnoise.tables.query.margins import in_one_cell, table_sensitivity
+from leastnoise.tables.query.summed.margins import in_one_cell, table_sensitivity
 from leastnoise.tables.statistics.base import PROBABILITIES, NoiseError
 
 if TYPE_CHECKING:
