@@ -18,7 +18,7 @@ from leastnoise.mechanism.grid import exponent_of
 from leastnoise.mechanism.mechanism import Mechanism, Released
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.rounding import round_sums
-from leastnoise.mechanism.values import Plain, ScaledIntegers, flat
+from leastnoise.mechanism.values import ScaledIntegers, flat
 from leastnoise.noise.draw import make_share
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ class Shares:
         """
         noise, share = self.mechanism.noise, self._share
         exact_values = as_exact(values)
-        if noise.for_whole_numbers and not _are_whole(exact_values):
+        whole = isinstance(exact_values, ScaledIntegers) and exact_values.bits == 0
+        if noise.for_whole_numbers and not whole:
             raise InvalidArgument(
                 name="values", value="other numbers", expected="ints, as geometric noise hides"
             )
@@ -156,10 +157,6 @@ def _wrapped(steps: int) -> int:
     Sums keep that, where one that was cut off would have lost its noise.
     """
     return (steps + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def _are_whole(values: Plain) -> bool:
-    return isinstance(values, ScaledIntegers) and values.bits == 0
 
 
 def _whole_numbers(one: Any) -> NDArray[np.int64]:

@@ -165,7 +165,7 @@ class _Several:
         for _ in range(_PROOFS):
             log_scale += _MARGIN
             found = law.scaled(Fraction(math.exp(log_scale)))
-            over = self._proved_excess(found)
+            over = self._task.whole.log_delta_gap(found)
             if over <= 0:
                 return found
             log_scale -= over / self._slope
@@ -240,10 +240,6 @@ class _Several:
                 epsilon=epsilon,
             )
         )
-
-    def _proved_excess(self, law: GeneralizedGamma) -> float:
-        """Return by how much the proved ln δ is above that of the budget; 0 or less if it isn't."""
-        return max(0.0, self._task.whole.log_delta_gap(law))
 
 
 def _root(

@@ -123,7 +123,8 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 def _quantiles(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     every = len(asked) == len(query.statistics)
-    if query.quantiles_by is not None and every and not any(map(_is_quantile, asked)):
+    asks = any(isinstance(one, Quantile) for one in asked)
+    if query.quantiles_by is not None and every and not asks:
         yield f"{path}.quantiles_by", "Not used: the query asks for no quantile."
 
 
@@ -138,10 +139,6 @@ def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     elif others:
         why = f"Expected counts alone: errors of {others[0]} aren't in their unit. Use another"
         yield key, f"{why} block for it."
-
-
-def _is_quantile(asked: Asked) -> bool:
-    return isinstance(asked, Quantile)
 
 
 def _without_count(query: Query, path: str) -> Iterator[Problem]:

@@ -18,8 +18,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.publish.groups import publish_groups, publish_keys
 from leastnoise.tables.publish.quantiles import chosen_in, publish_quantiles
-from leastnoise.tables.publish.summed.cumulative import publish_running_sums
-from leastnoise.tables.publish.summed.levels import publish_levels
+from leastnoise.tables.publish.summed.counts import publish_levels, publish_running_sums
 from leastnoise.tables.publish.summed.margins import margins_of, publish_margins
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.kept_groups import select

@@ -150,7 +150,7 @@ def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
             outside = marginals.axes(marginals.every[-1] & ~table)
             totals = np.array(own[asked.label], dtype=float).tolist()
             parts = cells.transpose(*inside, *outside).reshape(len(totals), -1)
-            if any(map(_differ, parts.tolist(), totals)):
+            if list(map(math.fsum, parts.tolist())) != totals:
                 what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
                 raise CertificateRejected(
                     f"The table {block.name}.{kind} isn't the sum of {blocks[0].name}.{kind}{what}."
@@ -160,10 +160,6 @@ def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
             why = f"has a {label} that isn't its sum over its count"
             raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
     check_whole_counts(folder, blocks, kind, partial(_sums, margins), exact=margins.is_whole)
-
-
-def _differ(parts: list[float], total: float) -> bool:
-    return math.fsum(parts) != total
 
 
 def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]]) -> Iterator[str]:
