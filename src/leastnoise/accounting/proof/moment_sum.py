@@ -295,7 +295,7 @@ def _newton(laws: Sequence[Moments], step: Callable[[_Tilt], float], c: float) -
         if abs(move) < settled:
             return point
         c *= math.exp(min(1.0, move) if move > 0 else max(-1.0, move))
-        if not 1e-9 < c < 1e24:  # no tilt beyond is of use
+        if not 1e-9 < c < 1e24:  # where tilts are looked for
             return None
     return None
 

@@ -220,7 +220,7 @@ def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositio
 
 def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
     """Return a step, masses at −n·step … n·step, and what is at infinity."""
-    shifts = max(1, math.ceil(16 * shift))
+    shifts = max(1, math.ceil(16 * shift))  # w is about 1/16
     w = shift / shifts
     reach = law.modes * law.spacing + 9.0  # in σ: how far from kernels f is looked at
     count = math.ceil(2 * reach / w)
