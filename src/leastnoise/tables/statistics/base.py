@@ -94,10 +94,6 @@ class RowErrors:
     half95: tuple[float, ...]
 
 
-PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
-"""Of the half-widths of a `NoiseError`: as many of an interval hold together with 95 %."""
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class NoiseError:

@@ -25,8 +25,9 @@ from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.noise.trees.sums import check_numbers, half_width_of_sum, variance_of_sum
 from leastnoise.selection.public import find_candidate
+from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.query.summed.margins import in_one_cell, table_sensitivity
-from leastnoise.tables.statistics.base import PROBABILITIES, NoiseError
+from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,10 +63,10 @@ class Chain:
         variances = [one.variance for one in level_laws(self.noise)]
         return variance_of_sum(self.noise.branches, variances, fixed_levels(self.order, table))
 
-    def error(self, table: int, probabilities: Sequence[float]) -> NoiseError:
-        """Return the error of a number of a table, its half-widths with three probabilities."""
+    def error(self, table: int) -> NoiseError:
+        """Return the error of a number of a table."""
         fixed = fixed_levels(self.order, table)
-        widths = [float(half_width_of_sum(self.noise, fixed, one)) for one in probabilities]
+        widths = [float(half_width_of_sum(self.noise, fixed, one)) for one in PROBABILITIES]
         std = math.sqrt(self.variance(table))
         return NoiseError(std=std, half95=widths[0], half975=widths[1], half983=widths[2])
 
@@ -145,7 +146,7 @@ def find_chain(cells: Layout, budget: Budget, releases: int = 1) -> tuple[Chain,
             return None
         chain = Chain(order=best.order, noise=made.noise)
         for table in cells.margins:
-            chain.error(table, PROBABILITIES)
+            chain.error(table)
     except (Refused, InvalidArgument):  # of deep trees no law may be known well enough
         return None
     return chain, made

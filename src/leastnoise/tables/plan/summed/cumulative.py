@@ -25,9 +25,10 @@ from leastnoise.noise.trees.prefixes import prefix_half_widths, prefix_variances
 from leastnoise.tables.plan.count_trees import Trees, tree_in_words, tree_to_record
 from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST
 from leastnoise.tables.plan.summed.whole_counts import WholeCounts
+from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.query.summed.cumulative import table_layouts
 from leastnoise.tables.spec.query import LARGEST
-from leastnoise.tables.statistics.base import PROBABILITIES, NoiseError, RowErrors
+from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
 if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block, Blocks

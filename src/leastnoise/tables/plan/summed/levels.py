@@ -30,9 +30,10 @@ from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST, Compared
 from leastnoise.tables.plan.summed.whole_counts import WholeCounts
+from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.query.summed.levels import KeyTree, table_layouts, tree_of
 from leastnoise.tables.spec.query import LARGEST
-from leastnoise.tables.statistics.base import PROBABILITIES, NoiseError, RowErrors
+from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

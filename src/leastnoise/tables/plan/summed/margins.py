@@ -34,6 +34,7 @@ from leastnoise.tables.plan.summed.measured import (
     weights_of,
 )
 from leastnoise.tables.plan.summed.whole_counts import WholeCounts, along_columns
+from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.query.summed.margins import (
     added_up,
     made_of,
@@ -44,7 +45,7 @@ from leastnoise.tables.query.summed.margins import (
     table_sensitivities,
 )
 from leastnoise.tables.spec.query import LARGEST
-from leastnoise.tables.statistics.base import PROBABILITIES, NoiseError
+from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.tables.statistics.fieller import UP_TO_1
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Margins:
     def errors(self, table: int) -> tuple[NoiseError, ...]:
         """Return the error of each number of a published table, rounding of the cells counted."""
         if self.chain is not None:
-            return (self.chain.error(table, PROBABILITIES),)
+            return (self.chain.error(table),)
         return tuple(self._error(table, one) for one in self.cells.components)
 
     def _error(self, table: int, one: Component) -> NoiseError:
