@@ -30,9 +30,9 @@ from leastnoise.design.marginals import (
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.publish.levels import publish_levels
-from leastnoise.tables.publish.margins import publish_margins, sum_exactly
-from leastnoise.tables.publish.whole_counts import sums_by
+from leastnoise.tables.publish.summed.counts import publish_levels
+from leastnoise.tables.publish.summed.margins import publish_margins, sum_exactly
+from leastnoise.tables.publish.summed.whole_counts import sums_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

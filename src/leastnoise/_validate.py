@@ -43,8 +43,6 @@ NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 _WITH_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # 1,500 may mean either
 _PERCENTAGE = re.compile(r"([+-]?[0-9]+\.?[0-9]*) ?%")
 MOST_SHOWN = 40  # characters of a value
-_LONGEST_PATH, _LONGEST_NAME = 4095, 255  # bytes, of a path and of a name in it
-_MOST_BITS = 128  # of a whole number that is shown: longer ones have no use in a message
 
 T = TypeVar("T")
 
@@ -292,12 +290,9 @@ def _names_a_file(value: str | Path) -> bool:
         name = os.fsencode(value)
     except UnicodeEncodeError:  # half of a surrogate pair
         return False
-    short = len(name) <= _LONGEST_PATH and all(map(_is_short_name, name.split(b"/")))
+    # bytes, as Linux takes them: of a path, and of each name in it
+    short = len(name) <= 4095 and max(map(len, name.split(b"/"))) <= 255
     return short and b"\0" not in name
-
-
-def _is_short_name(name: bytes) -> bool:
-    return len(name) <= _LONGEST_NAME
 
 
 def shown(value: object) -> str:
@@ -318,4 +313,5 @@ def shown(value: object) -> str:
 
 def _is_short(value: Any) -> bool:
     top, bottom = int(value.numerator), int(value.denominator)
-    return max(top.bit_length(), bottom.bit_length()) <= _MOST_BITS
+    most = 128  # bits: longer numbers have no use in a message
+    return max(top.bit_length(), bottom.bit_length()) <= most

@@ -19,7 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 import leastnoise as ln
-from leastnoise.tables.plan.margins import Margins
+from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.rows import bounding, source
 
 _EPSILON = 2

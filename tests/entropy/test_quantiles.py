@@ -22,7 +22,6 @@ from leastnoise.entropy.quantiles import (
     WORD_BITS,
     Quantile,
     cell_middles,
-    look_up,
     table,
 )
 from leastnoise.entropy.source import InsecureSeededEntropy
@@ -144,7 +143,7 @@ def test_words_find_their_own_cell() -> None:
         half = middle & -middle
         last = middle + half - max(1, (middle >> 53) * 2)  # rounds down within the cell
         words = np.array([middle - half, middle, last], dtype=np.uint64)
-        found = look_up(numbered, words)
+        found = numbered.look_up(words)
         assert found.values.tolist() == [column] * 3
         assert not found.beyond.any()
 
@@ -159,7 +158,7 @@ def _cell_number(u: arb) -> arb:
 
 def test_words_outside_the_table_are_marked() -> None:
     edges = [0, 1, 2**46 - 1, 2**46, 2**63 - 513, 2**63 - 512, 2**63 - 1]
-    found = look_up(HALF_NORMAL, np.array(edges, dtype=np.uint64))
+    found = HALF_NORMAL.look_up(np.array(edges, dtype=np.uint64))
     assert found.beyond.tolist() == [True, True, True, False, False, True, True]
     assert np.isfinite(found.values).all()
 
@@ -173,7 +172,7 @@ def test_random_words_agree_with_arb(quantile: Quantile) -> None:
     words = source.words(3000) >> np.uint64(1)
     words >>= source.words(3000) % np.uint64(17)
     words |= np.uint64(1 << 46)
-    found = look_up(quantile, words)
+    found = quantile.look_up(words)
     keep = ~found.beyond
     assert keep.mean() > 0.99
     worst = arb(0)

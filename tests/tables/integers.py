@@ -8,8 +8,8 @@ from typing import Any
 
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.margins import measured_layout
 from leastnoise.tables.query.ranks import lay_out_ranks
+from leastnoise.tables.query.summed.margins import measured_layout
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source_names import IN_MEMORY

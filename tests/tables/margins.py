@@ -10,8 +10,8 @@ import pandas as pd
 
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
-from leastnoise.tables.plan.margins import Margins
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.summed.margins import Margins
 
 GROUP_BY = {"region": [0, 1, 2], "sex": ["f", "m"], "age": {"edges": [0, 30, 60]}}
 TYPES = {"who": "int", "region": "int", "sex": "text", "age": "int"}

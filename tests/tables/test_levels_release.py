@@ -18,13 +18,13 @@ from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
-from leastnoise.tables.plan.levels import Levels
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.summed.levels import Levels
 from leastnoise.tables.publish.difference import subtract_releases
-from leastnoise.tables.publish.levels import publish_levels
 from leastnoise.tables.publish.release import Release
+from leastnoise.tables.publish.summed.counts import publish_levels
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query.levels import find_conflict
+from leastnoise.tables.query.summed.levels import find_conflict
 from tests.noise.trees.oracle import enumerated
 
 # in no order; b has one county

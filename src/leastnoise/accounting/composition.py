@@ -35,9 +35,7 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.noise.releases import ProvedDelta, Releases
 
-_ROUNDS = 6  # of new tilts; the third hardly changes anything
 _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
-_FINEST = 10_000  # lattices have a largest size, which a finer one than this would exceed
 
 _Solved = tuple[Convolution, float]
 _SolvedByMoments = tuple[MomentSum, float]
@@ -67,7 +65,8 @@ class Composition:
     """
 
     parts: tuple[Releases, ...] = field(converter=takes(_checked_parts))
-    points_per_std: int = field(converter=whole(most=_FINEST), default=POINTS_PER_STD)
+    # a finer lattice would exceed the largest size that lattices have
+    points_per_std: int = field(converter=whole(most=10_000), default=POINTS_PER_STD)
 
     def __repr__(self) -> str:
         draws = _words.counted(sum(part.compositions for part in self.parts), "draw")
@@ -211,7 +210,7 @@ def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) 
     before = 1.0
     parts, found = improved(parts, before)
     settled = 1e-10  # relative change of ε at which they end
-    for _ in range(_ROUNDS - 1):
+    for _ in range(5):  # six tilts in all; the third hardly changes anything
         if abs(found[1] - before) <= settled * max(before, 1e-6):
             break
         before = found[1]

@@ -53,6 +53,13 @@ def precision(bits: int = 128) -> Iterator[None]:
         yield
 
 
+def precisions(first: int, most: int) -> Iterator[int]:
+    """Yield bits, each twice as many as before, up to `most`."""
+    while first <= most:
+        yield first
+        first *= 2
+
+
 def ball(number: Fraction | int) -> arb:
     """Return the ball that encloses `number` at the current precision."""
     fraction = number if isinstance(number, Fraction) else Fraction(number)

@@ -17,10 +17,9 @@ from typing import Self, final
 
 from flint import arb, arb_poly, ctx
 
-from leastnoise.balls.core import PLAIN_BITS, ball, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, precision, precisions
 from leastnoise.numerics.bisection import Bisection
 
-_MOST_BITS = 1 << 14
 SLACK = 2.0**-24
 """How far, relatively, what is proved is below the moment at the γ that was thought best."""
 _MOST_PIECES = 2_000  # 300 were needed at most
@@ -45,13 +44,11 @@ class StaircaseMoment:
     def of(cls, *, epsilon: Fraction, dimension: int, power: int) -> Self:
         """Return the moment; raises ArithmeticError if 16,384 bits don't do for it."""
         degree = dimension + power
-        bits = ctx.prec
-        while bits <= _MOST_BITS:
+        for bits in precisions(ctx.prec, 1 << 14):
             with precision(bits):
                 inverse = _inverse_series(epsilon, degree)
                 if min(one.rel_accuracy_bits() for one in inverse) >= PLAIN_BITS:
                     break
-            bits *= 2
         else:
             raise ArithmeticError("the moments of a staircase could not be enclosed")
         coefficients, factorial = [], arb(1)

@@ -17,15 +17,11 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Question, Search
 from leastnoise.noise.registry import part_of, registered
 
-# Beyond this, 1 − δ has too few digits in floats.
-_LARGEST_DELTA = 1 - Fraction(1, 10**12)
-
 # If the proof fails at the scale found, it is widened by these relative amounts in turn; the total
 # stays within the 1e-9 that is promised of the exact minimum.
 _WIDENINGS = (Fraction(0), Fraction(2, 10**12), Fraction(2, 10**11), Fraction(8, 10**10))
 # Where 1e-5 is promised: a mixture's δ may fall by a factor of 3 within 3e-8 of σ, as a narrow
 # peak of it between two shifts closes, which the search in floats can't see.
-_STEEP = Fraction(1, 10**6)
 _STEEP_WIDENINGS = (Fraction(0), Fraction(8, 10**10), Fraction(1, 10**7), Fraction(4, 10**6))
 
 
@@ -58,7 +54,7 @@ def calibrate_family(
     budget, sensitivity, geometry = question.budget, question.sensitivity, question.geometry
     if why := family.why_not(dimension=question.noise_dimension, delta=budget.delta):
         raise NotApplicable(family=family.name, why=why)
-    if budget.delta > _LARGEST_DELTA:
+    if 1 - budget.delta < Fraction(1, 10**12):  # it has too few digits in floats
         why = "delta is so close to 1 that no scale is searched for it; it protects nobody"
         raise NotApplicable(family=family.name, why=why)
     check_sampling(family, sensitivity, geometry, question.sampling_rate)
@@ -77,7 +73,7 @@ def calibrate_family(
         raise Refused(f"{family.name} noise for this budget is out of range. {error}") from error
     found = time.perf_counter()
     limit, wider = (registered(family).part(name) for name in ("limit", "wider"))
-    steep = wider is not None and budget.delta < _STEEP
+    steep = wider is not None and budget.delta < Fraction(1, 10**6)
     certificate = _widen(question, least, _STEEP_WIDENINGS if steep else _WIDENINGS, wider)
     return Calibrated(
         certificate=certificate,

@@ -304,7 +304,8 @@ class Certificate:
     @classmethod
     def from_record(cls, record: object) -> Certificate:
         """Read what `to_record` gave; see `from_json`."""
-        known = (*_FIELDS, _NEIGHBOURS) if _states_neighbours(record) else _FIELDS
+        stated = isinstance(record, dict) and record.get(_NEIGHBOURS) is not None
+        known = (*_FIELDS, _NEIGHBOURS) if stated else _FIELDS
         fields = exact_fields(record, known, where="certificate")
         check_header(fields, kind="certificate")
         _check_fixed(fields)
@@ -325,10 +326,6 @@ class Certificate:
             )
         except ValueError as error:  # every InvalidArgument is one
             raise CertificateRejected(str(error)) from error
-
-
-def _states_neighbours(record: object) -> bool:
-    return isinstance(record, dict) and record.get(_NEIGHBOURS) is not None
 
 
 def _note_proof(claim: Certificate) -> None:

@@ -49,8 +49,6 @@ _FIELDS = (
     "assumptions",
 )
 _TOP, _BOTTOM = 8, 4  # of the lattice: losses so far above ε, and so far below 0
-# of a product of two floats, the sum of two such and of this product itself
-_ROUNDED_UP, _UNDERFLOW = 1 + 2.0**-50, 1e-300
 
 
 def _checked_chances(value: object, *, name: str) -> tuple[int, ...]:
@@ -250,6 +248,8 @@ def _on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bits: int
         for pair in pairs
     ]
     at_start = start - math.floor(epsilon * 2**bits)
+    # of a product of two floats, the sum of two such and of this product itself
+    rounded_up, underflow = 1 + 2.0**-50, 1e-300
     for _ in range(groups):
         wide = np.concatenate([np.full(size, value[0]), value, np.ones(size)])
         best = value.copy()
@@ -259,7 +259,7 @@ def _on_lattice(pairs: Iterable[Pair], groups: int, epsilon: Fraction, bits: int
                 start=np.zeros(size),
             )
             np.maximum(best, term, out=best)
-        value = np.minimum(best * _ROUNDED_UP + _UNDERFLOW, 1.0)
+        value = np.minimum(best * rounded_up + underflow, 1.0)
     return float(value[at_start])
 
 

@@ -37,7 +37,6 @@ ASSUMPTION = (
     "the reach in all"
 )
 MOST_LEVELS = 1000
-_SPLIT = 2  # levels, up to which each has a part of the budget of its own
 _FIELDS = (
     *("kind", "version", "epsilon", "delta", "neighbours", "levels", "rates", "nested"),
     *("candidates", "parts", "groups", "reach", "assumptions"),
@@ -160,7 +159,7 @@ class QuantileCertificate:
         One or two levels share ε evenly, and no candidate is cut into parts. More are nested: each
         of ⌈log₂(m + 1)⌉ depths has an equal share.
         """
-        nested = len(levels) > _SPLIT
+        nested = len(levels) > 2  # up to which each has a part of the budget of its own
         choices = list_choices(levels, nested=nested)
         shares = 1 + max(one.depth for one in choices) if nested else len(levels)
         rates = tuple(

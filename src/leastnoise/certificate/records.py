@@ -15,6 +15,7 @@ from types import NoneType
 from typing import Any, Literal, TypeVar, cast, final, get_args, get_origin
 
 from leastnoise import _validate, _words
+from leastnoise._files import LARGEST_CERTIFICATE
 from leastnoise._record import list_arguments
 from leastnoise._validate import MOST_SHOWN
 from leastnoise.errors import CertificateRejected, InvalidInput
@@ -40,7 +41,6 @@ from leastnoise.noise.registry import family_named
 
 
 VERSION = 1  # of every record
-_MAX_CHARACTERS = 10**7  # as many as are read of a file
 
 T = TypeVar("T", str, int, list)
 
@@ -52,8 +52,8 @@ def parse_object(text: str) -> dict[str, Any]:
     a field stands twice.
     """
     text = _validate.text(text, name="text", hint="Read the file first: JSON comes as a str.")
-    if len(text) > _MAX_CHARACTERS:
-        raise InvalidInput(f"The certificate is longer than {_MAX_CHARACTERS:,} characters.")
+    if len(text) > LARGEST_CERTIFICATE:
+        raise InvalidInput(f"The certificate is longer than {LARGEST_CERTIFICATE:,} characters.")
     try:
         value = json.loads(text, object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError):  # also a whole number of thousands of digits

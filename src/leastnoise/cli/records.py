@@ -81,7 +81,7 @@ def print_plan(
 def _print_block(block: BlockPlan, plan: Plan) -> None:
     """Print the plan of one query, with all that is known of it."""
     from leastnoise.tables.plan.summary import bounds_of_error
-    from leastnoise.tables.plan.whole_counts import bias_in_words
+    from leastnoise.tables.plan.summed.whole_counts import bias_in_words
 
     layout, unit = block.layout, plan.person
     widest = {one.label: bounds_of_error(plan.spec, one) for one in layout.statistics}

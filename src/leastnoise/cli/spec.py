@@ -83,10 +83,11 @@ def locate_problems(file: Path, *, elsewhere: Collection[str] = ()) -> Iterator[
     try:
         yield
     except SpecError as error:
-        from leastnoise.tables.parse import spec_file, spec_lines
+        from leastnoise.tables.parse import spec_lines
+        from leastnoise.tables.spec.values import LARGEST_SPEC
 
         try:
-            text = _files.read_text(file, most=spec_file.LARGEST)
+            text = _files.read_text(file, most=LARGEST_SPEC)
         except SourceError:  # the file went away meanwhile
             raise error from None
         found = spec_lines.lines(text, error.problems, elsewhere=elsewhere)

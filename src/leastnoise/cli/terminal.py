@@ -34,7 +34,6 @@ _WIDTH = 80  # of sentences, however wide the terminal is
 _LEAST_WIDTH = 40
 _LONGEST = 2000  # letters of a cell
 _BETWEEN = "  "
-_PATIENCE = 1.0  # seconds that nothing is shown for
 
 Row = tuple[str, ...]
 
@@ -171,7 +170,7 @@ def stages(first: str = "Working", *, silent: bool = False) -> Iterator[Callable
         yield _ignore
         return
     spinner = _Spinner(first)
-    timer = threading.Timer(_PATIENCE, spinner.show)
+    timer = threading.Timer(1.0, spinner.show)  # seconds that nothing is shown for
     timer.daemon = True
     timer.start()
     try:

@@ -24,8 +24,6 @@ from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.projections import Projections, projections_of
 from leastnoise.guarantees.sensitivity import A_SENSITIVITY, Sensitivity
 
-MOST_COORDINATES = 1_000
-MOST_TIMES = 64
 _TIMES = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
 _FIELDS = ("sensitivity", "dimension", "coordinates", "times", "gamma")
 
@@ -161,8 +159,8 @@ def fits(room: Projections, epsilon: Fraction, *, coordinates: int, times: int, 
     least_epsilon, most_epsilon = Fraction(1, 10**100), 500  # of all times together
     most_work = 20_000  # coordinates · ε: a second
     return (
-        1 <= coordinates <= min(room.largest, MOST_COORDINATES)
-        and 1 <= times <= MOST_TIMES
+        1 <= coordinates <= min(room.largest, 1_000)
+        and 1 <= times <= _TIMES[-1]
         and epsilon >= least_epsilon
         and times * epsilon <= most_epsilon
         and coordinates * times * epsilon <= most_work

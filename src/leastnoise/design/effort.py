@@ -22,8 +22,6 @@ WORK = 3 * 10**9
 TOLERANCE = 1e-9
 """Of rows of size 1 of a linear program: at HiGHS' smallest, 1e-10, it often gives up."""
 
-_INTERIOR = 20  # steps of the simplex method that one of an interior-point method counts for
-
 
 @final
 @record()
@@ -103,7 +101,8 @@ class Allowance:
 
     def charge(self, found: Any, *, rows: int, interior: bool) -> None:
         """Spend what `linprog` did to give `found` for a program of so many rows."""
-        steps = _INTERIOR * found.nit + (found.crossover_nit or 0) if interior else found.nit
+        # a step of an interior-point method counts for 20 of the simplex method
+        steps = 20 * found.nit + (found.crossover_nit or 0) if interior else found.nit
         self._spend(max(1, steps) * rows)
 
     def _spend(self, work: float) -> None:

@@ -26,8 +26,6 @@ from leastnoise.noise.question import Loss, Question
 
 GAP = 0.005
 FINE_GAP = 0.0005
-_FINE_EPSILON = 2  # up to which FINE_GAP takes some seconds
-_SLOW_GAP, _SLOW_EPSILON = 0.02, 5  # beyond which less than that takes minutes
 MOST_STEPS = 40
 """A linear program for a whole-number sensitivity beyond this is too large."""
 _USUAL = Effort()
@@ -69,12 +67,12 @@ def _law_of(task: Task, record: Mapping[str, object]) -> Optimal | DiscreteStair
 
 def plain_gap(task: Task) -> float:
     """Return the gap that a law is designed for, if none is asked for."""
-    return GAP if task.budget.epsilon <= _SLOW_EPSILON else _SLOW_GAP
+    return GAP if task.budget.epsilon <= 5 else 0.02  # beyond it, less takes minutes
 
 
 def fine_gap(task: Task) -> float:
     """Return the gap that can be had in well under a minute."""
-    return FINE_GAP if task.budget.epsilon <= _FINE_EPSILON else plain_gap(task)
+    return FINE_GAP if task.budget.epsilon <= 2 else plain_gap(task)  # up to it, some seconds
 
 
 def find_design(task: Task, effort: Effort = _USUAL) -> Design:

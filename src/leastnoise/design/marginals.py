@@ -159,11 +159,6 @@ POWERS = (8, 512)
 PARTS = 1000
 """A share is so many parts of the whole."""
 _SCATTERED = 32  # starts beside the others: the largest variance has many local optima
-_LEAST_SHARE = 0.005  # a table that would be measured with less is left out
-_LARGEST = 300.0  # of ε·ω/2: beyond it there is no noise to speak of
-_NO_VALUE = 1e300  # of tables that nothing determines
-_LEAST_THETA = 1e-150  # whose inverse squared is a float
-_LEAST_WEIGHT = Fraction(1, 10**6)  # every table has some, so that no logarithm is that of 0
 _FIXED_POINT_STEPS = 200  # of the fixed point, which halves what is left or better
 
 
@@ -230,7 +225,7 @@ def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_
 
     def information(shares: Floats) -> tuple[Floats, Floats]:
         each = epsilon / reaches
-        half = np.minimum(each * shares / 2, _LARGEST)
+        half = np.minimum(each * shares / 2, 300.0)  # beyond it there is no noise to speak of
         geometric = 2 * np.sinh(half) ** 2, each * np.sinh(2 * half)
         laplace = 2 * half**2, 2 * each * half
         return np.where(whole, geometric[0], laplace[0]), np.where(whole, geometric[1], laplace[1])
@@ -318,7 +313,8 @@ def bound_of_largest(
         variances = marginals.variances(_cheapest(marginals, prices))
         prices *= variances / variances.max()
     parts = prices * marginals.variances(_cheapest(marginals, prices))
-    exact = [Fraction(float(one)) + _LEAST_WEIGHT for one in parts / parts.sum()]
+    least = Fraction(1, 10**6)  # every table has a weight, so that no logarithm is that of 0
+    exact = [Fraction(float(one)) + least for one in parts / parts.sum()]
     whole = sum(exact, Fraction(0))
     return bound(marginals, [one / whole for one in exact], budget=budget, reach=reach)
 
@@ -357,8 +353,9 @@ def _descend(marginals: Marginals, shares: Floats, loss: Loss, information: Info
         theta = marginals.carried @ tau
         variances = marginals.variances(theta)
         if not np.isfinite(variances).all():
-            return _NO_VALUE, np.zeros_like(logs)
-        inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=theta > _LEAST_THETA)
+            return 1e300, np.zeros_like(logs)  # nothing determines some table
+        above_0 = theta > 1e-150  # whose inverse squared is a float
+        inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=above_0)
         value, slopes = loss(np.log(variances))
         of_theta = -((slopes / variances) @ marginals.spread) * inverse**2
         of_parts = ((of_theta @ marginals.carried) * slope)[kept]
@@ -370,7 +367,7 @@ def _descend(marginals: Marginals, shares: Floats, loss: Loss, information: Info
         found = minimize(objective, start, args=(kept,), jac=True, method="L-BFGS-B").x
         shares = np.zeros_like(shares)
         shares[kept] = _softmax(found)
-        shares[shares < _LEAST_SHARE] = 0.0
+        shares[shares < 0.005] = 0.0  # a table that would be measured with less is left out
         shares /= shares.sum()
         if np.count_nonzero(shares) == count:
             break

@@ -32,7 +32,6 @@ from leastnoise.noise.registry import part_of
 
 Floats = NDArray[np.float64]
 
-_SPANS = 60  # of the radii x_n; with more of them J chatters between the samples
 _SAMPLES = 12  # radii r in each span
 _NEWEST = 0.4  # of the newest prices in the running mean, which chatters less
 _FINEST = 1 << 11
@@ -91,7 +90,7 @@ class _Search:
             raise NotApplicable(family="lower bound", why="the noise is too wide for its grid")
         cells = 1 << int(math.log2(finest))
         last = math.ceil(reach * cells)
-        spans = np.linspace(0, last, _SPANS + 1)
+        spans = np.linspace(0, last, 61)  # with more of them J chatters between the samples
         nodes = np.unique(np.concatenate([spans, spans[1] * np.array([0.2, 0.5])]).astype(int))
         most_chance = 0.48  # P(ω > ω_0): ω_0 is just above 0
         angles = _angle(dimension, np.geomspace(most_chance, min(delta, 1e-3), 36))

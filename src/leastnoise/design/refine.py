@@ -24,11 +24,7 @@ from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.steps import fit as steps_fit
 from leastnoise.noise.steps.law import TruncatedStaircase
 
-# A solver's law misses ε and δ by rounding: it is asked for a little less (relative to e^ε and δ),
-# and what its exact δ is still too large by is mended by a mixture.
-_EPSILON_MARGIN, _DELTA_MARGIN = 1e-11, 1e-7
 _NEAR = 0.05  # of the gap: what a step of the design may cost
-_SHARE = 0.6  # of what is left goes to one lattice at most
 _TINY = Fraction(1, 10**12)  # stands for δ = 0, where there is a bound but no law of bounded range
 
 
@@ -81,7 +77,8 @@ def refine(task: Task, *, gap: float, effort: Effort) -> Design:
         if effort.progress:
             shown = "" if math.isinf(best.gap) else f", now within {100 * best.gap:.2g} %"
             effort.progress(f"Designing noise on {cells} cells a sensitivity{shown}")
-        found = _on_lattice(task, rough, cells, gap=gap, allowance=allowance.part(_SHARE))
+        most = allowance.part(0.6)  # of what is left goes to one lattice
+        found = _on_lattice(task, rough, cells, gap=gap, allowance=most)
         best = Design(
             law=_better(task, best.law, found.law), bound=_higher(best.bound, found.bound)
         )
@@ -189,11 +186,13 @@ def _on_lattice(
         prices = closed_form.witness(budget, power=power, points=len(weights))
         law, _ = examine_law(task, 1, weights)
         return Design(law=law, bound=_bound(task, prices))
+    # A solver's law misses ε and δ by rounding: it is asked for a little less (relative to e^ε and
+    # δ), and what its exact δ is still too large by is mended by a mixture.
     program = LatticeProgram(
         cells=cells,
         reach=math.ceil(cells * (rough.radius + 1)),
-        epsilon=max(0.0, rough.epsilon - _EPSILON_MARGIN),
-        delta=rough.delta * (1 - _DELTA_MARGIN),
+        epsilon=max(0.0, rough.epsilon - 1e-11),
+        delta=rough.delta * (1 - 1e-7),
         power=power,
         accuracy=_NEAR * gap if task.scope == "real" else 0.0,
         halving=rough.halving,

@@ -17,17 +17,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_GAP = 1e-7  # of the total variance, from the optimum
 _OPERATIONS = 3e10  # about n³ times steps of the fixed point
-_FEWEST, _MOST = 30, 300  # steps
-_POWER = 2.0  # y ← y·X_ii^2, in fewer steps than with X_ii
-_LEAST_PRICE = 1e-9  # of the largest: D⁻¹ has to be found in floats
+_ITERATIONS = 300  # at most
 _SPARE = 1e-6  # of X is I: then A has an inverse, though nobody asks for some sums
-_ROWS = 1.2  # of a p-identity beside I, times √n
-_MOST_STARTING_ROWS = 64
-_MOST_SHARED = 100.0  # of Θ: beyond it tr(V X⁻¹) is a difference of numbers too near for floats
 _SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # multiples of them spread evenly over [0, 1)
-_MANY_CELLS = 300  # beyond, one start of spread numbers is tried, of 4
 
 
 def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
@@ -38,7 +31,7 @@ def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
     """
     prices = _floored(np.sqrt(np.diag(gram)))
     best, least, bound, proof = prices, math.inf, 0.0, prices
-    for _ in range(int(min(max(_OPERATIONS / len(gram) ** 3, _FEWEST), _MOST))):
+    for _ in range(int(min(max(_OPERATIONS / len(gram) ** 3, 30), _ITERATIONS))):
         roots, basis = _root(gram, prices)
         diagonal, total = (basis * basis) @ roots, float(roots.sum())
         value = total * float((diagonal / prices).max())
@@ -46,9 +39,10 @@ def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
             best, least = prices, value
         if total**2 > bound:
             bound, proof = total**2, prices
-        if least <= bound * (1 + _GAP):
+        if least <= bound * (1 + 1e-7):  # near enough to the optimum
             break
-        prices = _floored(prices * (diagonal / prices / total) ** _POWER)
+        # y ← y·X_ii^2 takes fewer steps than y ← y·X_ii
+        prices = _floored(prices * (diagonal / prices / total) ** 2)
     roots, basis = _root(gram, best)
     scaled = basis / np.sqrt(best)[:, None]
     found = (scaled * roots) @ scaled.T
@@ -58,7 +52,7 @@ def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
 
 
 def _floored(prices: Floats) -> Floats:
-    found = np.maximum(prices, _LEAST_PRICE * prices.max())
+    found = np.maximum(prices, 1e-9 * prices.max())  # D⁻¹ has to be found in floats
     return np.asarray(found / found.sum(), dtype=np.float64)
 
 
@@ -78,8 +72,10 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
 
     size = len(gram)
     gram = gram / np.trace(gram)  # slopes are compared with fixed numbers
-    steps = int(min(max(_OPERATIONS / 100 / size**2, 100), _MOST))
+    steps = int(min(max(_OPERATIONS / 100 / size**2, 100), _ITERATIONS))
     best, least = np.zeros((0, size)), 1.0
+    # beyond it tr(V X⁻¹) is a difference of numbers too near for floats
+    most_shared = 100.0
     for start in _starts(queries, gram):
         found = minimize(
             lambda flat, shape: _variance(flat.reshape(shape), gram),
@@ -87,7 +83,7 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
             args=(start.shape,),
             jac=True,
             method="L-BFGS-B",
-            bounds=[(0, _MOST_SHARED)] * start.size,
+            bounds=[(0, most_shared)] * start.size,
             options={"maxiter": steps},
         )
         if found.fun < least:
@@ -99,15 +95,15 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
 def _starts(queries: Floats, gram: Floats) -> list[Floats]:
     """Return Θ to begin with: numbers spread evenly, main directions, and the questions asked."""
     size = len(gram)
-    rows = min(size, max(1, round(_ROWS * math.sqrt(size))))
+    rows = min(size, max(1, round(1.2 * math.sqrt(size))))  # beside I
     kinds = [(count, one) for count in (rows, (rows + 1) // 2) for one in _SPREADS]
     found = [
         np.asarray(np.arange(1, count * size + 1) * one % 1, dtype=np.float64).reshape(count, size)
-        for count, one in (kinds if size <= _MANY_CELLS else kinds[:1])
+        for count, one in (kinds if size <= 300 else kinds[:1])  # of more, one is tried
     ]
     squares, basis = np.linalg.eigh(gram)
     asked = [np.abs(basis[:, -rows:] * np.sqrt(np.maximum(squares[-rows:], 0.0))).T]
-    if len(queries) <= _MOST_STARTING_ROWS:
+    if len(queries) <= 64:  # rows of Θ to begin with
         asked.append(np.abs(queries))
     scaled = (np.asarray(one / one.sum(axis=0).max(), dtype=np.float64) for one in asked)
     return [*found, *scaled]

@@ -55,12 +55,8 @@ class Quantile(InverseSurvival):
         return self.function(u)
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup:
-        return look_up(self, words)
-
-
-def look_up(quantile: Quantile, words: NDArray[np.uint64]) -> Lookup:
-    """Return Q̂ for 63-bit words, shape (n,); |Q̂ − Q(u)| <= ETA."""
-    return look_up_floats(quantile, words.view(np.int64).astype(np.float64))
+        """Return Q̂ for 63-bit words, shape (n,); |Q̂ − Q(u)| <= ETA."""
+        return look_up_floats(self, words.view(np.int64).astype(np.float64))
 
 
 def look_up_floats(quantile: Quantile, w: NDArray[np.float64]) -> Lookup:

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 # 2^26 blocks of 16 bytes on one key: no two of them are equal, fair ones would collide with
 # probability about 2^(2·26 − 129) = 2^-77.
 BYTES_PER_KEY = 16 << 26
-_CHUNK = (
-    1 << 17
-)  # the most bytes encrypted in one call; a constant zero buffer of this size is kept
+_CHUNK = 1 << 17  # the most bytes encrypted in one call: a buffer of as many zeros is kept
 _ZEROS = memoryview(bytes(_CHUNK))
 
 

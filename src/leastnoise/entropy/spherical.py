@@ -33,7 +33,7 @@ from leastnoise.entropy.lazy import (
     Remembered,
     word_magnitude,
 )
-from leastnoise.entropy.quantiles import COSINE, ETA, HALF_NORMAL, WORD_BITS, look_up
+from leastnoise.entropy.quantiles import COSINE, ETA, HALF_NORMAL, WORD_BITS
 from leastnoise.entropy.scaled import nearly
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class _Angles:
         """Return cosine and sine, shape (last − first, 2), and where they mean nothing."""
         words = self._words[first:last]
         fraction = words >> np.uint64(1)
-        cosine, sine = look_up(COSINE, fraction), look_up(COSINE, _ONES - fraction)
+        cosine, sine = COSINE.look_up(fraction), COSINE.look_up(_ONES - fraction)
         values = np.stack([cosine.values, sine.values], axis=1)
         raw = values.view(np.uint64)
         raw[:, 0] ^= words << np.uint64(63)
@@ -295,5 +295,5 @@ class _Normals:
 
 def _estimates(words: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return |Zᵢ| as floats, and where they are beyond the table (and mean nothing)."""
-    found = look_up(HALF_NORMAL, words >> np.uint64(1))
+    found = HALF_NORMAL.look_up(words >> np.uint64(1))
     return found.values, found.beyond

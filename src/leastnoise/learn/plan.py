@@ -43,8 +43,7 @@ _OFTEN_BEST = {
     "vectors": ("gaussian", "l2", "k-norm"),
     "trial": ("gaussian",),
 }
-_SHARE_OF_COORDINATES = 4  # a round updates a quarter of them (Liu et al. 2026, App. D.7)
-_LEAST_ROUNDS, _MOST_ROUNDS = 10, 1000  # of vectors, unless `rounds` says other
+_MOST_ROUNDS = 1000  # of vectors, unless `rounds` says other
 _TRIAL_ROUNDS = 100  # whose noise tells that of other numbers of rounds
 _ROUNDS_A_ROOT = 3  # T over √(L/λ)
 
@@ -82,7 +81,7 @@ class Problem:
     @property
     def per_round(self) -> int:
         """P."""
-        return math.ceil(self.features / _SHARE_OF_COORDINATES)
+        return math.ceil(self.features / 4)  # as Liu et al. (2026, App. D.7) do
 
 
 @final
@@ -248,7 +247,7 @@ def _rounds(problem: Problem, sensitivity: tuple[Sensitivity, ...]) -> int:
     without, each release has a T-th of ε, and σ is ∝ √T.
     """
     most = _MOST_ROUNDS if problem.rounds is None else problem.rounds
-    few = min(_LEAST_ROUNDS, most)
+    few = min(10, most)
     if few == most:
         return most
     often_best = "vectors" if problem.budget.delta == 0 else "trial"

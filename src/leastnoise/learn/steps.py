@@ -34,7 +34,6 @@ from leastnoise.numerics.bisection import Bisection
 from leastnoise.selection.ask import MOST_COMPOSITIONS
 from leastnoise.selection.public import calibrate
 
-_BITS = 30  # of a gradient below its norm: sums of 2^32 of them fit an int64
 _MOST_EXAMPLES = 1 << 32
 
 
@@ -214,7 +213,8 @@ class StepAccountant:
                 value=f"{len(clipped):,} rows",
                 expected=f"at most {_MOST_EXAMPLES:,} examples",
             )
-        bits = _BITS - math.frexp(float(limit))[1]
+        # 30 bits of a gradient below its norm: sums of 2^32 of them fit an int64
+        bits = 30 - math.frexp(float(limit))[1]
         whole = np.trunc(np.ldexp(clipped, bits)).astype(np.int64)
         if not clipped.shape[1]:
             return np.zeros(0)

@@ -26,7 +26,6 @@ Floats = NDArray[np.float64]
 BITS = 20
 _UNIT = 1 << BITS
 MOST_ROWS = 1 << 32  # whose sums of whole numbers up to 2^20 are exact in a double
-_BLOCK, _LEAST_BLOCK = 1 << 17, 1 << 12  # numbers, and rows, of what is summed at once
 _FAR = 2.0**40  # coefficients beyond it are at it for margins, which then stay finite
 
 _quietly = np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
@@ -135,7 +134,7 @@ def _sums(columns: Floats, labels: Floats, weights: Floats) -> Floats:
 
     In blocks that stay in a processor's cache; a row's part is the same in any block.
     """
-    size = max(_LEAST_BLOCK, _BLOCK // max(1, columns.shape[1]))
+    size = max(1 << 12, (1 << 17) // max(1, columns.shape[1]))  # rows: 2^17 numbers, or more
     totals = np.zeros(columns.shape[1])
     for start in range(0, len(columns), size):
         block = columns[start : start + size]

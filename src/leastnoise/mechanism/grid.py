@@ -29,7 +29,7 @@ def default_grid(noise: Noise) -> Fraction:
     True
     """
     # ⌊x/2⌋ = ⌊⌊x⌋/2⌋: no root of s² is needed
-    return _power_of_two(_floor_log2(_variance(noise)) // 2 - DEFAULT_BITS)
+    return Fraction(2) ** (_floor_log2(_variance(noise)) // 2 - DEFAULT_BITS)
 
 
 def check_grid(grid: Fraction, noise: Noise) -> None:
@@ -43,7 +43,7 @@ def check_grid(grid: Fraction, noise: Noise) -> None:
         )
     least_square = _variance(noise) / 4**FINEST_BITS
     if grid**2 < least_square:
-        finest = _power_of_two(_floor_log2(least_square) // 2)
+        finest = Fraction(2) ** (_floor_log2(least_square) // 2)
         finest = finest if finest**2 >= least_square else 2 * finest
         raise InvalidArgument(
             name="grid",
@@ -75,12 +75,8 @@ def _variance(noise: Noise) -> Fraction:
 
 
 def _floor_log2(number: Fraction) -> int:
-    guess = number.numerator.bit_length() - number.denominator.bit_length()
-    return guess if _power_of_two(guess) <= number else guess - 1
-
-
-def _power_of_two(exponent: int) -> Fraction:
-    return Fraction(2) ** exponent
+    guess = exponent_of(number)  # within 1
+    return guess if Fraction(2) ** guess <= number else guess - 1
 
 
 def _short(number: Fraction) -> str:

@@ -146,10 +146,6 @@ def read_interval(
 # are drawn: a sampler by rejection would take a time that tells the scores.
 
 
-_SLACK = 2.0**-39  # absolute: the table's error, 2^-40, and roundings of E < 12
-_RELATIVE = 2.0**-51  # of a penalty: its own rounding, and those of two sums
-
-
 def place_of_largest(penalties: Sequence[Fraction], entropy: Entropy) -> int:
     """Return the i with the largest E_i − penalties[i]; at least one candidate is given.
 
@@ -181,6 +177,8 @@ def _contenders(words: NDArray[np.uint64], penalties: NDArray[np.float64]) -> li
     """Return the places of all that may be the largest: those beyond the table are among them."""
     found = EXPONENTIAL.look_up(words)
     scores = found.values - penalties
-    slack = _SLACK + _RELATIVE * np.abs(penalties)
+    # absolute: the table's error, 2^-40, and roundings of E < 12; relative to a penalty: its own
+    # rounding, and those of two sums
+    slack = 2.0**-39 + 2.0**-51 * np.abs(penalties)
     least = np.max((scores - slack)[~found.beyond], initial=-np.inf)
     return np.flatnonzero(found.beyond | (scores + slack >= least)).tolist()

@@ -18,7 +18,7 @@ from leastnoise.mechanism.grid import exponent_of
 from leastnoise.mechanism.mechanism import Mechanism, Released
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.rounding import round_sums
-from leastnoise.mechanism.values import Plain, ScaledIntegers, flat
+from leastnoise.mechanism.values import ScaledIntegers, flat
 from leastnoise.noise.draw import make_share
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from leastnoise.mechanism.reading import Values
     from leastnoise.noise.draw import Share
 
-_MOST_CLIENTS = 1 << 20
-_LEAST_ROOM = Fraction(1, 1 << 3000)
 """What δ has to spare where sums of shares are only nearly the law: (1 + e^ε)·k·distance is less,
 for k <= 2^53 releases and ε <= 1,000."""
 
@@ -63,7 +61,7 @@ class Shares:
     mechanism: Mechanism = field(
         converter=instance_of(Mechanism, like="a Mechanism, such as calibrate() returns")
     )
-    clients: int = field(converter=whole(most=_MOST_CLIENTS))
+    clients: int = field(converter=whole(most=1 << 20))
     absent: int = field(converter=takes(_absent, of_record=True), default=0)
 
     def _check_together(self) -> None:
@@ -72,7 +70,7 @@ class Shares:
             raise NotApplicable(family=noise.name, why="shares of a geometry aren't proved")
         if self._share.distance:
             room = certificate.budget.delta - Fraction(certificate.delta.upper)
-            if certificate.budget.epsilon > 1000 or room < _LEAST_ROOM:
+            if certificate.budget.epsilon > 1000 or room < Fraction(1, 1 << 3000):
                 why = "its delta has nothing to spare; calibrate it for a little less"
                 raise NotApplicable(family=noise.name, why=why)
 
@@ -102,7 +100,8 @@ class Shares:
         """
         noise, share = self.mechanism.noise, self._share
         exact_values = as_exact(values)
-        if noise.for_whole_numbers and not _are_whole(exact_values):
+        whole = isinstance(exact_values, ScaledIntegers) and exact_values.bits == 0
+        if noise.for_whole_numbers and not whole:
             raise InvalidArgument(
                 name="values", value="other numbers", expected="ints, as geometric noise hides"
             )
@@ -158,10 +157,6 @@ def _wrapped(steps: int) -> int:
     Sums keep that, where one that was cut off would have lost its noise.
     """
     return (steps + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def _are_whole(values: Plain) -> bool:
-    return isinstance(values, ScaledIntegers) and values.bits == 0
 
 
 def _whole_numbers(one: Any) -> NDArray[np.int64]:

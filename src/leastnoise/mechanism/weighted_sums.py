@@ -39,12 +39,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _SMOOTH = 0.01  # h/s: how much wider than need be a half-width is, about
-_PERIOD = 18.0  # times s: half of that of the Fourier series; Laplace's tail beyond is e^-25
-_LAST = 30.0  # of u h/4, from where on sin(x)⁴/x⁴ is about 1e-6, and alternates
-_CLOSE = 1e-7  # times s: how near to its end a half-width is found
-_NOTHING = 1e-17  # of a probability
 _NEAR_0 = 1e-4  # of α: below it 1 − α²E X²/2 is exact, and the quotients above lose digits
-_TOGETHER = 2  # numbers of a cell, of whose weighted sum the law is known here
 _OF_WHOLE = 0.4  # h where S is whole: 2h below 1 tells whole numbers apart
 _SMOOTH_WHOLE = 0.001  # h/s of wide whole noise, so that the series has no more than 2^20 terms
 
@@ -94,20 +89,21 @@ def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) ->
     deviation = deviation_of_sum(some)
     whole = all(one.parts == {0: 1} and _is_whole(one.certificate) for one in some)
     smooth = max(_OF_WHOLE, _SMOOTH_WHOLE * deviation) if whole else _SMOOTH * deviation
-    half_period = _PERIOD * deviation + smooth
-    counts = np.arange(1, math.ceil(4 * _LAST / smooth * half_period / math.pi) + 1)
+    half_period = 18.0 * deviation + smooth  # of the Fourier series: Laplace's tail beyond is e^-25
+    last = 30.0  # of u h/4, from where on sin(x)⁴/x⁴ is about 1e-6, and alternates
+    counts = np.arange(1, math.ceil(4 * last / smooth * half_period / math.pi) + 1)
     places = np.asarray(counts * (math.pi / half_period), dtype=np.float64)
     weights = (2 / math.pi) * np.sinc(places * smooth / 4 / math.pi) ** 4 / counts
     for one in some:
         weights = weights * _of_cell(one.certificate.noise, one.parts, places) ** one.times
-    kept = np.flatnonzero(np.abs(weights) > _NOTHING)
+    kept = np.flatnonzero(np.abs(weights) > 1e-17)  # of a probability
     weights, places = weights[kept], places[kept]
     rounding = math.fsum(
         one.times * sum(map(abs, one.parts.values())) * float(one.certificate.grid or 0) / 2
         for one in some
         if not _is_whole(one.certificate)
     )
-    root = IncreasingRoot(tolerance=_CLOSE * deviation)
+    root = IncreasingRoot(tolerance=1e-7 * deviation)
     found: list[float] = []
     for probability in probabilities:
 
@@ -134,7 +130,7 @@ def _of_cell(noise: Noise, parts: Mapping[int, float], u: Floats) -> Floats:
             found = found * _of_one(noise, part * u)
         return found
     box = noise.body.bodies[0] if isinstance(noise.body, Cells) else noise.body
-    if not isinstance(box, Box) or len(parts) > _TOGETHER:
+    if not isinstance(box, Box) or len(parts) > 2:
         raise NotApplicable(family=noise.name, why="its characteristic function isn't known here")
     scales = [abs(part * float(box.bounds[j] * noise.scale)) for j, part in parts.items()]
     small, large = sorted((0.0, 0.0, *scales))[-2:]

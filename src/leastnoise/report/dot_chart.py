@@ -14,10 +14,8 @@ from typing import final
 from leastnoise._words import html
 
 _ROW, _TOP, _BOTTOM = 24, 6, 40
-_LEFT, _WIDTH = 36, 58  # per cent: where the axis begins, and how long it is
 _CAP = 5
 _LONGEST = 20  # letters of a line of a label
-_SHORT = 5  # letters of a tick, of which there is room for six
 
 
 @final
@@ -66,7 +64,7 @@ def dot_chart(title: str, dots: Sequence[Dot], *, unit: str, from_zero: bool) ->
         f'<svg class="chart" width="100%" height="{height}" role="img" '
         f'xmlns="http://www.w3.org/2000/svg"><title>{html(title)}</title>'
         f"<desc>{len(dots)} values, each with 95 % of the noise; the table has the numbers.</desc>"
-        f'{"".join(labels)}<svg x="{_LEFT}%" width="{_WIDTH}%" overflow="visible">'
+        f'{"".join(labels)}<svg x="36%" width="58%" overflow="visible">'
         f'{"".join(grid + drawn)}<text class="tick" x="50%" y="{height - 6}" text-anchor="middle">'
         f"{html(unit)}</text></svg></svg>"
     )
@@ -87,7 +85,8 @@ def _ticks(low: float, high: float) -> list[float]:
     if high == low:
         high = low + (abs(low) or 1)
     many = _rounded_ticks(low, high, 5)
-    return many if max(len(f"{one:,g}") for one in many) <= _SHORT else _rounded_ticks(low, high, 3)
+    # letters of a tick: there is room for six of them
+    return many if max(len(f"{one:,g}") for one in many) <= 5 else _rounded_ticks(low, high, 3)
 
 
 def _rounded_ticks(low: float, high: float, steps: int) -> list[float]:

@@ -11,9 +11,9 @@ from leastnoise import _words
 from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
 from leastnoise.report.numbers import as_float, beside_noise, number, wide_table
-from leastnoise.tables.plan.measured import FOR_THE_LARGEST
 from leastnoise.tables.plan.summary import SELECTED_NOTE
-from leastnoise.tables.plan.whole_counts import WHOLE_NOTE, bias_in_words
+from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST
+from leastnoise.tables.plan.summed.whole_counts import WHOLE_NOTE, bias_in_words
 from leastnoise.tables.query import kept_groups
 from leastnoise.tables.query.axes import Bins, Unlisted
 from leastnoise.tables.query.columns import statistics_of

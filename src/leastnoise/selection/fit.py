@@ -34,14 +34,11 @@ def fit_family(
         except Refused as error:
             reasons.append(error)
     if not found:
-        raise reasons[-1] if reasons else _no_norm(family)
+        no_norm = NotApplicable(family=family.name, why=needs_norm(family.norm))
+        raise reasons[-1] if reasons else no_norm
     found.sort(key=lambda one: question.loss.of(one.mechanism))
     # bodies of several sensitivities have no names of their own
     return found[:1] if issubclass(family, VectorNoise) else found
-
-
-def _no_norm(family: type[Noise]) -> Refused:
-    return NotApplicable(family=family.name, why=needs_norm(family.norm))
 
 
 def _drop_dominated(family: type[Noise], question: Question, ways: Sequence[Way]) -> list[Way]:

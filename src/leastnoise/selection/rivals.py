@@ -62,19 +62,11 @@ def may_lead(family: type[Noise], question: Question) -> bool:
 _SMOOTH = {
     "gaussian", "l2", "laplace", "geometric", "k-norm", "two-sided-laplace", "generalized-gamma"
 }  # fmt: skip
-_FAR_AHEAD = Fraction(3, 4)
-_MOST_GAINED = Fraction(
-    17, 20
-)  # by a slow family on the better of gaussian and l2: 18 % in 36 settings
 _NEAR_THE_GAUSSIAN = {"cactus", "flipped-huber", "gaussian-mixture", "quasi-gaussian"}
 _SEVERAL_FAR_AHEAD = Fraction(3, 5)
 _MOST_GAINED_IN_CELLS = Fraction(3, 4)
 _SMALL = Fraction(1, 2)  # an ε/k at which whole numbers and steps take off 2 % at most
 _BEHIND = "other noise has less than it could have"
-_NEAR = 4  # times Laplace's loss: where the Gaussian has more, what lies between them has more too
-_DELTA_THAT_COUNTS = Fraction(1, 10**5)  # times ε: with it 7e-4 of the mse was gained, at most
-_GAINED_BY_DELTA = 200  # times δ/ε: of the mse, cutting a staircase off took 30 to 100 times that
-_STEPS_MATTER = 1  # beyond this ε a staircase may have far less than smooth noise
 
 
 def list_worthwhile(
@@ -132,7 +124,7 @@ def _why_needless(family: type[Noise], found: Sequence[Candidate], loss: Loss) -
         return None
     body = _least(found, loss, {"k-norm", "laplace", "two-sided-laplace"})
     sphere = _least(found, loss, _SPHERICAL)
-    if body is None or sphere is None or body[0] >= _FAR_AHEAD * sphere[0]:
+    if body is None or sphere is None or body[0] >= 0.75 * sphere[0]:
         return None
     share = 100 * body[0] / sphere[0]
     return (
@@ -153,21 +145,23 @@ def _why_behind(
     laplace = _least(found, loss, {"laplace"})
     behind = False
     if registered(family).slow and sphere:
-        behind = least < _MOST_GAINED * sphere[0]
+        behind = least < 0.85 * sphere[0]  # it gained 18 % at most, in 36 settings
     elif family.name in _NEAR_THE_GAUSSIAN and gaussian and laplace:
         # of one draw no noise near the Gaussian had less than a staircase that is cut off
         cut_off = _least(found, loss, {"truncated-staircase"})
-        behind = cut_off is not None or _NEAR * laplace[0] < gaussian[0]
+        # and where it has four times Laplace's loss, what lies between them has more too
+        behind = cut_off is not None or 4 * laplace[0] < gaussian[0]
     return _BEHIND if behind else None
 
 
 def _why_not_cut_off(question: Question, found: Sequence[Candidate], least: float) -> str | None:
     """Return why a staircase that is cut off can't have a loss below `least`; None if it might."""
     epsilon, delta = question.budget.epsilon, question.budget.delta
-    if delta < epsilon * _DELTA_THAT_COUNTS:
+    if delta < epsilon / 10**5:  # at 1e-5 ε, 7e-4 of the mse was gained at most
         return "so small a delta takes less than a thousandth off the loss of k-staircase"
     body = _least(found, question.loss, {"k-norm", "k-staircase"})
-    behind = body is not None and least < body[0] * (1 - _GAINED_BY_DELTA * delta / epsilon)
+    # of the mse, cutting a staircase off took 30 to 100 times δ/ε
+    behind = body is not None and least < body[0] * (1 - 200 * delta / epsilon)
     return _BEHIND if behind else None
 
 
@@ -220,7 +214,7 @@ def _standard_in_cells(question: Question, way: Way, found: Sequence[Candidate])
     if draws == 1 or not isinstance(sensitivity, Linf):
         return None
     share = question.budget.epsilon / draws
-    if not 0 < share <= _STEPS_MATTER:
+    if not 0 < share <= 1:  # beyond it a staircase may have far less than smooth noise
         return None
     apart = float(sensitivity.bound / share)  # the scale of Laplace noise
     laplace = question.dimension * (2 * apart**2 if question.loss is Loss.MSE else apart)

@@ -45,12 +45,7 @@ if TYPE_CHECKING:
 MOST_CELLS = 1000
 MOST_QUESTIONS = 10_000
 _LEAST, _LARGEST = 1e-9, 1e9  # of a number in W: what is made of squares of them stays in range
-_WIDEST = 1e100  # of an rms
-_MOST_ROWS = 10**9  # of a unit
-_SINGULAR = 1e-12  # of the largest singular value: W itself may have dependent rows
 _FINER = 16  # bits of an estimated cell below the grid: sums of 1,000 are on it, nearly
-_REFINEMENTS = 4  # each leaves about 1e-9 of what was off: 2^78 steps, then less than one
-_EQUAL = 1 + 1e-6  # noise in the cells alone is taken where all else gains less
 _IN_CELLS = ("geometric", "discrete-staircase", "laplace", "gaussian")
 
 
@@ -147,7 +142,8 @@ class WorkloadNoise:
         """A⁺, shape (cells, sums), in floats: what estimates the cells by least squares."""
         if self.strategy is None:
             return np.eye(self.queries.shape[1])
-        found = np.linalg.pinv(self.strategy.matrix, rcond=_SINGULAR)
+        # of the largest singular value: W itself may have dependent rows
+        found = np.linalg.pinv(self.strategy.matrix, rcond=1e-12)
         return np.asarray(found, dtype=np.float64)
 
     @cached_property
@@ -230,7 +226,7 @@ def workload(
     asked = _read(queries)
     budget = Budget(epsilon=epsilon, delta=delta)
     related = cast("Neighbours", _validate.one_of(neighbours, NEIGHBOURS, name="neighbours"))
-    rows = _validate.whole(max_rows, name="max_rows", most=_MOST_ROWS)
+    rows = _validate.whole(max_rows, name="max_rows", most=10**9)
     gram = np.asarray(asked.T @ asked, dtype=np.float64)
     sums, prices = gaussian_strategy(gram)
     tries: list[_Try] = [("cells", None, name) for name in _IN_CELLS]
@@ -253,7 +249,7 @@ def workload(
     best = min(found.values(), key=_rank, default=None)
     if best is None:
         raise reasons[-1]
-    if not 0 < best.rms < _WIDEST:
+    if not 0 < best.rms < 1e100:
         value = _words.number(best.rms)
         raise Refused(f"An rms of {value} is out of range: give another epsilon.")
     return replace(
@@ -268,7 +264,8 @@ _Try = tuple[str, Strategy | None, str]
 
 
 def _rank(one: WorkloadNoise) -> float:
-    return one.rms * (1 if one.strategy is None else _EQUAL)
+    # noise in the cells alone is taken where all else gains less than 1e-6
+    return one.rms * (1 if one.strategy is None else 1 + 1e-6)
 
 
 def _as_strategy(queries: Floats) -> Strategy | None:
@@ -341,7 +338,7 @@ def _fit(strategy: Strategy, inverse: Floats, sums: Sequence[int]) -> list[int]:
     rows = strategy.numerators.astype(object)
     wanted = np.array([one << BITS for one in sums], dtype=object)
     cells = np.zeros(rows.shape[1], dtype=object)
-    for _ in range(_REFINEMENTS):
+    for _ in range(4):  # each leaves about 1e-9 of what was off: 2^78 steps, then less than one
         left = np.array([float(one) for one in wanted - rows @ cells])
         moved = np.rint(inverse @ np.ldexp(left, -BITS))
         cells = cells + np.array([int(one) for one in moved.tolist()], dtype=object)

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 # What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.
 _TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000), (1e-5, 4000))
 _NEWTON = 60
-_LEAST, _MOST = 1e-9, 1e24  # tilts
 
 
 def serves(parts: Sequence[Releases]) -> bool:
@@ -296,7 +295,7 @@ def _newton(laws: Sequence[Moments], step: Callable[[_Tilt], float], c: float) -
         if abs(move) < settled:
             return point
         c *= math.exp(min(1.0, move) if move > 0 else max(-1.0, move))
-        if not _LEAST < c < _MOST:
+        if not 1e-9 < c < 1e24:  # where tilts are looked for
             return None
     return None
 

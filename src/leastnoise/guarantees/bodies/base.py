@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from leastnoise import _validate
 from leastnoise._record import Converter, instance_of, multiply, takes
-from leastnoise.balls.core import PLAIN_BITS, ball, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, precision, precisions
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.exact import LARGEST_SQUARED, SMALLEST_SQUARED, Exact, exact
 
@@ -26,7 +26,6 @@ NUMBERS = "numbers, such as [1, 2]"
 MOST_CORNERS = 100_000
 MOST_PARTS = 1_000
 _MOST_WORK = 400_000  # coordinates of corners looked at in one comparison of two bodies
-_FIRST_BITS, _LAST_BITS = 64, 4096
 
 
 class OutOfRange(InvalidArgument):
@@ -193,15 +192,13 @@ def decide_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
 
     The precision grows until the ball lies on one side, up to 4096 bits.
     """
-    bits = _FIRST_BITS
-    while bits <= _LAST_BITS:
+    for bits in precisions(64, 4096):
         with precision(bits):
             found, limit = enclosure(), ball(bound)
             if found <= limit:
                 return True
             if found > limit:
                 return False
-        bits *= 2
     return False
 
 

@@ -11,13 +11,11 @@ from typing import final
 
 from flint import arb, arb_poly
 
-from leastnoise.balls.core import ball, precision
+from leastnoise.balls.core import ball, precision, precisions
 from leastnoise.errors import InvalidArgument
 
 MOST_WORK = 1_000_000
 """Coordinates times cap: so many terms take a second or two."""
-
-_FIRST_CAPPED_BITS, _LAST_CAPPED_BITS, _ENOUGH_BITS = 192, 1 << 18, 100
 
 
 @final
@@ -100,14 +98,11 @@ def share_below(*, sizes: tuple[int, int], last: int, cap: int) -> arb:
     transform of a Beta(q, 1) is q!·s^(−q)(1 − e^(−s) Σ_{i<q} s^i/i!): multiplied out, each term is
     a power of (cap − l)₊. They alternate, so that the precision grows until 100 bits are left.
     """
-    wanted = arb(0)
-    bits = _FIRST_CAPPED_BITS
-    while bits <= _LAST_CAPPED_BITS:
+    for bits in precisions(192, 1 << 18):
         with precision(bits):
             wanted = _alternating(count=sizes[0], shape=sizes[1], last=last, cap=cap)
-        if wanted.rel_accuracy_bits() >= _ENOUGH_BITS:
+        if wanted.rel_accuracy_bits() >= 100:
             return wanted
-        bits *= 2
     raise InvalidArgument(name="most", value=cap, expected="fewer cells, or a smaller cap")
 
 

@@ -241,9 +241,6 @@ def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
 # The best staircase in the gauge of a body that is cut off, for a budget (theory/bodies.md §9).
 
 
-_FLOAT_ERROR = 1e-12  # of ln δ, and 1e-15 more for each dimension
-
-
 def search(question: Question) -> TruncatedKStaircase:
     """Return the law with the γ in (0, 1] of least loss, at its smallest radius; decay is ε.
 
@@ -299,7 +296,7 @@ def _truncated_least(
         family=TruncatedKStaircase.name,
         dimension=dimension,
         epsilon=epsilon,
-        log_target=log_delta - _FLOAT_ERROR - 1e-15 * dimension,
+        log_target=log_delta - 1e-12 - 1e-15 * dimension,  # errors of floats
         loss=loss,
         outside=partial(_outside, dimension=dimension),
     )

@@ -18,18 +18,12 @@ from leastnoise.noise.huber.profile import log_delta
 from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot, minimise
 
-# Of γ, beside the margin of all roots: the float δ loses digits where the shift is tiny beside γ,
-# in proportion.
-_MARGIN_OF_GAMMA = Fraction(1, 10**15)
-_LARGEST_GAMMA = Fraction(10**9)  # in sensitivities; the margin is still below 1e-5
 _ROOT = IncreasingRoot(tolerance=1e-12)  # of the log of 1/γ, or of the corner
 # While the corner is searched: the loss is flat about its minimum, which hides errors like this.
 _ROUGH = IncreasingRoot(tolerance=1e-9, first_step=0.02)
-_CORNERS = 40  # in the first look at u = α/γ
 
 # Of several releases:
 _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale
-_CORNERS_OF_MANY, _CORNERS_OF_FEW = 4, 20  # of few the loss was up to 1 % above the least with 5
 
 
 def search(question: Question) -> FlippedHuber:
@@ -38,7 +32,7 @@ def search(question: Question) -> FlippedHuber:
     `fixed` may set alpha or gamma, and then the other one follows from the budget, or both, and
     then the scale does. Raises NotApplicable if gamma is too small for any alpha, or the budget is.
     """
-    if common_fit.gaussian(1, question.budget) > _LARGEST_GAMMA:
+    if common_fit.gaussian(1, question.budget) > 10**9:  # γ's margin is still below 1e-5
         why = "epsilon and delta are both below about 1e-9, where it is not searched"
         raise NotApplicable(family=FlippedHuber.name, why=why)
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
@@ -65,7 +59,7 @@ def search(question: Question) -> FlippedHuber:
 
     # the tail, of mass e^(−u²), is not felt from u = 40 on, if its loss of t²/2 beyond ut = ε isn't
     last = max(40.0, 2 * math.sqrt(epsilon))
-    u = minimise(loss, [0.0, *np.geomspace(0.02, last, _CORNERS).tolist()])
+    u = minimise(loss, [0.0, *np.geomspace(0.02, last, 40).tolist()])
     inverse = _least_gamma_inverse(question, u, guess=last_inverse, root=_ROOT)
     gamma = _wider(Fraction(1 / inverse))
     return FlippedHuber(scale=1, alpha=_rounded(Fraction(u) * gamma), gamma=_rounded(gamma))
@@ -109,7 +103,8 @@ def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
 
 
 def _wider(gamma: Fraction) -> Fraction:
-    return gamma * (1 + common_fit.MARGIN + _MARGIN_OF_GAMMA * gamma)
+    # beside the margin of all roots: the float δ loses digits where the shift is tiny beside γ
+    return gamma * (1 + common_fit.MARGIN + gamma / 10**15)
 
 
 def _rounded(number: Fraction) -> Fraction:
@@ -160,7 +155,7 @@ def several(task: Several) -> FlippedHuber:
     last = max(math.sqrt(math.log(compositions / question.budget.delta)), smallest_corner)
     last = max(1.2 * last, 2 * math.sqrt(float(question.budget.epsilon)))
     many = 100  # draws, of which the sum hardly knows the corner of one
-    count = _CORNERS_OF_FEW if compositions < many else _CORNERS_OF_MANY
+    count = 20 if compositions < many else 4  # of few, 5 left the loss up to 1 % above the least
     corners = [0.0, *np.geomspace(smallest_corner, last, count).tolist()]
     found = {corner: loss(corner) for corner in corners}
     best = corners.index(min(corners, key=found.__getitem__))

@@ -28,9 +28,6 @@ from leastnoise.numerics.searches import IncreasingRoot, minimise
 _SIGMA_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
 _FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6  # steps of ln σ along a peak
 _AGREES, _ALMOST = 1e-11, 1e-6  # of ln δ; where it is steep, the last digits of σ move it more
-# Of δ: what the proof in floats leaves open; the second where masses cancel that aren't small. What
-# it adds to σ is far less there, as δ is steep: 1e-10 at δ = 1e-9, 1e-7 at 1e-12.
-_OPEN, _OPEN_IN_ALL, _MOST_OPEN = 5e-10, 3e-16, 1e-4
 
 
 def check_proof(family: type[KernelNoise], question: Question, *, modes: int) -> None:
@@ -113,7 +110,9 @@ class _Problem:
         """Return how far ln δ is above its target, a little below the budget's."""
         delta = self.question.budget.delta
         cancels = self.law_with(1.0).modes > 1
-        open_ = min(_OPEN + cancels * _OPEN_IN_ALL / float(delta), _MOST_OPEN)
+        # Of δ: what the proof in floats leaves open; 3e-16 in all where masses cancel that aren't
+        # small. It adds far less to σ there, as δ is steep: 1e-10 at δ = 1e-9, 1e-7 at 1e-12.
+        open_ = min(5e-10 + cancels * 3e-16 / float(delta), 1e-4)
         return log_delta - (math.log(delta.numerator) - math.log(delta.denominator) - open_)
 
     def peaks(self, log_ratio: float) -> Peaks:

@@ -209,11 +209,6 @@ def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> flo
 # convolved.
 
 
-_STEP = 1 / 16  # about w
-_REACH = 9.0  # in σ: how far from kernels f is looked at
-_LARGEST = 600.0  # loss
-
-
 def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
     """Return about ln δ(ε) of so many releases, each at any shift up to `shift`; −inf at 0."""
     step, masses, infinity = _losses(law, shift)
@@ -225,9 +220,9 @@ def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositio
 
 def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
     """Return a step, masses at −n·step … n·step, and what is at infinity."""
-    shifts = max(1, math.ceil(shift / _STEP))
+    shifts = max(1, math.ceil(16 * shift))  # w is about 1/16
     w = shift / shifts
-    reach = law.modes * law.spacing + _REACH
+    reach = law.modes * law.spacing + 9.0  # in σ: how far from kernels f is looked at
     count = math.ceil(2 * reach / w)
     y = np.asarray(-reach - shift + w * np.arange(count + 2 * shifts + 1), dtype=float)
     log_f, _ = law.log_density_and_mean(y)
@@ -238,7 +233,7 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
     mean = float(p[-1] @ gaps[-1])
     spread = math.sqrt(max(float(p[-1] @ (gaps[-1] - mean) ** 2), 1e-30))
     trifle = 1e-25  # of P: larger losses are put at infinity
-    largest = min(float(gaps[p > trifle].max()), _LARGEST)
+    largest = min(float(gaps[p > trifle].max()), 600.0)
     fineness = 24  # lattice steps in a standard deviation of the loss
     most = 3000  # lattice points above 0
     step = max(spread / fineness, largest / most)

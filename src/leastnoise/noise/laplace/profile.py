@@ -7,8 +7,6 @@ import math
 from leastnoise.noise.common.profile import solve
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 
-_ALIKE = 1e-6  # of r, from 1
-
 
 def laplace_quantile(noise: Laplace, outside: float) -> float:
     """Invert P(|X| > t) = e^(−t)."""
@@ -25,7 +23,7 @@ def laplace_difference(
     cancel, t is that of r = 1 if r < 1, else r times that, which are no less.
     """
     del noise, places
-    square, alike = ratio * ratio, abs(ratio - 1) < _ALIKE
+    square, alike = ratio * ratio, abs(ratio - 1) < 1e-6
 
     def tail(t: float) -> float:
         if alike:

@@ -40,9 +40,7 @@ from leastnoise.noise.lattice.law import DiscreteStaircase, LatticeNoise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SHARE = 1e-7  # of the mass at infinity: what may be added to it for a shorter lattice
-_WORK = 2e8  # probabilities looked at, times shifts
-_PLACES, _CLOSER = 400, 4  # where the largest loss is looked for, and how often
+_PLACES = 400  # where the largest loss is looked for
 
 _Shift = tuple[tuple[Fraction, int], ...]
 """Weights that sum to 1, and the whole number of cells by which each part is shifted."""
@@ -89,9 +87,10 @@ def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
     law, every = _law(noise), shifts(noise, shift)
     grid = np.concatenate([[0.0], np.geomspace(2.0**-30, LONGEST_LOSS, _PLACES)])
     index = 0
-    for _ in range(_CLOSER):
+    for _ in range(4):
         found = _supremum(law, every, [Fraction(float(z)) for z in grid])
-        index = int(np.argmax(found <= found[-1] * (1 + _SHARE) + NOTHING))
+        # so little may be added to the mass at infinity for a shorter lattice
+        index = int(np.argmax(found <= found[-1] * (1 + 1e-7) + NOTHING))
         if index == 0:
             break
         grid = np.append(np.linspace(grid[index - 1], grid[index], _PLACES), LONGEST_LOSS)
@@ -151,7 +150,7 @@ def _law(noise: LatticeNoise) -> _Law:
 
 def _supremum(law: _Law, every: list[_Shift], epsilons: list[Fraction]) -> NDArray[np.float64]:
     """Return numbers that sup H over `every` shift isn't above, at each ε >= 0."""
-    if len(law.low) * len(every) > _WORK:
+    if len(law.low) * len(every) > 2e8:
         raise NotApplicable(family="composition", why="its lattice has too many shifts to compose")
     with precision(BITS):
         alphas = np.array([max(1.0, float_below(ball(e).exp())) for e in epsilons])

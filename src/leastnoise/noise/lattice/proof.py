@@ -26,9 +26,6 @@ from leastnoise.noise.lattice.law import (
 )
 from leastnoise.noise.releases import Releases
 
-# masses times shifts, if they rise anywhere; 6e5 for `optimal` at ε = 20
-MOST_LATTICE_WORK, MOST_LATTICE_WORK_COMPOSED = 3_000_000, 1_000_000
-
 
 def step_delta_ball(noise: LatticeStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the supremum of δ(ε) over |v| <= shift for even steps.
@@ -115,5 +112,5 @@ def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
     in_cells = shift / noise.scale * law.cells
     every = in_cells if isinstance(noise, LatticeStepNoise) else shift
     shifts = min(math.ceil(every), 2 * len(law.masses))
-    most = MOST_LATTICE_WORK if part.compositions == 1 else MOST_LATTICE_WORK_COMPOSED
+    most = 3_000_000 if part.compositions == 1 else 1_000_000  # 6e5 for `optimal` at ε = 20
     return over(Fraction(shifts * len(law.masses)), most, "masses times shifts")

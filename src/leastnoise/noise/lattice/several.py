@@ -11,9 +11,6 @@ from leastnoise.noise.common.several import SLOWLY, Several, by_share, find_leas
 from leastnoise.noise.lattice.fit.cactus import search
 from leastnoise.noise.lattice.law import Cactus
 
-# Of δ/k: what one release may leak by itself. Where losses just add up it is all of δ.
-_SHARES = (Fraction(1, 2), Fraction(63, 64))
-
 
 def cactus_several(task: Several) -> Cactus:
     """Return the law for a worst shift of 1 that may be drawn several times.
@@ -34,4 +31,6 @@ def discrete_staircase_several(task: Several) -> Noise:
     It can't be spread out, and has a largest loss of ε' but for what leaks: ε' is searched, between
     ε/k and ε/√k. Raises what the design raises.
     """
-    return by_share(task, shares=_SHARES, relative=SLOWLY)
+    # Of δ/k: what one release may leak by itself. Where losses just add up it is all of δ.
+    shares = (Fraction(1, 2), Fraction(63, 64))
+    return by_share(task, shares=shares, relative=SLOWLY)

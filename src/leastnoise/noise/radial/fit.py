@@ -36,9 +36,6 @@ _PROOF = 1e-8  # relative width of δ that the proof may leave
 _LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
 _FARTHEST = 100.0  # of the log of a shift in scales: the mass is nearer for every p searched
 _LARGEST_LOG_SCALE = 500.0
-_NO_GAIN = (
-    2e-5  # of ln of the loss: less than the scale's tolerance, and p = 1.00001 is hard to prove
-)
 _LARGEST_EPSILON = 100
 _DIGITS = 6  # of a parameter that was searched
 
@@ -182,13 +179,14 @@ def find_best_shape(
     fixed: Mapping[str, Fraction],
     *,
     flat: float = 1e-9,
-    no_gain: float = _NO_GAIN,
+    no_gain: float = 2e-5,
 ) -> Shape:
     """Return the free parameters of least loss: a first look along α = d−1, then simplexes.
 
     notation: τ = (α+1)/d, the share of the largest α. The classic members α = d−1, p = 1 and p = 2
     are tried as they are. The simplexes stop where `log_loss` differs by `flat`; a gain of less
-    than `no_gain` on the first look is none.
+    than `no_gain` on the first look is none: by default it is less than the scale's tolerance, and
+    p = 1.00001 is hard to prove.
     """
     d = dimension
     if d > MAX_SHAPED_DIMENSION:

@@ -54,9 +54,7 @@ _MOST_BINS = 4000
 _WINDOW, _LONGEST_SUM = 24.0, 2.0**16  # in standard deviations of the sum, and in lattice points
 _LOG_TILT = Bisection(halvings=20)
 _FLAT = 1e-6  # of the log of the loss, between shapes
-_NO_GAIN_SEVERAL = (
-    5e-4  # of the same: as much as the width of a proof that the classic ones do without
-)
+_NO_GAIN = 5e-4  # of the same: as much as the width of a proof that the classic ones do without
 _POLE = 3e-4  # of the same: what a pole must gain, with which a proof takes twice the time
 _NEARLY_L2 = (0.9, 1.03)  # p in between, but 1, isn't tried: a proof takes up to a minute
 _COARSE, _FINE = 1e-6, 1e-7  # of the log of the scale
@@ -107,14 +105,14 @@ def _least(task: _Task) -> GeneralizedGamma:
     if len(given) == 2:
         return problem.calibrated(Shape(alpha=given["alpha"], p=given["p"]))
     searched = find_best_shape(
-        task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN_SEVERAL
+        task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN
     )
     # The classic ones are proved more closely, and in no time: others must be ahead by that.
     classics = [Shape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2)]
     found: list[GeneralizedGamma] = []
     for shape in dict.fromkeys((*(one for one in classics if _has(one, given)), searched)):
         least = min((math.log(task.loss.of(law)) for law in found), default=math.inf)
-        if shape in classics or problem.log_loss(shape) < least - _NO_GAIN_SEVERAL:
+        if shape in classics or problem.log_loss(shape) < least - _NO_GAIN:
             with suppress(Refused):
                 found.append(problem.calibrated(shape))
     if not found:
@@ -165,7 +163,7 @@ class _Several:
         for _ in range(_PROOFS):
             log_scale += _MARGIN
             found = law.scaled(Fraction(math.exp(log_scale)))
-            over = self._proved_excess(found)
+            over = self._task.whole.log_delta_gap(found)
             if over <= 0:
                 return found
             log_scale -= over / self._slope
@@ -240,10 +238,6 @@ class _Several:
                 epsilon=epsilon,
             )
         )
-
-    def _proved_excess(self, law: GeneralizedGamma) -> float:
-        """Return by how much the proved ln δ is above that of the budget; 0 or less if it isn't."""
-        return max(0.0, self._task.whole.log_delta_gap(law))
 
 
 def _root(

@@ -27,9 +27,7 @@ from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta, outside
 
-_SHARE = Fraction(1, 2)  # of δ/k: what one of several releases may leak by itself
 _MOST_DIMENSIONS = 10  # for several
-_FLOAT_ERROR = 2e-13  # of ln δ, for each dimension; measured: 9e-14
 
 
 def search(question: Question) -> SphericalStaircase:
@@ -55,7 +53,7 @@ def _least(
         family=SphericalStaircase.name,
         dimension=dimension,
         epsilon=float(decay),
-        log_target=math.log(budget.delta) - _FLOAT_ERROR * dimension,
+        log_target=math.log(budget.delta) - 2e-13 * dimension,  # float errors; measured: 9e-14
         loss=loss,
         outside=partial(outside, shift=1.0, dimension=dimension),
     )
@@ -116,5 +114,6 @@ def several(task: Several) -> SphericalStaircase:
         found = float_above(composed_upper([(lattice, question.compositions)], budget.epsilon))
         return math.log(found) - task.log_delta if found > 0 else -math.inf
 
-    found = find_law_of_best_share(task, law_at, shares=(_SHARE,), relative=SLOWLY, gap=gap)
+    shares = (Fraction(1, 2),)  # of δ/k: what one of several releases may leak by itself
+    found = find_law_of_best_share(task, law_at, shares=shares, relative=SLOWLY, gap=gap)
     return cast("SphericalStaircase", found)

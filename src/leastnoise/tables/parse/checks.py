@@ -22,14 +22,16 @@ from leastnoise.tables.parse.column_checks import (
     undeclared,
 )
 from leastnoise.tables.parse.column_uses import Problem, unit_problems
-from leastnoise.tables.parse.joins import ONLY_CSV, join_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
 from leastnoise.tables.query.columns import file_names, result_columns
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut, LayoutError
 from leastnoise.tables.query.ranks import lay_out_ranks, share_parts
+from leastnoise.tables.spec import source_names
 from leastnoise.tables.spec.dialect import told_of
+from leastnoise.tables.spec.join import ON_SPARK
 from leastnoise.tables.spec.source_names import (
+    IN_MEMORY,
     is_spark,
     needs_types,
     why_no_engine,
@@ -43,11 +45,13 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.spec.join import Join
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
     Parts = tuple[tuple[Layout, ...], ...]
 
+_ONLY_CSV = "Used with CSV alone. Leave it out: other sources say theirs."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = ("plan", "certificate", "spec")
 # Less of a budget is a slip of the pen, and may pass the range of floats.
@@ -66,7 +70,7 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
         problem
         for check in (
             _source,
-            join_problems,
+            _join_problems,
             _expressions,
             _privacy,
             _series,
@@ -129,7 +133,7 @@ def _source(spec: Spec) -> Iterator[Problem]:
     if names and (why := why_no_table(names, spec.data.table)):
         yield "data.table", why
     for told in () if is_csv(spec) else told_of(spec.data):
-        yield f"data.{told}", ONLY_CSV
+        yield f"data.{told}", _ONLY_CSV
     if any(map(needs_types, names)) and not spec.data.types:
         what = "a CSV" if is_csv(spec) else "SQLite"
         yield "data.types", f"Missing: {what} needs the type of each column that is used."
@@ -243,3 +247,46 @@ def _parts(
 def _has_limits(spec: Spec) -> bool:
     given = spec.contribution
     return given is not None and any(value is not None for _, value in given)
+
+
+def _join_problems(spec: Spec) -> Iterator[Problem]:
+    """Yield what is wrong with the joins of a spec, each with its key."""
+    if spec.data.join and is_spark(spec.data.engine):
+        yield "data.join", ON_SPARK
+    for name, join in spec.data.join.items():
+        path = f"data.join.{name}"
+        for source in join.sources:
+            why = why_no_source(source)
+            if source == IN_MEMORY:
+                why = "A frame can't be joined: write it to a file."
+            if why:
+                yield f"{path}.source", why
+        if why := why_no_table(join.sources, join.table):
+            yield f"{path}.table", why
+        for told in () if any(map(source_names.is_csv, join.sources)) else told_of(join):
+            yield f"{path}.{told}", _ONLY_CSV
+        if any(map(needs_types, join.sources)) and not spec.data.types:
+            why = (
+                "Missing: a joined CSV or SQLite table needs the type of each column that is used."
+            )
+            yield "data.types", why
+        if why := _why_not_on(spec, join):
+            yield f"{path}.on", why
+
+
+def _why_not_on(spec: Spec, join: Join) -> str | None:
+    """Return why the column of a join doesn't keep the guarantee; None if it does."""
+    if join.on in spec.derive:
+        return f"{join.on!r} is derived, and joins come first: join by a column of the source."
+    unit = spec.privacy.unit
+    if join.public or not unit:
+        return None
+    public = "If the table is public, write public = true."
+    if spec.privacy.by_row:
+        return f"A row of it would be part of several rows, and each is to be protected. {public}"
+    if join.on == unit:
+        return None
+    return (
+        f"Joined by {join.on!r}, a row of it would stand beside rows of several of {unit!r}, and "
+        f"one of them could change what others add. Join by {unit!r}. {public}"
+    )

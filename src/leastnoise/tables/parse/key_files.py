@@ -12,7 +12,8 @@ import duckdb
 
 from leastnoise import _files
 from leastnoise.errors import SourceError
-from leastnoise.tables.query.levels import MOVED, find_conflict
+from leastnoise.tables.query.summed.levels import MOVED, find_conflict
+from leastnoise.tables.spec.values import LARGEST_SPEC
 from leastnoise.tables.values import csv_lines, parquet_rows
 from leastnoise.tables.values.casts import MAX_TEXT, TYPES
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.spec.values import Key
 
-LARGEST = 10**7  # bytes: a spec that holds the keys can't be larger either
 MOST_KEYS = 10**6
 SUFFIXES = (".csv", ".txt", ".parquet")
 
@@ -96,7 +96,7 @@ def _keys(
     if not isinstance(name, str) or not name.lower().endswith(SUFFIXES):
         raise ValueError(f"Expected the path of a file ending in {', '.join(SUFFIXES)}.")
     heads = [column] if named is None else _heads(column, named, name)
-    content = _files.read_bytes(folder / name, most=LARGEST)
+    content = _files.read_bytes(folder / name, most=LARGEST_SPEC)
     above: list[list[Key]] = []
     if name.lower().endswith(".parquet"):
         keys = _of_parquet(content, declared)
@@ -228,6 +228,6 @@ def _values(rows: duckdb.DuckDBPyRelation, *, held: str, declared: object) -> li
     found = rows.project(f"COLUMNS(*)::{cast} AS key").limit(MOST_KEYS + 1)
     if kind == "text":
         ((letters,),) = found.aggregate("sum(strlen(key))").fetchall()
-        if letters is not None and letters > LARGEST:
-            raise ValueError(f"Expected keys of at most {LARGEST:,} bytes in all.")
+        if letters is not None and letters > LARGEST_SPEC:
+            raise ValueError(f"Expected keys of at most {LARGEST_SPEC:,} bytes in all.")
     return [key for (key,) in found.fetchall()]

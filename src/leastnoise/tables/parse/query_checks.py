@@ -14,7 +14,8 @@ from leastnoise.tables.parse.column_checks import (
     undeclared,
 )
 from leastnoise.tables.parse.column_uses import Problem, uses_of
-from leastnoise.tables.query import accuracy, cumulative, levels, margins
+from leastnoise.tables.query import accuracy
+from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import Bands, Hierarchy, PrivateKeys
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic
@@ -122,7 +123,8 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 def _quantiles(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     every = len(asked) == len(query.statistics)
-    if query.quantiles_by is not None and every and not any(map(_is_quantile, asked)):
+    asks = any(isinstance(one, Quantile) for one in asked)
+    if query.quantiles_by is not None and every and not asks:
         yield f"{path}.quantiles_by", "Not used: the query asks for no quantile."
 
 
@@ -137,10 +139,6 @@ def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     elif others:
         why = f"Expected counts alone: errors of {others[0]} aren't in their unit. Use another"
         yield key, f"{why} block for it."
-
-
-def _is_quantile(asked: Asked) -> bool:
-    return isinstance(asked, Quantile)
 
 
 def _without_count(query: Query, path: str) -> Iterator[Problem]:

@@ -29,6 +29,7 @@ from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import Query
+from leastnoise.tables.spec.values import LARGEST_SPEC
 from leastnoise.tables.statistics import registry
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound=BaseModel)
 Problems = list[tuple[str, str]]
 
-LARGEST = 10**7  # bytes: reading one takes seconds
 DEEPEST = 12  # lists and tables in each other: twice what any key of a spec has
 _MOST_HINTS = 100  # problems that are told with what may have been meant, which takes time
 _ENTRIES = ("types", "group_by", "derive")
@@ -67,7 +67,7 @@ def read(
     """
     if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
         raise SourceError(f"Expected a spec file, found none at {path}.")
-    raw = parse_toml(_files.read_text(path, most=LARGEST))
+    raw = parse_toml(_files.read_text(path, most=LARGEST_SPEC))
     if engine is not None and isinstance(raw.get("data"), dict):
         raw["data"]["engine"] = engine
     if sql is not None:

@@ -9,10 +9,8 @@ In the order in which a plan is made, and best read:
 | `search_draws` | which blocks share a draw, and the least noise for it |
 | `shared_draws`, `estimates` | groups of blocks that may share one, guessed in floats |
 | `joint_budget` | all draws under the budget together, in place of a share of it each |
-| `margins`, `chain`, `cumulative`, `unlisted`, `keys`, `quantiles` | blocks that share no draw |
-| `whole_counts` | counts that add up, whole and none below 0: down which tree, with what bias |
-| `measured` | which tables of those with margins get noise, and what other ways would have |
-| `count_trees` | trees of counts, for `cumulative` and for `quantiles` |
+| `summed`, `unlisted`, `keys`, `quantiles` | blocks that share no draw |
+| `count_trees` | trees of counts, for cumulative counts and for quantiles |
 | `served` | which blocks a certificate is about, and whether it is |
 | `plan` | what was found: the record that people, `verify` and `publish` read |
 | `summary` | its words |

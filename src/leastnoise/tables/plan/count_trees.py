@@ -202,7 +202,6 @@ def tree_to_record(noise: Agreeing) -> dict[str, Any]:
 # that of −W at 0 for the last n − g cells, which have the law of the first.
 
 
-_DEEPEST = 4
 MISSED = 0.05  # what intervals of 95 % may miss
 _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
 
@@ -270,6 +269,6 @@ def _trees(layout: Ranks) -> Trees:
         counts=layout.candidates.cells,
         moves=RowCounts(layout.reach.numerator, neighbours=layout.neighbours),
         levels=tuple(one.level for one in layout.statistics),
-        deepest=_DEEPEST,
+        deepest=4,
         advice=f'Give fewer candidates or a larger epsilon, or use quantiles_by = "{FLIP}"',
     )

@@ -15,20 +15,20 @@ from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, NotCertified, Refused
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import shared_draws
-from leastnoise.tables.plan.cumulative import Cumulative, Step, find_running
 from leastnoise.tables.plan.joint_budget import split_noise
 from leastnoise.tables.plan.keys import KeysPlan, find_keys
-from leastnoise.tables.plan.levels import Level, Levels, find_levels
-from leastnoise.tables.plan.margins import Margin, Margins
-from leastnoise.tables.plan.measured import find_measured
 from leastnoise.tables.plan.plan import BlockPlan, Plan
 from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
 from leastnoise.tables.plan.search_draws import search_draws
 from leastnoise.tables.plan.served import JOIN, check_draw, check_groups, check_keys, find_served
+from leastnoise.tables.plan.summed.cumulative import Cumulative, Step, find_running
+from leastnoise.tables.plan.summed.levels import Level, Levels, find_levels
+from leastnoise.tables.plan.summed.margins import Margin, Margins
+from leastnoise.tables.plan.summed.measured import find_measured
 from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
-from leastnoise.tables.query import margins
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.ranks import share_parts
+from leastnoise.tables.query.summed import margins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

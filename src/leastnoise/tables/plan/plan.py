@@ -15,11 +15,11 @@ from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import summary
-from leastnoise.tables.plan.cumulative import Step
 from leastnoise.tables.plan.keys import KeysPlan
-from leastnoise.tables.plan.levels import Level
-from leastnoise.tables.plan.margins import Margin
 from leastnoise.tables.plan.quantiles import QuantilePlan
+from leastnoise.tables.plan.summed.cumulative import Step
+from leastnoise.tables.plan.summed.levels import Level
+from leastnoise.tables.plan.summed.margins import Margin
 from leastnoise.tables.plan.unlisted import Groups
 from leastnoise.tables.query import finding, kept_groups
 from leastnoise.tables.query.accuracy import Wish, wishes
@@ -97,7 +97,7 @@ class BlockPlan:
     def too_high(self) -> float | None:
         """What its counts are on average at most above those without noise; of whole ones alone.
 
-        None where they aren't made whole, and none below 0: see `plan.whole_counts`.
+        None where they aren't made whole, and none below 0: see `summed.whole_counts`.
         """
         whole = None if self.summed is None else self.summed.whole.whole_counts
         return None if whole is None else whole.too_high[self.name]

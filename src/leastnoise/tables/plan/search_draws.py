@@ -210,7 +210,7 @@ def _chosen(
             search.every(draw, to_beat=noise.mse)
             for draw, noise in zip(draws, joint[0], strict=True)
         ]
-        if _all_less(joint[0], offers):
+        if all(one.mse < some[0].mse for one, some in zip(joint[0], offers, strict=True)):
             return joint[0], [one.noise for one in joint[1]]
         # What was found since has to be beaten as well. That leaves others with more noise than
         # before, and so with more that might have less.
@@ -251,7 +251,3 @@ def _slowly(question: Question, known: Comparison, to_beat: float) -> Comparison
     if ways:
         known = more(families=quick, known=known, ways=ways)
     return more(families=later, known=known)
-
-
-def _all_less(new: Chosen, offers: Sequence[Offers]) -> bool:
-    return all(one.mse < some[0].mse for one, some in zip(new, offers, strict=True))

@@ -14,9 +14,9 @@ from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.tables.plan import shared_draws
-from leastnoise.tables.plan.cumulative import Cumulative
-from leastnoise.tables.plan.levels import Levels
-from leastnoise.tables.plan.margins import Margins
+from leastnoise.tables.plan.summed.cumulative import Cumulative
+from leastnoise.tables.plan.summed.levels import Levels
+from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.limits import FewGroups
 

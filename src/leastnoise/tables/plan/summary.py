@@ -18,7 +18,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import printed_at_least
 from leastnoise.tables.plan.keys import KeysPlan
 from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
-from leastnoise.tables.plan.whole_counts import WHOLE_NOTE
+from leastnoise.tables.plan.summed.whole_counts import WHOLE_NOTE
 from leastnoise.tables.query import finding, kept_groups
 from leastnoise.tables.query.layout import ASSUMED, Layout
 

@@ -23,6 +23,7 @@ from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import part_of
 from leastnoise.selection.public import find_candidate
+from leastnoise.tables.query.layout import MAX_UNITS
 from leastnoise.tables.query.limits import FewGroups
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 FINEST_GRID = Fraction(1, 2**22)
 """A release cuts values off at 2^61 steps of its grid: on this one, at 2^39 rows."""
-_MOST = 2**34  # units: no threshold beyond is looked at
 _AS_WHOLE = 1e-9  # of a number of units: a float below a whole number by less may be that number
 
 
@@ -249,7 +249,7 @@ def _claim(
             reach=Fraction(1),
             coordinate=counted,
             neighbours=neighbours,
-            most=_MOST,
+            most=MAX_UNITS,
         )
     except Refused:
         return None

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 CONVOLVED, UNION = 0.95, 0.9
 """How often an interval holds: by both laws of noise, or as both of the two intervals hold."""
-_FAR = 1000  # standard deviations, which no noise reaches
 
 _Drawn = tuple["BlockPlan", "Statistic", "Ingredients", list[int]]
 """A block's part, a statistic of it, what that is made of, and the coordinates of these."""
@@ -236,7 +235,8 @@ def _half_width(before: _Drawn, after: _Drawn) -> float | None:
             return None
         if own.clamp and asked.clamps:
             return None
-        if own.multiple and own.noise[0].std > LARGEST_WHOLE / _FAR:  # counts are cut off there
+        # counts are cut off 1,000 standard deviations away at least, which no noise reaches
+        if own.multiple and own.noise[0].std > LARGEST_WHOLE / 1000:
             return None
         half += own.multiple / 2 if asked.counts else 0.0
         weights = dict(reversed([*zip(coordinates, asked.weights(own), strict=True)]))

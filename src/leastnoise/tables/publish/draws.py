@@ -16,11 +16,10 @@ from leastnoise.errors import InvalidInput, Refused
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
-from leastnoise.tables.publish.cumulative import publish_running_sums
 from leastnoise.tables.publish.groups import publish_groups, publish_keys
-from leastnoise.tables.publish.levels import publish_levels
-from leastnoise.tables.publish.margins import margins_of, publish_margins
 from leastnoise.tables.publish.quantiles import chosen_in, publish_quantiles
+from leastnoise.tables.publish.summed.counts import publish_levels, publish_running_sums
+from leastnoise.tables.publish.summed.margins import margins_of, publish_margins
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.kept_groups import select
 from leastnoise.tables.query.lay_out import lay_out_query

@@ -14,7 +14,7 @@ import duckdb
 
 from leastnoise import _files
 from leastnoise.errors import InvalidInput, SourceError
-from leastnoise.tables.parse import spec_file
+from leastnoise.tables.spec.values import LARGEST_SPEC
 from leastnoise.tables.values import spill
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ PLAN, CERTIFICATE, SPEC = "plan.json", "certificate.json", "spec.toml"
 LARGEST = {
     PLAN: _files.LARGEST_CERTIFICATE,
     CERTIFICATE: _files.LARGEST_CERTIFICATE,
-    SPEC: spec_file.LARGEST,
+    SPEC: LARGEST_SPEC,
 }  # bytes
 # What SQLite puts beside a file, and takes for its own where it finds it.
 _BESIDE_LEDGERS = ("", "-journal", "-wal", "-shm")

@@ -22,26 +22,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.entropy.source import Entropy
     from leastnoise.tables.plan.count_trees import RankTree
     from leastnoise.tables.plan.quantiles import QuantilePlan
     from leastnoise.tables.query.ranks import Ranks
 
 
-def publish_quantiles(
-    part: QuantilePlan, counts: NDArray[np.int64], *, entropy: Entropy | None = None
-) -> Table:
+def publish_quantiles(part: QuantilePlan, counts: NDArray[np.int64]) -> Table:
     """Return the quantiles of each group from exact `counts`, shape (groups · candidates,).
 
-    They are what `bounding.query_vector` gives for the part's `counted`. `entropy` is for tests,
-    of what is chosen by chance.
+    They are what `bounding.query_vector` gives for the part's `counted`.
     """
     layout, unit, claim = part.layout, 2**part.layout.counted.bits, part.certificate
     groups = counts.reshape(layout.cells, -1)
     if isinstance(claim, QuantileCertificate):
-        chosen = [
-            choose_quantiles(claim, own, unit=unit, entropy=entropy) for own in groups.tolist()
-        ]
+        chosen = [choose_quantiles(claim, own, unit=unit) for own in groups.tolist()]
         return table_at(layout, [[(place,) for place in own] for own in chosen])
     if part.tree is None:
         raise TypeError("noise of quantiles is that of a tree")

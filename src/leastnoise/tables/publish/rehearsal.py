@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import NoiseError
 
 _RESERVE = "rehearsal"
-_BLOCK = 2**12  # bytes, by which files take room on a disk
-_LARGEST_ENTRY = 2**63 - 1  # of a ledger
 _ODD = 0x9E3779B97F4A7C15
 """2^64 over the golden ratio: its multiples modulo 2^64 have no pattern that could be packed."""
 
@@ -143,10 +141,11 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     texts = (output.PLAN, output.CERTIFICATE, output.SPEC)
     files = Seal.of(reserve, entry=None).files | {name: sum_of(folder / name) for name in texts}
     place = None if spec.series is None else spec.series.releases
-    Seal(files=files, entry=_LARGEST_ENTRY, place=place).write(reserve, key)
+    largest_entry = 2**63 - 1  # of a ledger
+    Seal(files=files, entry=largest_entry, place=place).write(reserve, key)
     for file in reserve.iterdir():
         with file.open("ab") as opened:
-            opened.write(bytes(_BLOCK))
+            opened.write(bytes(2**12))  # by which files take room on a disk
     output.sync_files(reserve)
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 Progress = Callable[[str], object]
-_STEP, _STEPS = 1.005, 2000  # from one ε to the next, and so many at most from what fits by sums
 _NAMES = (str, list, tuple, dict, int, float)  # a source that is no frame; the spec says if wrong
 
 
@@ -352,9 +351,10 @@ def fit_plans(
     of_sums = sum((one.spec.budget.epsilon * count for one, count in releases), Fraction(0))
     first = float(budget.epsilon / of_sums)
     met: dict[int, list[Plan]] = {}
+    step, most = 1.005, 2000  # from one ε to the next, and so many at most from what fits by sums
 
     def exceeds(steps: int) -> bool:
-        factor = first * _STEP**steps
+        factor = first * step**steps
         plans = [one._scaled(factor).plan() for one, _ in releases]  # noqa: SLF001 (the same class)
         certificates = [plan.certificate for plan in plans]
         try:
@@ -366,7 +366,7 @@ def fit_plans(
             progress(f"Proved with {factor:.4g} times the epsilon")
         return False
 
-    Bisection().around(exceeds, 0, fails=-_STEPS, most=_STEPS)
+    Bisection().around(exceeds, 0, fails=-most, most=most)
     if not met:
         raise Refused("These releases meet the budget at no epsilon. Give the specs less delta.")
     return met[max(met)]

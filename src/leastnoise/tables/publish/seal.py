@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 RECORD, SIGNATURE = "release.json", "release.sig"
 _KIND, _VERSION = "release-record", 1
 _FIELDS, _PLACE = ("kind", "version", "files", "entry"), "release"  # the last of a series alone
-_LARGEST_KEY = 10_000
 _MAKE_ONE = "Make one: openssl genpkey -algorithm ed25519 -out key.pem"
 
 
@@ -153,7 +152,7 @@ def is_signed(folder: Path) -> bool:
 
 
 def _key_text(path: Path) -> bytes:
-    return _files.read_bytes(path, most=_LARGEST_KEY)
+    return _files.read_bytes(path, most=10_000)
 
 
 def sum_of(path: Path) -> str:

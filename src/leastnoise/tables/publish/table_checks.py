@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 
 from leastnoise.errors import CertificateRejected, SourceError
-from leastnoise.tables.publish.group_keys import wrong_keys
+from leastnoise.tables.publish.groups import wrong_keys
 from leastnoise.tables.publish.quantiles import wrong_quantile
 from leastnoise.tables.publish.table_files import as_read, read_table
 from leastnoise.tables.query.columns import key_names, result_columns

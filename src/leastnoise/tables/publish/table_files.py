@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.columns import Part
     from leastnoise.tables.query.results import Table
 
-# More than any number takes with what stands around it, and than any letter, escaped in JSON.
-_NUMBER, _LETTER = 64, 12
-_ROOM = 2**20  # for what doesn't grow with the rows
-_MOST_UNLISTED = 2**31  # bytes of a table of groups that nobody listed, which may be any number
 
 _CSV_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\Z)')
 _SQL_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
@@ -68,7 +64,7 @@ def _largest(parts: Sequence[Part]) -> int:
     """Return more bytes than any table of a block with these parts has."""
     layout, columns = parts[0], result_columns(parts)
     if layout.unlisted:
-        return _MOST_UNLISTED
+        return 2**31  # any number of groups may be published
     letters = sum(map(len, columns))
     letters += sum(
         max(len(str(value)) for value in values)
@@ -76,8 +72,10 @@ def _largest(parts: Sequence[Part]) -> int:
         for values in axis.columns.values()
     )
     letters += max((len(condition.name) for condition in layout.conditions), default=0)
-    row = _LETTER * letters + _NUMBER * len(columns)
-    return _ROOM + (layout.cells + 1) * row
+    # More than any letter takes, escaped in JSON, and than any number with what stands around it.
+    row = 12 * letters + 64 * len(columns)
+    room = 2**20  # for what doesn't grow with the rows
+    return room + (layout.cells + 1) * row
 
 
 def _write_csv(table: Table, path: Path) -> None:

@@ -31,7 +31,7 @@ from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import values_of
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
-from leastnoise.tables.spec.values import MAX_ROWS_BOUND
+from leastnoise.tables.spec.values import LARGEST_SPEC, MAX_ROWS_BOUND
 from leastnoise.tables.statistics.base import CLOSE, NoiseError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def try_limits(
         raise InvalidArgument(name="--try", value=len(values), expected=expected)
     if not sample.exists():
         raise SourceError(f"Expected a file of rows, found none at {sample}.")
-    raw = spec_file.parse_toml(_files.read_text(spec, most=spec_file.LARGEST))
+    raw = spec_file.parse_toml(_files.read_text(spec, most=LARGEST_SPEC))
     if isinstance(data := raw.get("data"), dict):
         data["source"] = str(sample.absolute())
         for key in ("table", "engine"):

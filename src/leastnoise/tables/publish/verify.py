@@ -15,10 +15,9 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish import output, seal
-from leastnoise.tables.publish.cumulative import check_running_sums
-from leastnoise.tables.publish.levels import check_levels
-from leastnoise.tables.publish.margins import check_sums
 from leastnoise.tables.publish.quantiles import chosen_in
+from leastnoise.tables.publish.summed.counts import check_levels, check_running_sums
+from leastnoise.tables.publish.summed.margins import check_sums
 from leastnoise.tables.publish.table_checks import check_table, is_close
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.query import finding

@@ -92,9 +92,7 @@ class Baselines:
         return 1 - math.fsum(variances) / len(variances) / self.spherical.variance
 
 
-def plain_laplace(
-    norm: Fraction, budget: Budget, dimension: int, releases: int = 1
-) -> Noise | None:
+def plain_laplace(norm: Fraction, budget: Budget, dimension: int, releases: int) -> Noise | None:
     """Return Laplace noise for an l1 norm, so many draws of it together; None if it can't serve.
 
     One draw has the scale of ε alone, several have that of their composition.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import cumulative, levels, margins
+from leastnoise.tables.query.summed import cumulative, levels, margins
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import cumulative, levels, margins, missing
+from leastnoise.tables.query import missing
 from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.query.contributions import bound_groups, boundings, most_rows
 from leastnoise.tables.query.layout import (
@@ -34,6 +34,7 @@ from leastnoise.tables.query.limits import (
     InCells,
     integer_limits,
 )
+from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import A_PERSON, OVER_LIMITS, Component, Statistic
 from leastnoise.tables.statistics.quotients import Ratio

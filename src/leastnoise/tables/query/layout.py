@@ -82,7 +82,7 @@ class Layout:
     With `margins` these tables of sums of its cells are published, and noise is added to sums of
     the `measured` components, which all others are made of: see `margins`. With `cumulative`
     the running sums of its bins are, which are its last axis: see `cumulative`. With `projected`
-    all of these numbers are found together, whole and none below 0: see `publish.whole_counts`.
+    all of these numbers are found together, whole and none below 0: see `publish.summed`.
     With `largest` their noise makes the largest of their standard deviations small.
 
     With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`

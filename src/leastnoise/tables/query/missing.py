@@ -50,7 +50,7 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
     if query.histogram:
         said += _of_number(spec, query.histogram.column)
     said += _of_conditions(spec, query)
-    if said and _holds_bytes(spec):
+    if said and any(map(is_csv, spec.data.sources)):  # whose texts are bytes in some encoding
         dialect = dialect_of(spec.data)
         said.append(f"Texts are read as {dialect.encoding}: one that isn't counts as missing.")
         if dialect.decimal == ",":
@@ -60,11 +60,6 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
 
 def _without(spec: Spec, key: str) -> str:
     return f"Rows with no {spec.labels[key]}" if key in spec.labels else f"Rows without a {key}"
-
-
-def _holds_bytes(spec: Spec) -> bool:
-    """Whether the source is CSV, whose texts are bytes in some encoding."""
-    return any(map(is_csv, spec.data.sources))
 
 
 def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:

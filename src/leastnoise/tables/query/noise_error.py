@@ -25,14 +25,15 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Statistic
 
 
+PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
+"""Of the half-widths of a `NoiseError`."""
+
+
 def measure_error(certificate: Certificate, coordinate: int = 0) -> NoiseError:
     """Return the error of one coordinate."""
-    return NoiseError(
-        std=standard_deviation(certificate, coordinate),
-        half95=half_width(certificate, 0.95, coordinate),
-        half975=half_width(certificate, 1 - 0.05 / 2, coordinate),
-        half983=half_width(certificate, 1 - 0.05 / 3, coordinate),
-    )
+    halves = [half_width(certificate, one, coordinate) for one in PROBABILITIES]
+    std = standard_deviation(certificate, coordinate)
+    return NoiseError(std=std, half95=halves[0], half975=halves[1], half983=halves[2])
 
 
 def noise_errors(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise import _words
-from leastnoise._notebooks import Framed, Shown, text_table
+from leastnoise._notebooks import MOST_ROWS, Framed, Shown, text_table
 from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.statistics.base import Floats, Four, NoiseError
-
-_MOST_ROWS = 50  # that are printed
 
 
 @final
@@ -47,7 +45,7 @@ class Table(Framed, Shown):
     def __str__(self) -> str:
         """Return the table as text: of each statistic the value, and what 95 % of noise say."""
         heads, columns = zip(*self.shown(), strict=True)
-        rows = [*islice(zip(*columns, strict=True), _MOST_ROWS)]
+        rows = [*islice(zip(*columns, strict=True), MOST_ROWS)]
         more = len(self) - len(rows)
         note = [f"… and {more:,} more rows"] if more else []
         return "\n".join([repr(self), "", text_table(heads, rows), *note])

@@ -5,8 +5,11 @@ of at most 2^bits. Per unit and cell: integer sums, and, where one is over what 
 of them shrunk toward 0 by one factor, so that none is. Per unit: the exact size of its vector, in
 the gauge or the norm that the noise hides, and, where it is over the limit, every integer shrunk
 likewise. Then integer totals by cell. So a mean of one who is over a limit stays what it is, as far
-as one factor goes. Where a unit is in more cells than are looked at, a salt chooses which count. No
-step depends on the order of rows or on threads.
+as one factor goes. Where a unit is in more cells than a limit allows, those of the smallest hash of
+a salt, the unit and the cell count. The salt is fresh for each release, so nobody can choose a key
+to come first, and none of the cells of a table loses more than others for its place. The hash is of
+that unit's own data alone: what others have changes nothing. No step depends on the order of rows
+or on threads.
 """
 
 from __future__ import annotations
@@ -30,13 +33,13 @@ from leastnoise.tables.rows.cells import (
     publishable,
     rows_that_count,
 )
-from leastnoise.tables.rows.salted import keep_few
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.statistics.base import OVER_LIMITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from leastnoise.entropy.source import Entropy
     from leastnoise.tables.query.axes import Condition
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Predicate
 
 _SHRINK, _LARGEST = "shrink", "largest"
+_SALT_BITS = 256
+_HASH, _PLACE, _CELLS = "hashed", "place", "cells"
 _PART = 2**14  # an integer of a row is summed as so many of these, and what is left
 _BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
 
@@ -51,7 +56,7 @@ _BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on it
 def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
     """Return the exact integer vector of a block before noise, shape (dimension,).
 
-    `salt` decides which cells count of a person in too many: `salted.new_salt`, one for a release.
+    `salt` decides which cells count of a person in too many: `new_salt`, one for a release.
     Entry I stands for I·2^(−bits). It is the secret that the noise hides: internal, and reachable
     from no public function.
     """
@@ -343,3 +348,27 @@ def _shrunk(name: str) -> nw.Expr:
     # Casts from float to int round in one engine and truncate in another: truncate first.
     whole = nw.when(scaled >= 0).then(scaled.floor()).otherwise(scaled.ceil()).cast(nw.Int64)
     return nw.when(nw.col(_SHRINK).is_null()).then(value).otherwise(whole).alias(name)
+
+
+def new_salt(entropy: Entropy) -> str:
+    """Return a fresh salt, as hexadecimal digits."""
+    return f"{entropy.bits(_SALT_BITS):0{_SALT_BITS // 4}x}"
+
+
+def keep_few(
+    engine: Engine, per_unit: nw.LazyFrame[Any], keys: list[str], most: int, *, salt: str
+) -> nw.LazyFrame[Any]:
+    """Return the entries of each person in `most` cells at most, those of the least hashes.
+
+    Only those of persons in more cells are hashed.
+    """
+    per_unit = engine.materialise(per_unit)
+    columns = per_unit.collect_schema().names()
+    sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_CELLS))
+    over = sizes.filter(nw.col(_CELLS) > most).select(UNIT)
+    many = engine.hashed(
+        per_unit.join(over, on=UNIT, how="semi"), columns=[UNIT, *keys], salt=salt, name=_HASH
+    )
+    placed = many.with_columns(nw.col(_HASH).rank("ordinal").over(UNIT).alias(_PLACE))
+    kept = placed.filter(nw.col(_PLACE) <= most).select(*columns)
+    return nw.concat([per_unit.join(over, on=UNIT, how="anti").select(*columns), kept])

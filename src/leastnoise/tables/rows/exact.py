@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, final
 
 from leastnoise.entropy.source import SystemEntropy
-from leastnoise.tables.rows import bounding, salted, source, unlisted
+from leastnoise.tables.rows import bounding, source, unlisted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ class ExactTotals:
     @classmethod
     def of(cls, found: Source, spec: Spec, *, tell: Callable[[str], object]) -> Self:
         """Return those of a new release, with a fresh salt."""
-        return cls(found=found, spec=spec, salt=salted.new_salt(SystemEntropy()), tell=tell)
+        return cls(found=found, spec=spec, salt=bounding.new_salt(SystemEntropy()), tell=tell)
 
     def vector(self, layout: Layout) -> NDArray[np.int64]:
         """Return a block's exact integers, before noise."""

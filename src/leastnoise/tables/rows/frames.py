@@ -10,20 +10,23 @@ none, nor have its categories, whose type is that of the values that are there. 
 
 from __future__ import annotations
 
+import math
 import weakref
 from contextlib import contextmanager, suppress
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 import narwhals as nw
+import numpy as np
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.databases import Copy
 from leastnoise.tables.rows.duckdb.inputs import Input
 from leastnoise.tables.rows.spark.sources import SparkRows
 from leastnoise.tables.values import arrow_values, duck
-from leastnoise.tables.values.as_text import as_text
-from leastnoise.tables.values.casts import Held, Rows, held
+from leastnoise.tables.values.casts import MOST_DIGITS, Held, Rows, held
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -34,6 +37,7 @@ _BEGUN: weakref.WeakSet[Any] = weakref.WeakSet()
 _TWICE = "dictionaries or runs within others (a cast makes them one)"
 _UNTYPED = {"object", "category"}
 """What pandas calls columns that are read as texts, each value by itself."""
+_LARGEST = 10**MOST_DIGITS  # Python refuses to write whole numbers of some thousand digits
 
 
 def frame_of(source: object) -> Frame | SparkRows | None:
@@ -265,3 +269,33 @@ def _kind_of(kind: Any) -> str | None:
         return "VARCHAR"
     arrow = getattr(kind, "pyarrow_dtype", None)
     return _TWICE if arrow is not None and arrow_values.encoded_twice(arrow) else None
+
+
+def as_text(value: object) -> str | None:
+    r"""Return the text of a text, a number, a bool or a date, as CSV would; None of all else.
+
+    Of no other object is anything asked: what it would do is unknown.
+
+    >>> [as_text(one) for one in ("n", 1.5, True, date(2026, 1, 31), float("nan"), [], "\ud800")]
+    ['n', '1.5', 'true', '2026-01-31', None, None, None]
+    """
+    if isinstance(value, str):
+        return _in_utf8(value)
+    if isinstance(value, np.bool_ | np.integer | np.floating):
+        value = value.item()
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int:
+        return str(value) if abs(value) < _LARGEST else None
+    if type(value) is float:
+        return None if math.isnan(value) else repr(value)
+    if type(value) is Decimal:
+        return None if value.is_nan() else str(value)
+    return value.isoformat() if type(value) is date else None
+
+
+def _in_utf8(text: str) -> str | None:
+    try:
+        return str.encode(text, "utf-8").decode("utf-8")
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return None

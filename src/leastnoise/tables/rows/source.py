@@ -14,9 +14,10 @@ from leastnoise.tables.parse.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.rows.duckdb import databases, files
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
+from leastnoise.tables.rows.duckdb.joined import join_tables
 from leastnoise.tables.rows.duckdb.postgres import PostgresTable
-from leastnoise.tables.rows.joins import join_tables
 from leastnoise.tables.spec.dialect import DELIMITERS, dialect_of, told_of
+from leastnoise.tables.spec.join import ON_SPARK
 from leastnoise.tables.spec.model import Data
 from leastnoise.tables.spec.source_names import IN_MEMORY, POLARS, is_postgres, is_spark
 
@@ -57,9 +58,11 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
     Raises SourceError if the file can't be read, SpecError listing every column that is missing
     or of a type that can't be used as the spec says.
     """
-    rows = join_tables(
-        spec, find_rows(spec.data, folder, frame), lambda join: _find_joined(join, folder)
-    )
+    rows = find_rows(spec.data, folder, frame)
+    if spec.data.join:
+        if not isinstance(rows, Input):
+            raise SpecError([("data.join", ON_SPARK)])
+        rows = join_tables(spec, rows, lambda join: _find_joined(join, folder))
     present = list_columns(rows)
     problems = list(_ambiguous(spec, present))
     if not spec.data.types and not rows.typed:

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from leastnoise.tables.query.limits import FewGroups, integer_limits
-from leastnoise.tables.rows.bounding import read_totals, row_sums, shrunk_rows, sums_of_rows
+from leastnoise.tables.rows.bounding import (
+    keep_few,
+    read_totals,
+    row_sums,
+    shrunk_rows,
+    sums_of_rows,
+)
 from leastnoise.tables.rows.cells import CELL, UNIT, in_cells, keys_of, names_of, publishable
-from leastnoise.tables.rows.salted import keep_few
 
 if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout

@@ -17,13 +17,11 @@ from pydantic import (
     model_validator,
 )
 
-from leastnoise.balls.core import ball, precision
+from leastnoise.balls.core import AMPLE_BITS, ball, precision
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.spec.values import Number, Positive, Section, as_tuple, key
 
 MOST_CANDIDATES = 100_000
-_DIGITS = 6  # of a candidate on a scale of logarithms
-_BITS = 256
 _LARGEST = Fraction(2) ** 1000
 
 
@@ -78,10 +76,10 @@ class Grid(Section):
 
     def _factor(self, part: Fraction) -> Fraction:
         """Return from·(to/from)^part, rounded to six digits in balls: alike on every machine."""
-        with precision(_BITS):
+        with precision(AMPLE_BITS):
             exactly = ball(self.first) * (ball(self.last / self.first).log() * ball(part)).exp()
             digits = (exactly.log() / arb(10).log()).mid().floor().unique_fmpz()
-            places = _DIGITS - 1 - int(digits or 0)
+            places = 6 - 1 - int(digits or 0)  # six digits of each
             whole = (exactly * arb(10) ** places + arb(0.5)).floor().unique_fmpz()
         if whole is None or digits is None:
             raise ValueError("A candidate lies between two of six digits. Choose another number.")

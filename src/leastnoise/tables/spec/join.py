@@ -15,6 +15,8 @@ from leastnoise.tables.spec.dialect import (
 )
 from leastnoise.tables.spec.values import Encoding, Names, Section, Text, key
 
+ON_SPARK = "Spark reads no join: join the frames in Spark, and let the result be the source."
+
 
 @final
 class Join(Section):

@@ -27,6 +27,7 @@ SKIP: Literal["skip"] = "skip"
 NONE: Literal["none"] = "none"
 Missing = Fraction | Literal["skip", "none"]
 """A number that missing values become, or that they are left out, or that there are none."""
+LARGEST_SPEC = 10**7  # bytes, also of a file of its keys: reading one takes seconds
 MAX_TEXT = 2**12
 """Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
 _NO_TABLE_NAME, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9_-]"), 64

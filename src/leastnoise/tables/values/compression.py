@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".gz", ".zst")
 _DAMAGED = "The compressed file is damaged."
-_BLOCK = 2**17
 
 
 def is_compressed(path: Path) -> bool:
@@ -76,7 +75,7 @@ class _Zstandard:
         self._ready = bytearray()
 
     def read(self, size: int) -> bytes:
-        while len(self._ready) < size and (packed := self._file.read(_BLOCK)):
+        while len(self._ready) < size and (packed := self._file.read(2**17)):
             self._unpack(packed)
         if len(self._ready) < size and self._frame is not None:
             raise OSError(_DAMAGED)

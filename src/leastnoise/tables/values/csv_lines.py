@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 MAX_LINE = 2**20
 _MARK = b"\xef\xbb\xbf"  # at the start of a file: it is UTF-8
-_LINES_BLOCK = 2**19
 _LINE = re.compile(rb"[^\r\n]+")
 
 # Each line is one field to DuckDB's reader: quote and escape are off, and its delimiter is a
@@ -231,7 +230,7 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
     A line that is too long comes as its first MAX_LINE + 1 bytes or more, and its end.
     """
     rest = b""
-    while read := file.read(_LINES_BLOCK):
+    while read := file.read(2**19):
         end = max(read.rfind(b"\n"), read.rfind(b"\r")) + 1
         if end:
             yield rest + read[:end]

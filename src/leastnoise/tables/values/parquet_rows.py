@@ -30,7 +30,6 @@ _TREE_SQL = (
 _MEMORY = "2GB"  # a Parquet file of a kilobyte can say that it holds a terabyte
 _MAGIC = "*?["
 _NUMBER = "file_row_number"  # a column that DuckDB adds
-_MAX_BYTES = 16  # of DuckDB's decimals
 
 
 def one_file(path: Path) -> str:
@@ -150,7 +149,7 @@ def _exactly(kind: str, element: _Element) -> str:
 def _decimal(sql: str, element: _Element) -> Held:
     precision, scale = element.precision or 0, element.scale or 0
     fixed = element.type in {"INT32", "INT64"} or (
-        element.type == "FIXED_LEN_BYTE_ARRAY" and int(element.length or 0) <= _MAX_BYTES
+        element.type == "FIXED_LEN_BYTE_ARRAY" and int(element.length or 0) <= 16
     )
     if not fixed or not 0 <= scale <= precision <= MOST_DIGITS:
         # Read as float64, where two persons may become one, or with an error for a long value.

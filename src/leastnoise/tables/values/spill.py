@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PREFIX = "leastnoise-spill-"
-_TRIES = 100
 _PRIVATE = stat.S_IRWXU  # what mkdtemp makes
 
 
@@ -57,7 +56,7 @@ def claimed(make: Callable[[], Path]) -> tuple[Path, int]:
 
     Raises OSError if none can be made.
     """
-    for _ in range(_TRIES):
+    for _ in range(100):
         path = make()
         # Another run may take it for abandoned before it is locked, and remove it.
         with contextlib.suppress(FileNotFoundError):

@@ -12,7 +12,7 @@ from flint import arb
 
 from leastnoise.entropy.base import NEAR, TINY, Block, Sampler
 from leastnoise.entropy.lazy import LazyReal, LazyUniform, OrderedUniforms, decide
-from leastnoise.entropy.quantiles import ETA, EXPONENTIAL, WORD_BITS, look_up
+from leastnoise.entropy.quantiles import ETA, EXPONENTIAL, WORD_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -225,7 +225,7 @@ class Gammas(Reals):
 
     def floats(self, start: int, stop: int) -> Estimates:
         shape = self._shape
-        found = look_up(EXPONENTIAL, self._words[start * shape : stop * shape] >> _ONE)
+        found = EXPONENTIAL.look_up(self._words[start * shape : stop * shape] >> _ONE)
         values, beyond = found.values, found.beyond
         if shape > 1:
             values = values.reshape(-1, shape).sum(axis=1)

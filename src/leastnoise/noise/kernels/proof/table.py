@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 MOST_KERNEL_EPSILON = 500  # beyond it e^ε isn't formed in floats
-# shift/σ times the length of the law in σ: 2,370 for the narrowest that is calibrated, at ε = 500
-MOST_KERNEL_WORK, MOST_KERNEL_WORK_COMPOSED = 4_000, 1_000
 
 
 def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
@@ -54,7 +52,8 @@ def why_not_kernels(
         return f"it is proved up to epsilon = {MOST_KERNEL_EPSILON}; e^epsilon is formed in floats"
     far = math.sqrt(2 * (98 + min(float(epsilon), MOST_KERNEL_EPSILON)))
     work = shift * (modes * spacing + (Fraction(far) if compositions == 1 else shift + 14))
-    most = MOST_KERNEL_WORK if compositions == 1 else MOST_KERNEL_WORK_COMPOSED
+    # 2,370 for the narrowest that is calibrated, at ε = 500
+    most = 4_000 if compositions == 1 else 1_000
     what = "the shift times the length of the law, both in scales,"
     return over(work, most, what)
 

@@ -20,12 +20,10 @@ from leastnoise.numerics.searches import IncreasingRoot
 # Of the log of the price. Far from the root δ may jump, so that secant steps are kept short.
 _ROUGH = IncreasingRoot(tolerance=1e-2, first_step=0.5, largest_step=1.5)
 _ROOT = IncreasingRoot(tolerance=1e-6, first_step=0.05, largest_step=1.5)
-_MARGIN = 1e-8  # of δ: the float sum is accurate to 1e-13, and the proof needs a little room
 _OUTSIDE = 1e-6  # of δ: what may lie where the tail falls by a constant ratio
 _FEW, _MANY = 80, 320  # cells of the half line, while the range is searched and after
 _SHORTEST, _LONGEST = 1.5, 20_000.0  # ranges, in sensitivities
 _LARGEST_EPSILON = 10  # from there on nearly all of the law is in one of the cells
-_SPARE_BITS = 40  # masses are multiples of at most 2^-40 of δ; smaller ones are cut off
 
 
 def search(question: Question) -> Cactus:
@@ -116,14 +114,15 @@ def _priced(
         tried[log_price] = _Found(program=program, log_price=log_price, masses=masses, law=law)
         shifts = [law.cells] if law.falls else range(1, law.cells + 1)
         leaked = lattice.delta(law, shifts=shifts, epsilon=epsilon)
-        return math.log(leaked / delta * (1 + _MARGIN)) if leaked > 0 else -math.inf
+        room = 1e-8  # for the proof: the float sum is accurate to 1e-13
+        return math.log(leaked / delta * (1 + room)) if leaked > 0 else -math.inf
 
     return tried[root.find(over, guess=log_price)]
 
 
 def _whole(program: Program, masses: Floats, delta: float) -> Lattice:
     """Return the law in whole numbers: p_0 … p_N and the tail, up to where it rounds to nothing."""
-    bits = _SPARE_BITS + math.ceil(-math.log2(delta))
+    bits = 40 + math.ceil(-math.log2(delta))  # masses below 2^-40 of δ are cut off
     tail = masses[-1] * np.exp(-program.fall * np.arange(1, MAX_POINTS - len(masses)))
     weights = (int(math.ldexp(mass, bits)) for mass in np.append(masses, tail).tolist())
     return Lattice(cells=program.cells, masses=takewhile(bool, weights))

@@ -29,10 +29,6 @@ Floats = NDArray[np.float64]
 # the gap is taken, which is unique and even.
 GAP = 1e-2
 _CENTRED = 1e-4  # relative error of the products λ_k s_k, all equal on the central path
-_STATIONARY = 1e-8  # of the gradient, relative to the largest divergence
-_SHRINK = 0.1  # of the gap, a step
-_TO_THE_WALL = 0.95  # of the way to where a positive number would vanish
-_MAX_STEPS = 200
 
 
 @final
@@ -53,10 +49,10 @@ class Program:
         """
         prices = price * self.costs
         point, length = self._begin(start), 1.0
-        for _ in range(_MAX_STEPS):
+        for _ in range(200):
             if point.solved(prices):
                 return point.masses
-            shrink = max(_SHRINK, 1 - length)  # after a short step the centre comes first
+            shrink = max(0.1, 1 - length)  # after a short step the centre comes first
             target = max(shrink * point.gap, GAP * point.largest) / self.cells
             point, length = self._moved(point, _step(point, prices, target))
         raise Refused("No cactus noise was found: the convex program did not converge.")
@@ -122,7 +118,8 @@ class Program:
             np.array([step.largest / point.largest]),
         )
         fall = max(-float(change.min()) for change in relative)
-        length = min(1.0, _TO_THE_WALL / fall) if fall > 0 else 1.0
+        # 0.95 of the way to where a positive number would vanish
+        length = min(1.0, 0.95 / fall) if fall > 0 else 1.0
         masses = point.masses * (1 + length * step.masses)
         moved = _Point(
             program=self,
@@ -211,7 +208,7 @@ class _Point:
         uncentred = float(np.abs(self.multipliers * self.slack / wanted - 1).max())
         broken = float(np.abs(self.broken).max()) / self.largest
         steepest = float(np.abs(self.residual(prices) / self.shares).max()) / self.largest
-        return uncentred <= _CENTRED and broken <= _CENTRED * GAP and steepest <= _STATIONARY
+        return uncentred <= _CENTRED and broken <= _CENTRED * GAP and steepest <= 1e-8
 
 
 @final

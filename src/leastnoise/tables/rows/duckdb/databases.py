@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MAGIC = b"SQLite format 3\0"
-_CHUNK = 50_000  # rows that are in Python at a time
 
 
 def find_table(path: Path, table: str) -> Input:
@@ -204,7 +203,7 @@ class SqliteTable(Input):
                 wanted = ", ".join(map(_no_blob, used)) or "NULL"
                 limit = " LIMIT 0" if rehearsed else ""
                 cursor = rows.execute(f"SELECT {wanted} FROM {quoted(self.table)}{limit}")  # noqa: S608
-                while chunk := cursor.fetchmany(_CHUNK):
+                while chunk := cursor.fetchmany(50_000):  # rows that are in Python at a time
                     appender.append_rows([tuple(map(_text, row)) for row in chunk])
         except sqlite3.Error:
             raise OSError("The SQLite file is damaged.") from None

@@ -91,7 +91,7 @@ def _within(root: Path, pattern: Sequence[str]) -> Iterator[Path]:
 
 def _after(name: str, places: Collection[int], pattern: Sequence[str]) -> set[int]:
     """Return the places in `pattern` before which one stands behind this name; none if hidden."""
-    if not _is_shown(name):
+    if name.startswith((".", "_")):
         return set()
     parts = [(place, pattern[place]) for place in places if place < len(pattern)]
     through = {place for place, part in parts if part == _ANY}
@@ -115,10 +115,6 @@ def _split(text: str) -> tuple[Path, list[str]]:
     parts = [*path.parts, *([""] if folders_alone else [])]  # which is no file's name
     start = list(itertools.takewhile(lambda part: not glob.has_magic(part), parts))
     return Path(*start), parts[len(start) :]
-
-
-def _is_shown(name: str) -> bool:
-    return not name.startswith((".", "_"))
 
 
 def _keys(inner: Path) -> dict[str, str | None]:

@@ -11,16 +11,22 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
+from leastnoise import _validate
+from leastnoise.errors import SpecError
+from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
 from leastnoise.tables.values.casts import Held, Rows, by_use
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
 
     from leastnoise.tables.expressions.computed import Use
+    from leastnoise.tables.parse.column_uses import Problem
+    from leastnoise.tables.spec.join import Join
+    from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.values import ColumnType
 
 
@@ -147,3 +153,43 @@ def _one_a_key(cursor: Any, rows: Rows, side: Side, *, number: int) -> dict[str,
         rows.bound,
     )
     return held
+
+
+def join_tables(spec: Spec, rows: Input, find: Callable[[Join], Input]) -> Input:
+    """Return the rows with the columns of the tables that `find` finds for a spec's joins.
+
+    Raises SpecError listing what is wrong with their keys.
+    """
+    left = by_name(reading.list_columns(rows), rows.name)
+    sides: list[Side] = []
+    problems: list[Problem] = []
+    for name, join in spec.data.join.items():
+        found = find(join)
+        right = by_name(reading.list_columns(found), found.name)
+        kind = spec.data.types.get(join.on) or (left[join.on].type if join.on in left else None)
+        wrong = [
+            why
+            for table, columns in ((rows.name, left), (found.name, right))
+            for why in _problems(table, columns, join.on, kind)
+        ]
+        problems += [(f"data.join.{name}.on", why) for why in wrong]
+        if kind is not None:
+            use = "k" if join.public else "u"
+            sides.append(Side(rows=found, on=join.on, kind=kind, use=use))
+    if problems:
+        raise SpecError(problems)
+    return Joined(left=rows, sides=tuple(sides), declared=frozenset(spec.data.types))
+
+
+def _problems(
+    table: str, columns: Mapping[str, Held], name: str, kind: ColumnType | None
+) -> Iterator[str]:
+    """Yield why rows can't be told apart by a column of a table."""
+    if name not in columns:
+        hint = _validate.nearest(name, tuple(columns))
+        yield f"{table} has no column {name!r}.{' ' if hint else ''}{hint}"
+    elif kind is None or kind not in columns[name].read_as():
+        wanted = f", and can't be read as {kind}" if kind else ""
+        yield f"The column {name!r} holds {columns[name].kind} in {table}{wanted}."
+    elif kind == "float":
+        yield f"Expected an int, text or bool column, got a float one: {name!r} in {table}."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.databases import Copy, quoted
 from leastnoise.tables.rows.duckdb.inputs import Input
-from leastnoise.tables.values.casts import MAX_TEXT, Held, Rows, held
+from leastnoise.tables.values.casts import MAX_TEXT, MOST_DIGITS, Held, Rows, held
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -38,7 +38,6 @@ _KINDS = {
 _AS_THEY_ARE = {"SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN"}
 _NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
 _TIMESTAMP = re.compile(r"timestamp(\(\d\))? without time zone")
-_MOST_DIGITS = 38  # of DuckDB's decimals
 _LATIN = {f"LATIN{number}" for number in range(1, 11)} - {"LATIN3"}
 ENCODINGS = {"UTF8", *_LATIN, "ISO_8859_5", "WIN1256", "WIN866", "KOI8R", "KOI8U"}
 """Of databases each text of which the server can send as UTF-8: all other encodings have bytes that
@@ -169,7 +168,7 @@ def _held(kind: str) -> Held:
         return held("", "TIMESTAMP")
     if number := _NUMERIC.fullmatch(kind):
         precision, scale = map(int, number.groups())
-        if scale <= precision <= _MOST_DIGITS:
+        if scale <= precision <= MOST_DIGITS:
             return held("", f"DECIMAL({precision},{scale})")
     plain = kind.partition("(")[0].strip()
     return held("", _KINDS.get(plain, plain.upper()))

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SPECIAL = re.compile(r"([\\{}\[\]*?])")  # in a path, to Hadoop
 _MOST_FOLDERS = 200  # of different keys: each is a scan of its own in one query
-_CONNECT_PORT = 15002  # where an address names none
-_SECONDS = 10
 _ONLY_PARQUET = "Spark reads Parquet files and tables; its CSV reader takes other texts for rows."
 
 
@@ -115,8 +113,8 @@ def _check_answers(address: str) -> None:
     """Raise SourceError where nobody listens: Spark would try for ten minutes."""
     try:
         found = urlsplit(address)
-        where = (found.hostname or "", found.port or _CONNECT_PORT)
-        socket.create_connection(where, timeout=_SECONDS).close()
+        where = (found.hostname or "", found.port or 15002)  # the port of Spark Connect
+        socket.create_connection(where, timeout=10).close()
     except (OSError, ValueError):
         raise SourceError(f"No Spark Connect server answers at {address}.") from None
 

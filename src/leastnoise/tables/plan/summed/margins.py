@@ -23,8 +23,8 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.tables.plan.chain import PROBABILITIES, Chain, read_chain
-from leastnoise.tables.plan.measured import (
+from leastnoise.tables.plan.summed.chain import Chain, read_chain
+from leastnoise.tables.plan.summed.measured import (
     FOR_THE_LARGEST,
     compare_ways,
     find_variances,
@@ -33,8 +33,9 @@ from leastnoise.tables.plan.measured import (
     pure_family,
     weights_of,
 )
-from leastnoise.tables.plan.whole_counts import WholeCounts, along_columns
-from leastnoise.tables.query.margins import (
+from leastnoise.tables.plan.summed.whole_counts import WholeCounts, along_columns
+from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.query.summed.margins import (
     added_up,
     made_of,
     measured_layout,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from leastnoise.design.marginals import Marginals
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.plan.measured import Compared
+    from leastnoise.tables.plan.summed.measured import Compared
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.statistics.base import Component
 
@@ -181,7 +182,7 @@ class Margins:
     def errors(self, table: int) -> tuple[NoiseError, ...]:
         """Return the error of each number of a published table, rounding of the cells counted."""
         if self.chain is not None:
-            return (self.chain.error(table, PROBABILITIES),)
+            return (self.chain.error(table),)
         return tuple(self._error(table, one) for one in self.cells.components)
 
     def _error(self, table: int, one: Component) -> NoiseError:

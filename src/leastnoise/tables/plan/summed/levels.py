@@ -28,9 +28,10 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import check_work, node_laws
 from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.selection.public import find_candidate
-from leastnoise.tables.plan.measured import FOR_THE_LARGEST, Compared
-from leastnoise.tables.plan.whole_counts import WholeCounts
-from leastnoise.tables.query.levels import KeyTree, table_layouts, tree_of
+from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST, Compared
+from leastnoise.tables.plan.summed.whole_counts import WholeCounts
+from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.query.summed.levels import KeyTree, table_layouts, tree_of
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
 
 _COUNTS = Fraction(1)  # the grid: counts and noise are whole
-_PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 _ADVICE = "Give fewer keys or a larger epsilon, or leave levels out."
 _SAID = (
     "Whole-number noise is drawn for the numbers by {column}{on}. All tables are sums of these, "
@@ -143,7 +143,7 @@ class Levels:
 
     def _error(self, table: int) -> NoiseError:
         laws = node_laws(self.noise)[self._level(table)]
-        widths = [[float(one.half_width(p)) for one in laws] for p in _PROBABILITIES]
+        widths = [[float(one.half_width(p)) for one in laws] for p in PROBABILITIES]
         variances = self.variances[table]
         rows = None
         if len(laws) > 1:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.query.axes import Bins
-from leastnoise.tables.query.margins import in_one_cell, wrong_forms
+from leastnoise.tables.query.summed.margins import in_one_cell, wrong_forms
 from leastnoise.tables.spec.query import PrivateKeys
 
 if TYPE_CHECKING:

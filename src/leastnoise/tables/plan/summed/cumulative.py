@@ -23,9 +23,10 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.prefixes import prefix_half_widths, prefix_variances
 from leastnoise.tables.plan.count_trees import Trees, tree_in_words, tree_to_record
-from leastnoise.tables.plan.measured import FOR_THE_LARGEST
-from leastnoise.tables.plan.whole_counts import WholeCounts
-from leastnoise.tables.query.cumulative import table_layouts
+from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST
+from leastnoise.tables.plan.summed.whole_counts import WholeCounts
+from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.query.summed.cumulative import table_layouts
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
 
 
-_MOST_LEVELS = 5
-_PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 _SAID = (
     "Whole-number noise is drawn for {bins}. Each cumulative count is the sum of the published "
     "bins below its edge, exactly. The root mean square of their standard deviations is {own:.4g}, "
@@ -98,7 +97,7 @@ class Cumulative:
         """The errors of both tables; a running sum's is that of how many bins it is of."""
         nodes = [one.variance for one in level_laws(self.noise)]
         variances = prefix_variances(self.noise.branches, nodes)[1 : self.bins + 1]
-        widths = [prefix_half_widths(self.noise, one)[1 : self.bins + 1] for one in _PROBABILITIES]
+        widths = [prefix_half_widths(self.noise, one)[1 : self.bins + 1] for one in PROBABILITIES]
         stds = np.sqrt(variances)
         rows = RowErrors(
             std=tuple(stds.tolist()) * self.groups, half95=tuple(widths[0].tolist()) * self.groups
@@ -204,7 +203,7 @@ def _trees(cells: Layout) -> Trees:
         counts=bins,
         moves=RowCounts(1, neighbours=cells.neighbours),
         levels=(Fraction(0),),
-        deepest=_MOST_LEVELS,
+        deepest=5,
         largest=cells.largest,
         advice="Give fewer edges or a larger epsilon, or leave cumulative out",
     )

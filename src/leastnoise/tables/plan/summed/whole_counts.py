@@ -19,12 +19,12 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise.noise.trees.levels import level_laws
-from leastnoise.tables.query.margins import in_one_cell, table_layout
+from leastnoise.tables.query.summed.margins import in_one_cell, table_layout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.tables.plan.margins import Margins
+    from leastnoise.tables.plan.summed.margins import Margins
 
     Wholes = NDArray[np.int64]
 

@@ -29,11 +29,11 @@ from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
-from leastnoise.tables.plan.chain import draw_name, find_chain
 from leastnoise.tables.plan.joint_budget import scale_together
+from leastnoise.tables.plan.summed.chain import draw_name, find_chain
 from leastnoise.tables.plan.unlisted import FINEST_GRID
 from leastnoise.tables.query.limits import InCells
-from leastnoise.tables.query.margins import (
+from leastnoise.tables.query.summed.margins import (
     ADDED,
     in_one_cell,
     made_of,

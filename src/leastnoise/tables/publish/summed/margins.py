@@ -11,10 +11,11 @@ import numpy as np
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.publish.summed.whole_counts import check_whole_counts, put_whole_counts
 from leastnoise.tables.publish.table_files import read_table
-from leastnoise.tables.publish.whole_counts import check_whole_counts, put_whole_counts
-from leastnoise.tables.query.margins import ADDED, added_up, places_of
+from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
 from leastnoise.tables.query.results import table_of
+from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of
 from leastnoise.tables.statistics.base import CLOSE
 
 if TYPE_CHECKING:
@@ -23,14 +24,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.plan.margins import Margins
     from leastnoise.tables.plan.plan import BlockPlan
+    from leastnoise.tables.plan.summed.margins import Margins
     from leastnoise.tables.query.results import Table
 
     Floats = NDArray[np.float64]
-
-_LARGEST = 2**63 - 1
-_EXACT = 2**53
 
 
 def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArray[np.int64]:
@@ -42,7 +40,7 @@ def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArr
     """
     whole = cells.astype(object).reshape(*margins.marginals.sizes, -1)
     others = margins.marginals.axes(margins.marginals.every[-1] & ~table)
-    summed = np.clip(whole.sum(axis=others, keepdims=True), -_LARGEST, _LARGEST)
+    summed = np.clip(whole.sum(axis=others, keepdims=True), 1 - INT64_END, INT64_END - 1)
     return summed.reshape(-1).astype(np.int64)
 
 
@@ -129,8 +127,8 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 
     Where all together might be none, each has its share of what is.
     """
-    most = _EXACT // estimate.size
-    if np.abs(estimate).sum() >= _EXACT / 2:
+    most = EXACT_SUMS // estimate.size
+    if np.abs(estimate).sum() >= EXACT_SUMS / 2:
         estimate = np.clip(estimate, -most, most)
     return np.rint(estimate).astype(np.int64)
 
@@ -152,7 +150,7 @@ def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
             outside = marginals.axes(marginals.every[-1] & ~table)
             totals = np.array(own[asked.label], dtype=float).tolist()
             parts = cells.transpose(*inside, *outside).reshape(len(totals), -1)
-            if any(map(_differ, parts.tolist(), totals)):
+            if list(map(math.fsum, parts.tolist())) != totals:
                 what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
                 raise CertificateRejected(
                     f"The table {block.name}.{kind} isn't the sum of {blocks[0].name}.{kind}{what}."
@@ -162,10 +160,6 @@ def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
             why = f"has a {label} that isn't its sum over its count"
             raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
     check_whole_counts(folder, blocks, kind, partial(_sums, margins), exact=margins.is_whole)
-
-
-def _differ(parts: list[float], total: float) -> bool:
-    return math.fsum(parts) != total
 
 
 def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]]) -> Iterator[str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.tables.plan.plan import BlockPlan
-    from leastnoise.tables.plan.whole_counts import WholeCounts
+    from leastnoise.tables.plan.summed.whole_counts import WholeCounts
     from leastnoise.tables.query.results import Table
 
     Wholes = NDArray[np.int64]

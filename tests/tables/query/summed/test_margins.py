@@ -19,9 +19,9 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import Linf, Within
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.plan.margins import Margins
-from leastnoise.tables.publish.margins import sum_exactly
-from leastnoise.tables.query.margins import (
+from leastnoise.tables.plan.summed.margins import Margins
+from leastnoise.tables.publish.summed.margins import sum_exactly
+from leastnoise.tables.query.summed.margins import (
     measured_layout,
     published_tables,
     table_body,

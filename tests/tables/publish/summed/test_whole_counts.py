@@ -15,12 +15,12 @@ from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.plan.cumulative import Cumulative
-from leastnoise.tables.plan.levels import Levels
-from leastnoise.tables.plan.margins import Margins
-from leastnoise.tables.publish.margins import add_up
-from leastnoise.tables.publish.whole_counts import find_whole_counts, sums_by
-from leastnoise.tables.query.margins import table_sensitivity
+from leastnoise.tables.plan.summed.cumulative import Cumulative
+from leastnoise.tables.plan.summed.levels import Levels
+from leastnoise.tables.plan.summed.margins import Margins
+from leastnoise.tables.publish.summed.margins import add_up
+from leastnoise.tables.publish.summed.whole_counts import find_whole_counts, sums_by
+from leastnoise.tables.query.summed.margins import table_sensitivity
 from tests.noise.trees.oracle import enumerated
 from tests.tables import cumulative, margins
 from tests.tables.test_levels_release import plan_of as plan_of_levels

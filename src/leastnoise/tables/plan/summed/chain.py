@@ -25,7 +25,8 @@ from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.noise.trees.sums import check_numbers, half_width_of_sum, variance_of_sum
 from leastnoise.selection.public import find_candidate
-from leastnoise.tables.query.margins import in_one_cell, table_sensitivity
+from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.query.summed.margins import in_one_cell, table_sensitivity
 from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
@@ -42,9 +43,6 @@ _TOTAL, _BY = "total", "x"
 MOST_COLUMNS = 3
 """With which all orders are compared: 6 of them, a third of a second each. Of more columns one is,
 where each table is of some of the columns that the next larger one is of."""
-
-PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
-"""Of the half-widths of a `NoiseError`."""
 
 _SAID = (
     "Whole-number noise is drawn for the cells on a tree by {along}, so that it partly cancels in "
@@ -65,10 +63,10 @@ class Chain:
         variances = [one.variance for one in level_laws(self.noise)]
         return variance_of_sum(self.noise.branches, variances, fixed_levels(self.order, table))
 
-    def error(self, table: int, probabilities: Sequence[float]) -> NoiseError:
-        """Return the error of a number of a table, its half-widths with three probabilities."""
+    def error(self, table: int) -> NoiseError:
+        """Return the error of a number of a table."""
         fixed = fixed_levels(self.order, table)
-        widths = [float(half_width_of_sum(self.noise, fixed, one)) for one in probabilities]
+        widths = [float(half_width_of_sum(self.noise, fixed, one)) for one in PROBABILITIES]
         std = math.sqrt(self.variance(table))
         return NoiseError(std=std, half95=widths[0], half975=widths[1], half983=widths[2])
 
@@ -148,7 +146,7 @@ def find_chain(cells: Layout, budget: Budget, releases: int = 1) -> tuple[Chain,
             return None
         chain = Chain(order=best.order, noise=made.noise)
         for table in cells.margins:
-            chain.error(table, PROBABILITIES)
+            chain.error(table)
     except (Refused, InvalidArgument):  # of deep trees no law may be known well enough
         return None
     return chain, made
