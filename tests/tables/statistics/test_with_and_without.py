@@ -284,7 +284,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pl.DataFrame(rows, strict=False).write_parquet(place / "rows.parquet")
     for name, neighbours in (("one", "add-remove"), ("two", "replace-one")):
         raw = raw_of(["count", "count(x)", "mean(x)"], privacy={"neighbours": neighbours})
-        ln.Release(**raw | {"output": {"path": name, "format": "json"}}, folder=place).run()
+        raw["output"]["path"] = name
+        ln.Release(**raw, folder=place).run()
     return place
 
 

@@ -276,6 +276,10 @@ def _bounded_totals(
     limit N, the factor is ŝ = fl((1 − 2^−40)·N/q), or its root for squares; it and its product with
     I are off by less than 8 roundings of 2^−53 each, far less than the margin 2^−41, and truncation
     shrinks: |t| <= |I|·N/q, or |I|·√(N/q), so that the size of t is at most N.
+    Where a cell's last number L is of rows without a value, the size of the cell is max|I| of the
+    others, plus L: the gauge of its body, and no more than for its rows, each of which adds to one
+    of the two. What shrinks both by a factor shrinks their sum by it. In units of 1/w (`made_of`) L
+    is ⌊L·w⌋ at last. L·w is an exact float: below 2^29 (`find_bits`), and a multiple of 2^−23.
     """
     names, beside = names_of(layout), bool(layout.numbers.without)
     _, limit = integer_limits(way, bits=layout.bits)
@@ -289,7 +293,7 @@ def _bounded_totals(
         shrink = sizes.filter(nw.col("q") > limit).select(UNIT, factor.alias(_SHRINK))
         joined = entries.join(shrink, on=UNIT, how="left")
         entries = joined.select(CELL, *(_shrunk(name) for name in names))
-    if root := float(layout.numbers.without):  # exact: of 24 bits, and integers are below 2^29
+    if root := float(layout.numbers.without):
         last = (nw.col(names[-1]).cast(nw.Float64) * root).floor().cast(nw.Int64)
         entries = entries.with_columns(last.alias(names[-1]))
     return entries.group_by(CELL).agg(*(nw.col(name).sum() for name in names))
