@@ -26,7 +26,9 @@ def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way
     total, seen = _in_cells(rows, spec, query, by_row=by_row)
     if by_row or way is None:
         return [value for cell in total.values() for value in cell]
-    return _bounded(total, seen, way, who=rows[0]["person"] if rows else None)
+    kind, *_, radius = _parts(spec, query, by_row=by_row)[-1]
+    worth = radius if kind == "without" else None
+    return _bounded(total, seen, way, who=rows[0]["person"] if rows else None, worth=worth)
 
 
 def clipped(query: dict[str, Any]) -> bool:
@@ -98,6 +100,8 @@ def _in_cells(
                 total[cell][i] = Fraction(1)
             elif kind == "count":
                 total[cell][i] += not column or _there(row[column])
+            elif kind == "without":
+                total[cell][i] += Fraction(0) if _there(row[column]) else 1 / radius
             else:
                 value = _clamped(row, column, spec)
                 value = Fraction(0) if value is None and kind == "filled" else value
@@ -107,7 +111,9 @@ def _in_cells(
     return total, seen
 
 
-def _bounded(total: dict[Cell, Vector], seen: set[Cell], way: Way, *, who: Any) -> Vector:
+def _bounded(
+    total: dict[Cell, Vector], seen: set[Cell], way: Way, *, who: Any, worth: Fraction | None
+) -> Vector:
     vector = [value for cell in total.values() for value in cell]
     if way["kind"] == "ball":
         return _in_ball(vector, Fraction(way["squared"]))
@@ -124,11 +130,18 @@ def _bounded(total: dict[Cell, Vector], seen: set[Cell], way: Way, *, who: Any) 
     per, limit = Fraction(way["per_cell"]), Fraction(way["total"])
     most = min(per, limit)
     moved = [
-        _times(values, most, max(map(abs, values))) if cell in kept else [Fraction(0)] * len(values)
+        _times(values, most, _size(values, worth)) if cell in kept else [Fraction(0)] * len(values)
         for cell, values in total.items()
     ]
-    size = sum((max(map(abs, values)) for values in moved), Fraction(0))
+    size = sum((_size(values, worth) for values in moved), Fraction(0))
     return _times([value for values in moved for value in values], limit, size)
+
+
+def _size(values: Vector, worth: Fraction | None) -> Fraction:
+    """Return the largest number, or rows: of all but the last, and so many times the last."""
+    if worth is None:
+        return max(map(abs, values))
+    return max(map(abs, values[:-1])) + values[-1] * worth
 
 
 def _times(values: Vector, limit: Fraction, size: Fraction) -> Vector:
@@ -260,7 +273,41 @@ def _parts(
         kind, _, column = text.rstrip(")").partition("(")
         apart = from_zero or any(f"sum({column})" in one for one in divided)
         found += own if kind != "sum" or apart else _summed(own, column, spec, there)
-    return list(dict.fromkeys(found))
+    found = list(dict.fromkeys(found))
+    divided_by_rows = any(text.endswith(", count)") for text in divided)
+    replaced = spec["privacy"].get("neighbours") == "replace-one"
+    if divided_by_rows or replaced or from_zero or _fills(spec, query, by_row=by_row):
+        return found
+    return _with_and_without(found)
+
+
+def _fills(spec: dict[str, Any], query: dict[str, Any], *, by_row: bool) -> bool:
+    """Whether a unit may have the most rows that it may have in a cell, in each of several."""
+    cells = len(_cells(query))
+    if by_row or cells == 1:
+        return False
+    limits = spec["contribution"]
+    groups = min(limits.get("max_groups", cells), cells)
+    each = limits.get("max_rows_per_group", limits.get("max_rows"))
+    each = min(each, limits.get("max_rows", each))
+    return groups == cells and limits.get("max_rows", math.inf) >= each * cells
+
+
+def _with_and_without(found: list[_Part]) -> list[_Part]:
+    """Return rows as those with a value and those without, where all else is of these values."""
+    others = [one for one in found if one != _ROWS]
+    columns = {column for _, column, *_ in others}
+    if len(others) == len(found) or len(columns) != 1 or "filled" in {one[0] for one in others}:
+        return found
+    (column,) = columns
+    count = ("count", column, *_ROWS[2:])
+    if not column or count not in others:
+        return found
+    if found.index(_ROWS) < found.index(count):
+        others.remove(count)
+        others.insert(found.index(_ROWS), count)
+    root = Fraction(math.isqrt(len(others) * 4**23), 2**23)
+    return [*others, ("without", column, Fraction(0), 1 / root)]
 
 
 _Part = tuple[str, str, Fraction, Fraction]

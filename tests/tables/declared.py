@@ -73,9 +73,11 @@ def gauge(moved: Sequence[Fraction], body: Body) -> Fraction:
         downs = sum((-value for value in moved if value < 0), Fraction(0))
         return max(ups, downs) / body.of.bound
     if isinstance(body, Cells):
-        (cell,), (copies,) = body.bodies, body.copies
-        q = cell.dimension
-        parts = [moved[i * q : (i + 1) * q] for i in range(copies)]
-        return sum((gauge(part, cell) for part in parts), Fraction(0))
+        found, first = Fraction(0), 0
+        for cell, copies in zip(body.bodies, body.copies, strict=True):
+            for _ in range(copies):
+                found += gauge(moved[first : first + cell.dimension], cell)
+                first += cell.dimension
+        return found
     assert isinstance(body, Box)
     return max(abs(value) / bound for value, bound in zip(moved, body.bounds, strict=True))

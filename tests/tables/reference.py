@@ -81,14 +81,20 @@ def number(value: Any, missing: Any) -> Any:
 
 
 def scalars(
-    statistics: list[str], columns: dict[str, Any], *, by_row: bool, from_zero: bool = True
+    statistics: list[str],
+    columns: dict[str, Any],
+    *,
+    by_row: bool,
+    from_zero: bool = True,
+    apart: bool = False,
 ) -> list[Scalar]:
     """The components, distinct, in order of first use.
 
     Sums beside a count of the same values, or of all rows, are about the middle of their bounds,
-    unless they are `from_zero`.
+    unless they are `from_zero`. Rows without a value are counted `apart` where that can be.
     """
     found: list[Scalar] = []
+    over_rows = any(text.startswith("ratio(") and text.endswith("count)") for text in statistics)
     counts = [ROWS] if "count" in statistics else []
     for text in statistics:
         kind, _, rest = text.partition("(")
@@ -114,7 +120,23 @@ def scalars(
                 new.append(("square", *new[0][1:]))
             new.append(values_of(name, columns))
         found += [one for one in new if one not in found]
-    return found
+    return with_and_without(found) if apart and not over_rows else found
+
+
+def with_and_without(found: list[Scalar]) -> list[Scalar]:
+    """Rows as those with a value and those without, the last number, beside one column's values."""
+    names = {name for _, name, *_ in found if name is not None}
+    counted = ("count", *names, *ROWS[2:])
+    kinds = [kind for kind, name, *_ in found if name is None]
+    if len(names) != 1 or kinds != ["count"] or counted not in found:
+        return found
+    if any(kind == "filled" for kind, *_ in found):
+        return found
+    others = [one for one in found if one != ROWS]
+    if found.index(ROWS) < found.index(counted):  # the count needs them first
+        others.insert(found.index(ROWS), others.pop(others.index(counted)))
+    root = Fraction(math.isqrt(len(others) * 4**23), 2**23)
+    return [*others, ("without", *names, Fraction(0), 1 / root)]
 
 
 def middle_of(bounds: list[Any]) -> tuple[Fraction, Fraction]:
@@ -184,8 +206,12 @@ def vector(
     *,
     bits: int,
     way: dict[str, Any] | None,
+    within: bool = False,
 ) -> list[int]:
-    """The integers before noise. `way` is the record of how a person is bounded, if they are."""
+    """The integers before noise. `way` is the record of how a person is bounded, if they are.
+
+    Nobody who is `within` all limits is.
+    """
     columns, unit = spec.get("columns", {}), spec["privacy"]["unit"]
     by_row = unit == "row"
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
@@ -193,18 +219,33 @@ def vector(
         return conditions(rows, query, columns, unit=None if by_row else unit)
     statistics = query.get("statistics", ["count"])
     from_zero = bool({"l1", "l2"} & spec.get("contribution", {}).keys())
-    parts = scalars(statistics, columns, by_row=by_row, from_zero=from_zero)
+    groups = math.prod(map(len, axes_of(query)))
+    fills = way is not None and groups > 1 and fills_all(way, groups)
+    apart = not (fills or from_zero or spec["privacy"].get("neighbours") == "replace-one")
+    parts = scalars(statistics, columns, by_row=by_row, from_zero=from_zero, apart=apart)
     cells = [()] if parts[0][0] == "outside" else list(itertools.product(*axes_of(query)))
     totals = {(cell, i): 0 for cell in cells for i in range(len(parts))}
     for person, added in contributions(rows, spec, query, parts, bits=bits).items():
         mine = (
             added
-            if by_row or way is None
-            else bounded(added, cells, way, person=person, bits=bits, alone=len(totals) == 1)
+            if by_row or way is None or within
+            else bounded(added, cells, way, person=person, bits=bits, parts=parts)
         )
+        if parts[-1][0] == "without":
+            last = len(parts) - 1
+            mine |= {key: int(mine[key] / parts[-1][3]) for key in mine if key[1] == last}
         for key, value in mine.items():
             totals[key] += value
     return [totals[cell, i] for cell in cells for i in range(len(parts))]
+
+
+def fills_all(way: dict[str, Any], groups: int) -> bool:
+    """Whether a person may have the most rows in each of several groups."""
+    if way["kind"] != "cells":
+        return True
+    moved = groups if way["first"] is None else min(way["first"], groups)
+    most = min(Fraction(way["per_cell"]), Fraction(way["total"]))
+    return min(Fraction(way["total"]), most * moved) == most * groups
 
 
 def bounded(
@@ -214,12 +255,11 @@ def bounded(
     *,
     person: Any,
     bits: int,
-    alone: bool,
+    parts: list[Scalar],
 ) -> dict[Any, int]:
-    """What a person adds after bounding: docs/tables-reference.md, rounded as the code says.
-
-    `alone` says that the block is one number.
-    """
+    """What a person adds after bounding: docs/tables-reference.md, rounded as the code says."""
+    alone = len(cells) * len(parts) == 1
+    beside = len(parts) - 1 if parts[-1][0] == "without" else None
     if way["kind"] == "first-cells":  # a cell without values, where these are counted, is none
         mine = {key: value for key, value in mine.items() if value}
     first = way.get("most") or way.get("first")
@@ -235,16 +275,13 @@ def bounded(
     else:
         limit = math.floor(Fraction(way["total"]) * 2**bits)
         most = min(limit, math.floor(Fraction(way["per_cell"]) * 2**bits))
-    mine = each_at_most(mine, most, by_cell=way["kind"] == "cells", alone=alone)
+    mine = each_at_most(mine, most, by_cell=way["kind"] == "cells", alone=alone, beside=beside)
     if way["kind"] == "ball":
         size = sum(value * value for value in mine.values())
     elif way["kind"] == "numbers":
         size = sum(map(abs, mine.values()))
     else:
-        size = sum(
-            max(abs(value) for (cell, _), value in mine.items() if cell == one)
-            for one in {cell for cell, _ in mine}
-        )
+        size = sum(size_of(mine, one, beside) for one in {cell for cell, _ in mine})
     if size <= limit:
         return mine
     factor = limit * (1 - 2.0**-40) / size
@@ -252,12 +289,21 @@ def bounded(
     return {key: math.trunc(value * factor) for key, value in mine.items()}
 
 
-def each_at_most(mine: dict[Any, int], most: int, *, by_cell: bool, alone: bool) -> dict[Any, int]:
+def size_of(mine: dict[Any, int], cell: Any, beside: int | None) -> int:
+    """The largest of a cell's integers, and the one `beside` them."""
+    own = {i: abs(value) for (one, i), value in mine.items() if one == cell}
+    last = own.pop(beside, 0)
+    return max(own.values()) + last
+
+
+def each_at_most(
+    mine: dict[Any, int], most: int, *, by_cell: bool, alone: bool, beside: int | None = None
+) -> dict[Any, int]:
     """The integers, none over `most`: those of a cell, or all, are shrunk by one factor."""
     found = {}
     for key, value in mine.items():
         alike = [v for (cell, _), v in mine.items() if cell == key[0] or not by_cell]
-        largest = max(map(abs, alike))
+        largest = max(map(abs, alike)) if beside is None else size_of(mine, key[0], beside)
         if largest <= most:
             found[key] = value
         elif alone or (by_cell and len(alike) == 1):
@@ -309,6 +355,8 @@ def contributions(
                 elif kind == "outside":
                     x, (low, high) = number(row[name], None), map(float, columns[name]["bounds"])
                     add *= x is not None and not low <= x <= high
+                elif kind == "without":
+                    add = 0 if has_value(row[name]) else add
                 elif name is not None and not has_value(row[name]):
                     add = 0
                 mine[cell, i] = mine.get((cell, i), 0) + add

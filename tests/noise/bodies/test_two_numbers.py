@@ -130,3 +130,51 @@ def test_gaussians_are_added() -> None:
 )
 def test_numbers_of_no_common_cell_have_no_known_law(law: Noise, places: tuple[int, int]) -> None:
     assert find_difference(law, 0.95, places, 0.5) is None
+
+
+def beside(q: int, bound: str = "1.25") -> Cells:
+    """The hull of a box of q numbers and of one alone, two of them where q is 1."""
+    parts = [Box(bounds=[2, *["0.5"] * (q - 1)]), Box(bounds=[bound])]
+    return Cells(bodies=[Cells(bodies=parts, copies=[1, 1])], copies=[2 if q == 1 else 1])
+
+
+ALONE = {
+    f"{name}, {q}": (make(beside(q)), (q, 0)) for name, make in LAWS.items() for q in (1, 2, 3)
+} | {
+    f"k-norm, p = {p}": (
+        KNorm(scale=SCALE, body=Together(bodies=[PAIR, beside(2)], radii=[2, 3], exponent=p)),
+        (4, 2),
+    )
+    for p in (1, "1.7", None)
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_number_alone_and_one_of_another_cell_against_draws(name: str) -> None:
+    law, (alone, i) = ALONE[name]
+    x = rejected(law, DRAWS, seed=len(name)) * SCALE
+    for probability in (0.5, 0.9, 0.95):
+        share_error = 4.5 * (probability * (1 - probability) / DRAWS) ** 0.5
+        for places, ratio in (((alone, i), 0.625), ((i, alone), 1.6)):
+            t = find_difference(law, probability, places, ratio)
+            assert t is not None
+            share = (np.abs(x[:, places[0]] - ratio * x[:, places[1]]) <= t).mean()
+            assert abs(share - probability) < share_error
+        for one in (alone, i):
+            t = find_quantile(law, probability, one)
+            assert abs((np.abs(x[:, one]) <= t).mean() - probability) < share_error
+    assert find_difference(law, 0.95, (alone, i), 0.6) is None
+
+
+@pytest.mark.parametrize("q", [1, 2, 3, 4])
+def test_a_sum_of_a_number_and_of_one_alone_has_less_noise_than_a_number_with_all(q: int) -> None:
+    """So a count of all rows is no worse off where those without a value are counted apart."""
+    for make in LAWS.values():
+        apart = Cells(
+            bodies=[Cells(bodies=[Box(bounds=[1] * q), Box(bounds=[1])], copies=[1, 1])], copies=[3]
+        )
+        together = Cells(bodies=[Box(bounds=[1] * (q + 1))], copies=[3])
+        for probability in (0.01, 0.3, 0.7, 0.95, 0.9999):
+            found = find_difference(make(apart), probability, (0, q), 1.0)
+            assert found is not None
+            assert found <= find_quantile(make(together), probability) * (1 + 1e-9)

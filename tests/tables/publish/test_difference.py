@@ -75,8 +75,10 @@ def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> Non
         low, high = columns["mean_x_low"][place], columns["mean_x_high"][place]
         assert low == pytest.approx(new["mean_x_low"] - old["mean_x_high"])
         assert high == pytest.approx(new["mean_x_high"] - old["mean_x_low"])
-        # of values in [0, 8] the sum is 4 times the count and 4 times what they are about 4
-        for coordinate, (label, weights) in enumerate((("count", [1]), ("sum_x", [4, 4]))):
+        # of values in [0, 8] the sum is 4 times the count and 4 times what they are about 4; rows
+        # without a value are counted in units of their own
+        without = float(plans[0].layout.components[-1].radius)
+        for coordinate, (label, weights) in enumerate((("count", [1, without]), ("sum_x", [4, 4]))):
             by = dict(zip(plans[0].layout.uses[coordinate], weights, strict=True))
             ends = [(plan.certificate, by) for plan in plans]
             half = difference_half_width(ends[0], ends[1], 0.95)

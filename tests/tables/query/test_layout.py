@@ -74,9 +74,8 @@ def largest(found: Layout, norm: str, *, rows: int) -> Fraction:
         (["mean(a)", "count", "sum(a)"], 2),  # the sum is made of what the mean is
         (["mean(b)", "sum(b)"], 2),  # symmetric bounds: one scalar serves both
         (["mean(gaps)"], 2),
-        (["count", "mean(gaps)"], 3),  # rows, and values
+        (["count", "mean(gaps)", "sum(b)"], 4),  # rows, and values
         (["mean(gaps)", "count(gaps)", "mean(other)"], 4),
-        (["count(name)", "count"], 2),  # of a text, of which no bounds are known
     ],
 )
 def test_several_numbers_of_a_cell_move_within_boxes(
@@ -93,6 +92,31 @@ def test_several_numbers_of_a_cell_move_within_boxes(
     assert within.hull == (box if keys == 1 else Cells(bodies=[box], copies=[keys]))
     assert largest(found, "gauge", rows=rows) == rows
     assert ball.bound == root_above(largest(found, "l2", rows=rows))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+@pytest.mark.parametrize("keys", [1, 2, 9])
+@pytest.mark.parametrize(
+    ("statistics", "values"),
+    [
+        (["count", "mean(gaps)"], 2),
+        (["mean(gaps)", "count", "var(gaps)"], 3),
+        (["count(name)", "count"], 1),  # of a text, of which no bounds are known
+    ],
+)
+def test_rows_with_a_value_and_rows_without_move_within_the_hull_of_a_box_and_one_number(
+    *, rows: int, keys: int, statistics: list[str], values: int
+) -> None:
+    found = layout(statistics, keys=keys, clip={"max_rows": rows})
+    within, ball = found.sensitivities
+    assert isinstance(within, Within)
+    assert isinstance(ball, L2)
+    root = found.numbers.without
+    assert 0 <= values - root**2 < values / 2**20
+    parts = [Box(bounds=[rows] * values), Box(bounds=[rows * root])]
+    cell = Cells(bodies=parts, copies=[1, 1])
+    assert within.hull == (cell if keys == 1 else Cells(bodies=[cell], copies=[keys]))
+    assert ball.bound == root_above(Fraction(values * rows**2))
 
 
 def test_persons_and_rows_of_a_query_are_two_parts() -> None:

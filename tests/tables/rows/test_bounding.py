@@ -96,6 +96,12 @@ QUERIES: list[dict[str, Any]] = [
         "group_by": {"town": ["a", "b'; DROP TABLE x"], "plan": [1, 2, 3]},
     },
     {"name": "one_outside", "statistics": ["count_outside(z)"]},
+    {
+        "name": "without",  # of rows, those without a value are counted apart
+        "statistics": ["mean(w)", "count", "std(w)", "sum(w)"],
+        "group_by": {"plan": [1, 2, 9]},
+    },
+    {"name": "without_text", "statistics": ["count", "count(town)"], "group_by": {"plan": [2, 1]}},
 ]
 
 
@@ -349,7 +355,8 @@ def test_a_person_within_all_limits_is_not_touched(
         frame = _typed(records)
         for way in range(len(layouts_of(raw, index))):
             layout, found = exact(tmp_path, raw, index, way=way)
-            free = vector(frame, raw, part_of(raw, index, layout), bits=layout.bits, way=None)
+            query, record = part_of(raw, index, layout), layout.bounding.to_record()
+            free = vector(frame, raw, query, bits=layout.bits, way=record, within=True)
             assert found.tolist() == free
 
 

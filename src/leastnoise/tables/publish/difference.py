@@ -140,8 +140,8 @@ def _unlike(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Ite
     for label in sorted(drawn[0].keys() ^ drawn[1].keys()):
         yield f": {label} is asked for in one of the two releases alone."
     for label, (_, asked, own, _) in drawn[0].items():
-        # a sum is the same number, whatever it is made of
-        if not isinstance(asked, Sum) and own.components != drawn[1][label][2].components:
+        # a count or a sum is the same number, whatever it is made of
+        if not isinstance(asked, Total) and own.components != drawn[1][label][2].components:
             yield f": {label} has other bounds in the two releases, or counts missing values."
         for column in (part.column for part in asked.parts):
             known = [one.spec.columns.get(column, Column()) for one in (before, after)]

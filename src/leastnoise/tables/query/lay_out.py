@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import missing
+from leastnoise.tables.query import made_of, missing
 from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.query.contributions import bound_groups, boundings, most_rows
 from leastnoise.tables.query.layout import (
@@ -37,9 +37,8 @@ from leastnoise.tables.query.limits import (
 from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import A_PERSON, OVER_LIMITS, Component, Statistic
-from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.registry import known_statistics
-from leastnoise.tables.statistics.totals import Clipped, Sum
+from leastnoise.tables.statistics.totals import Clipped
 
 if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Contribution, Spec
@@ -96,47 +95,25 @@ def _of_part(
 ) -> tuple[Layout, ...]:
     """Return the layouts of the statistics at some `places` of a block, given what each needs."""
     statistics = tuple(asked[place][0] for place in places)
-    needs = _about_middles(spec, query, [asked[place] for place in places])
-    # Distinct ones only, in order of first use: statistics share the count.
-    components = tuple(dict.fromkeys(component for need in needs for component in need))
-    shape = shape_of(spec, query, statistics, places, needs, components, part=part)
+
+    def shaped(needs: Sequence[tuple[Component, ...]]) -> Layout:
+        # Distinct ones only, in order of first use: statistics share the count. Rows without a
+        # value are last, as in the body of a cell.
+        every = dict.fromkeys(component for need in needs for component in need)
+        components = tuple(sorted(every, key=lambda one: one.kind == "without"))
+        return shape_of(spec, query, statistics, places, needs, components, part=part)
+
+    needs = made_of.about_middles(spec, query, [asked[place] for place in places])
+    shape = shaped(needs)
+    ways = _boundings(spec, query, shape)
+    if parted := made_of.with_and_without(spec, query, needs, ways, shape.numbers):
+        shape = shaped(parted)
     if shape.dimension > MAX_DIMENSION:
         raise LayoutError(
             f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
             "Split the query, or use fewer keys."
         )
-    return _each_feasible(shape, _boundings(spec, query, shape))
-
-
-def _about_middles(
-    spec: Spec, query: Query, asked: Sequence[tuple[Statistic, tuple[Component, ...]]]
-) -> list[tuple[Component, ...]]:
-    """Return what each statistic is made of: sums of values about their middle, where it is less.
-
-    A row moves the count by 1 and the value about the middle of its bounds, in units of its radius,
-    by up to 1 either way: to any corner of the box that hides both. Of the box of a count and a
-    value from 0 it reaches two edges alone. So a sum of values in [0, B] has noise of √2·B/ε, not
-    of 2·B/ε. A replaced row moves the value about the middle by 2, and one from 0 by 1 unless it
-    may be negative: then, or where a mean needs it anyway, it is less, too. Noise must not choose
-    which counts are published: sums would be biased. Limits in l1 or l2 norm are about sums from 0,
-    as are ratios.
-    """
-    needs = [own for _, own in asked]
-    given, there = spec.contribution, {one for own in needs for one in own}
-    in_norm = given is not None and (given.l1 is not None or given.l2 is not None)
-    if query.min_count is not None or query.top is not None or in_norm:
-        return needs
-    parts = (part for one, _ in asked if isinstance(one, Ratio) for part in one.parts)
-    apart = {part.column for part in parts if isinstance(part, Sum)}
-    replaces = spec.privacy.neighbours == "replace-one"
-    for place, (one, own) in enumerate(asked):
-        if isinstance(one, Sum) and one.column not in apart and not own[0].apart:
-            for count, value in one.about_middle(spec):
-                worse = replaces and not own[0].lowers and value not in there
-                if count in there and value.centre and not worse:
-                    needs[place] = (count, value)
-                    break
-    return needs
+    return _each_feasible(shape, ways)
 
 
 def _of_unlisted(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
@@ -328,7 +305,8 @@ def find_bits(shape: Layout, way: Bounding) -> int:
         return MAX_BITS
     for bits in range(MAX_BITS, MIN_BITS - 1, -1):
         largest, _ = integer_limits(way, bits=bits)
-        if _largest_sum(shape, way, bits) < EXACT_SUMS and MAX_UNITS * largest < INT64_END:
+        most = largest * max(shape.numbers.without, 1)
+        if _largest_sum(shape, way, bits) < EXACT_SUMS and MAX_UNITS * most < INT64_END:
             break
     else:
         raise LayoutError(

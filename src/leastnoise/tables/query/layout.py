@@ -198,6 +198,7 @@ class Layout:
     @property
     def numbers(self) -> Numbers:
         """The numbers that a person's bounding is about."""
+        last = self.components[-1]
         return Numbers(
             cells=self.cells,
             each=len(self.components),
@@ -206,6 +207,7 @@ class Layout:
             units=tuple(j for j, one in enumerate(self.components) if one.kind == "units"),
             lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
             rows=Component(kind="count") in self.components,
+            without=1 / last.radius if last.kind == "without" else Fraction(0),
             values=tuple(
                 sum(one.lowers for one in self.components if one.column == counted.column)
                 for counted in self.components

@@ -37,7 +37,8 @@ class Numbers:
     `lowered` names those of `each`, by position, that a row may lower; `rows` says that one of
     them is the number of rows. For each column of which values are counted by themselves, `values`
     has how many of the lowered sums are of it: none of these is larger than that count. `units`
-    names those that are 1 for a person among others that count rows.
+    names those that are 1 for a person among others that count rows. The last of each moves by
+    `without` where that isn't 0, and then alone: of rows without a value none of the others moves.
     """
 
     cells: int
@@ -48,11 +49,17 @@ class Numbers:
     rows: bool = False
     values: tuple[int, ...] = ()
     units: tuple[int, ...] = ()
+    without: Fraction = Fraction(0)
 
     @property
     def all(self) -> int:
         """Numbers released together."""
         return self.cells * self.each
+
+    @property
+    def at_once(self) -> int:
+        """Numbers of a cell that one row moves."""
+        return self.each - 1 if self.without else self.each
 
 
 CHOSEN = ", which chance chooses"
@@ -148,7 +155,7 @@ class InCells:
         if self.apart:
             return self.total
         moved = self.moved(numbers)
-        return numbers.each * min(self.total, self.per_cell * moved)
+        return numbers.at_once * min(self.total, self.per_cell * moved)
 
     def moved(self, numbers: Numbers) -> int:
         """Return how many cells one person can move."""
@@ -165,12 +172,17 @@ class InCells:
         return min(self.total, self.most * self.moved(numbers))
 
     def squared(self, numbers: Numbers) -> Fraction:
-        """Return the most that ‖x‖² can be: r·R for each number of a cell."""
-        return (1 if self.apart else numbers.each) * self.most * self.all_cells(numbers)
+        """Return the most that ‖x‖² can be: r·R for each number of a cell that move at once."""
+        return (1 if self.apart else numbers.at_once) * self.most * self.all_cells(numbers)
 
     def shrinks(self, numbers: Numbers) -> bool:
         """Say whether a person can pass `total` without passing `per_cell`."""
         return self.total < self.per_cell * self.moved(numbers)
+
+    def fills(self, numbers: Numbers) -> bool:
+        """Say whether a person can move each of several cells by the most at once."""
+        cells = numbers.all if self.apart else numbers.cells
+        return cells > 1 and self.all_cells(numbers) == self.most * cells
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
         """Return what is true of every shift by one person, each by itself."""
@@ -203,11 +215,14 @@ class InCells:
         if each == 1 and numbers.counts and moved > 1 and not self.shrinks(numbers):
             return ()
         total = self.all_cells(numbers)
-        cell = Box(bounds=[total] * each)
+        cell: Body = Box(bounds=[total] * each)
+        if numbers.without:
+            beside = Box(bounds=[total * numbers.without])
+            cell = Cells(bodies=[Box(bounds=[total] * (each - 1)), beside], copies=[1, 1])
         if cells == 1:
             return (cell,)
         hull = Cells(bodies=[cell], copies=[cells])
-        if total == most * cells and numbers.all <= MOST_BOUNDS:
+        if self.fills(numbers) and numbers.all <= MOST_BOUNDS and not numbers.without:
             return (hull, Box(bounds=[most] * numbers.all))
         return (hull,)
 

@@ -234,10 +234,12 @@ def read_totals(
 
     Totals end where int64 does, so that beyond it one row moves them by no more than before.
     """
-    weights = {"n": 2**layout.bits, "h": _PART, "l": 1}
     parts: list[list[tuple[int, int]]] = [[] for _ in layout.components]
     for place, name in enumerate(sums.collect_schema().names()[keys:], keys):
-        parts[int(name[1:])].append((place, weights[name[0]]))
+        index = int(name[1:])
+        one = int(2**layout.bits / layout.components[index].radius)
+        weights = {"n": one, "h": _PART, "l": 1}
+        parts[index].append((place, weights[name[0]]))
     found: list[tuple[Any, ...]] = []
     for row in engine.rows(sums):
         told = list(row[:keys])
@@ -279,19 +281,26 @@ def _bounded_totals(
     limit N, the factor is ŝ = fl((1 − 2^−40)·N/q), or its root for squares; it and its product with
     I are off by less than 8 roundings of 2^−53 each, far less than the margin 2^−41, and truncation
     shrinks: |t| <= |I|·N/q, or |I|·√(N/q), so that the size of t is at most N.
+    Where a cell's last number L is of rows without a value, the size of the cell is max|I| of the
+    others, plus L: the gauge of its body, and no more than for its rows, each of which adds to one
+    of the two. What shrinks both by a factor shrinks their sum by it. In units of 1/w (`made_of`) L
+    is ⌊L·w⌋ at last. L·w is an exact float: below 2^29 (`find_bits`), and a multiple of 2^−23.
     """
-    names = names_of(layout)
+    names, beside = names_of(layout), bool(layout.numbers.without)
     _, limit = integer_limits(way, bits=layout.bits)
     entries = _each_at_most(engine, layout, way, per_unit.select(UNIT, CELL, *names))
     if isinstance(way, InBall) or way.shrinks(layout.numbers):
         entries = engine.materialise(entries)
-        sizes = entries.select(UNIT, q=_size(way, names))
+        sizes = entries.select(UNIT, q=_size(way, names, beside=beside))
         sizes = sizes.group_by(UNIT).agg(nw.col("q").sum())
         share = nw.lit(limit * _BELOW_ONE) / nw.col("q")
         factor = share.sqrt() if isinstance(way, InBall) else share
         shrink = sizes.filter(nw.col("q") > limit).select(UNIT, factor.alias(_SHRINK))
         joined = entries.join(shrink, on=UNIT, how="left")
         entries = joined.select(CELL, *(_shrunk(name) for name in names))
+    if root := float(layout.numbers.without):
+        last = (nw.col(names[-1]).cast(nw.Float64) * root).floor().cast(nw.Int64)
+        entries = entries.with_columns(last.alias(names[-1]))
     return entries.group_by(CELL).agg(*(nw.col(name).sum() for name in names))
 
 
@@ -307,9 +316,10 @@ def _each_at_most(
     by_cell = isinstance(way, InCells) and not way.apart
     if len(names) == 1 and (by_cell or layout.dimension == 1):
         return entries.with_columns(nw.col(names[0]).clip(-most, most).cast(nw.Int64))
-    largest = _largest([nw.col(name).abs() for name in names])
     if by_cell:
-        return shrunk_rows(entries, names, most).select(UNIT, CELL, *names)
+        beside = bool(layout.numbers.without)
+        return shrunk_rows(entries, names, most, beside=beside).select(UNIT, CELL, *names)
+    largest = _in_one(names, beside=False)
     factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
     entries = engine.materialise(entries)
     tops = entries.select(UNIT, largest.alias(_LARGEST)).group_by(UNIT)
@@ -318,9 +328,11 @@ def _each_at_most(
     return marked.select(UNIT, CELL, *(_shrunk(name) for name in names))
 
 
-def shrunk_rows(entries: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
-    """Return rows of which no integer in `names` is over `most`: all shrunk by one factor."""
-    largest = _largest([nw.col(name).abs() for name in names])
+def shrunk_rows(
+    entries: nw.LazyFrame[Any], names: list[str], most: int, *, beside: bool = False
+) -> nw.LazyFrame[Any]:
+    """Return rows of which `_in_one` of the integers in `names` is `most`, shrunk by one factor."""
+    largest = _in_one(names, beside=beside)
     factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
     marked = entries.with_columns(largest.alias(_LARGEST))
     over = nw.when(nw.col(_LARGEST) > most).then(factor).otherwise(None)
@@ -328,17 +340,26 @@ def shrunk_rows(entries: nw.LazyFrame[Any], names: list[str], most: int) -> nw.L
     return marked.with_columns(*(_shrunk(name) for name in names))
 
 
-def _size(way: InBall | InCells, names: list[str]) -> nw.Expr:
+def _size(way: InBall | InCells, names: list[str], *, beside: bool) -> nw.Expr:
     """Return what a cell adds to the size of its unit's vector."""
     values = [nw.col(name).cast(nw.Float64) for name in names]
     if isinstance(way, InBall):
         return nw.sum_horizontal(*(value * value for value in values))
-    sizes = [value.abs() for value in values]
-    return nw.sum_horizontal(*sizes) if way.apart else _largest(sizes)
+    if way.apart:
+        return nw.sum_horizontal(*(value.abs() for value in values))
+    return _in_one(names, beside=beside).cast(nw.Float64)
 
 
-def _largest(values: list[nw.Expr]) -> nw.Expr:
-    return values[0] if len(values) == 1 else nw.max_horizontal(*values)  # Spark takes two or more
+def _in_one(names: list[str], *, beside: bool) -> nw.Expr:
+    """Return the largest |I| of one cell; with `beside`, of all but the last, which is added.
+
+    No row adds to the last and to others, so that the sum is no more than for all of its rows.
+    """
+    values = [nw.col(name).abs() for name in names]
+    last = values.pop() if beside else None
+    # Spark takes two or more
+    largest = values[0] if len(values) == 1 else nw.max_horizontal(*values)
+    return largest if last is None else largest + last
 
 
 def _shrunk(name: str) -> nw.Expr:

@@ -63,7 +63,10 @@ def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
             counts_as = spec.columns[component.column].counts_as
             columns[f"x{index}"] = finite(engine, component.column, counts_as)
         elif component.column:
-            there = nw.when(_counts(engine, spec, component)).then(2**layout.bits).otherwise(0)
+            ends = 2**layout.bits, 0
+            if component.kind == "without":  # what is NULL has no value, either
+                ends = ends[::-1]
+            there = nw.when(_counts(engine, spec, component)).then(ends[0]).otherwise(ends[1])
             columns[f"x{index}"] = there.cast(nw.Int64)
     # A block may need no column but the rows themselves. First with_columns: a select of constants
     # alone has one row on some engines.
@@ -103,7 +106,7 @@ def publishable(engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]) -> n
 
 
 def _counts(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
-    """Return whether a row counts: it has a value, or one that bounds clamp."""
+    """Return whether a row has a value, or one that bounds clamp."""
     there = engine.has_value(component.column)
     if component.kind != "outside":
         return there

@@ -54,6 +54,8 @@ Beside = Mapping[tuple["Component", ...], Sequence[Floats]]
 class Component:
     """One scalar per row, in [−1, 1]: 1, "this unit is here", u = (x − centre)/radius, or 2u² − 1.
 
+    But "without" is 1/radius where the row has no value of the column: see `made_of`.
+
     The last is the "square": as far to either side of 0 as u, so that no noise is spent on knowing
     that u² isn't negative. A count of a `column` is 1 where the row has a value. The column's value
     and its square are 0 where it is missing and left out: neither is larger than that count. One
@@ -64,7 +66,7 @@ class Component:
     are found: by some it would be another component of its column.
     """
 
-    kind: Literal["count", "units", "value", "square", "outside", "over"]
+    kind: Literal["count", "without", "units", "value", "square", "outside", "over"]
     column: str = ""
     centre: Fraction = Fraction(0)
     radius: Fraction = Fraction(1)

@@ -49,8 +49,8 @@ class Total(OfColumn):
     needs_size: ClassVar[bool] = False
 
     def weights(self, own: Ingredients) -> tuple[float, ...]:
-        """Return what each of its numbers counts in it."""
-        return (own.unit,)
+        """Return what each of its numbers counts in it: what one unit of it is worth."""
+        return tuple(float(one.radius) for one in own.components)
 
     @final
     def values(self, own: Ingredients, numbers: Sequence[Floats]) -> Four:
@@ -149,7 +149,11 @@ def noisy_between(low: Floats, high: Floats, half: Ends) -> tuple[Floats, Floats
 @final
 @dataclass(frozen=True, kw_only=True)
 class Count(Total):
-    """`count` of rows, or `count(column)` of those that have a value."""
+    """`count` of rows, or `count(column)` of those that have a value.
+
+    Beside means of a column it may be made of the rows with a value and of those without: see
+    `made_of`.
+    """
 
     kind: ClassVar[str] = "count"
     column_is: ClassVar[ColumnIs] = "optional"
@@ -188,7 +192,7 @@ class Sum(Total):
     """`sum(column)`, in units of the largest value that the bounds allow.
 
     Beside a count of the same values it is made of that and of the values about the middle of their
-    bounds: sum = middle·count + radius·(what is counted from there). See `lay_out`.
+    bounds: sum = middle·count + radius·(what is counted from there). See `made_of`.
     """
 
     kind: ClassVar[str] = "sum"

@@ -6,7 +6,7 @@ import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# One number of a cell, or two of them together: noise that is alike in boxes of q numbers.
+# One number of a cell, or two of them together: noise in boxes of q numbers.
 #
 # notation: G = the gauge of a cell's noise, in scales. Given it, one of the cell's q numbers is its
 # bound times G in size, each with probability 1/q, and the others are uniform below theirs (see
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellLaw:
-    """The law of a cell's noise: `each` is q, and `moment` M_k(x) of k < q, k <= 2, and x."""
+    """The law of a cell's noise: `each` is q, and `moment` M_k(x) of k < q and x."""
 
     each: int
     moment: Callable[[int, float], float]
@@ -72,27 +72,41 @@ class CellLaw:
         neither = far[0] - t * far[1] / most + sloping / (4 * most * least)
         return (larger + smaller + (q - 2) * neither) / q
 
+    def tail_beside(self, c: float) -> float:
+        """Return P(|X + Y| > c·b), X of a cell of q − 1 numbers, Y alone in one, both of bound b.
+
+        G is that of both cells together, and B·G that of Y's, B ~ Beta(1, q − 1). Given G, X + Y is
+        G·(B ± (1 − B)·V) but for its sign, V = 1 with probability 1/(q − 1), else uniform. With
+        p = q − 1 and z = c/G < 1 it is larger than c with probability
+
+            1 − z + (((1 + z)/2)^p − ((1 − z)/2)^p)/(2p) = 1 − z + Σ_(odd k) C(p, k) z^k/(2^p p).
+        """
+        p = self.each - 1
+        odd = (math.comb(p, k) * c**k * self.moment(k, c) for k in range(1, p + 1, 2))
+        return self.moment(0, c) - c * self.moment(1, c) + sum(odd) / (2**p * p)
+
 
 # All numbers of a body.
 
 
-# The law of one coordinate of noise in the shape of cells that are all alike, or of such blocks.
+# The law of one coordinate of noise in the shape of cells that are boxes, or of such blocks.
 #
-# notation: m cells of q numbers, K the hull of their boxes [−b, b]^q, D = mq; m = 1 is a box. The
+# notation: K the hull of boxes, D numbers in all; q those of one of them, [−b, b]^q. The
 # gauge of one cell of U, uniform in K, is B ~ Beta(q, D − q + 1), and of noise e^(−N) it is
-# G ~ Gamma(q), whatever m. Given it, one of the cell's numbers is b times it in size, each with
-# probability 1/q, and the others are uniform below. So, with P(Beta(0, ·) > c) = 0,
+# G ~ Gamma(q), whatever the others. Given it, one of the cell's numbers is b times it in size, each
+# with probability 1/q, and the others are uniform below. So, with P(Beta(0, ·) > c) = 0,
 #
 # P(|U_i| > bc) = P(Beta(q, D − q + 1) > c) − (Dc/q)·P(Beta(q − 1, D − q + 1) > c),
 # P(|X_i| > bc) = P(Gamma(q) > c) − (c/q)·P(Gamma(q − 1) > c).
 #
 # Where a cell's bounds differ, b is that of coordinate i: the box is a cube whose axes are
-# stretched.
+# stretched. The gauges of all cells of U, and what is left of 1, are Dirichlet with parameters q
+# and 1, so that two cells together have the gauge of one of as many numbers as both.
 #
 # Several blocks together (`Together`, p = exponent, r = radius of the block, d its coordinates):
 # the gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p), and its point of gauge 1 is
 # independent of it, with a cell of gauge Beta(q, d − q). For p = ∞ a block of U is uniform in r·K.
-# Two numbers of one cell together: `CellLaw`.
+# Two numbers together: `CellLaw`.
 #
 # Differences of {x >= 0, Σx <= b} in D numbers (theory/bodies.md §6): s of the numbers of U are
 # above 0 with probability C(D, s)²/C(2D, D), uniform in b times a simplex, and the others below 0
@@ -106,48 +120,53 @@ _NODES = 60  # of each of two integrals: their error is below 1e-10 of a probabi
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class AlikeCells:
-    """notation: m = cells, q = each, b = bound."""
+class BoxIn:
+    """One of a body's boxes, whose first number is `first` of all.
 
-    cells: int
+    notation: D = dimension, q = each, b = bound.
+    """
+
+    dimension: int
     each: int
     bound: float
-
-    @property
-    def dimension(self) -> int:
-        """D."""
-        return self.cells * self.each
+    first: int
 
 
-def alike_cells(body: Body, coordinate: int) -> AlikeCells | None:
-    """Return what a body is made of if it is a box, or cells that are equal boxes; else None.
+def find_box(body: Body, coordinate: int) -> BoxIn | None:
+    """Return the box of a coordinate if a body is a box, or the hull of cells that are; else None.
 
     Numbers of unequal bounds have the law of a cube's, times the bound: that of the `coordinate`.
     """
     if isinstance(body, Box):
-        each = len(body.bounds)
-        return AlikeCells(cells=1, each=each, bound=float(body.bounds[coordinate % each]))
-    if not isinstance(body, Cells) or len(set(body.bodies)) > 1:
+        bound, each = float(body.bounds[coordinate]), len(body.bounds)
+        return BoxIn(dimension=each, each=each, bound=bound, first=0)
+    if not isinstance(body, Cells):
         return None
-    cell = body.bodies[0]
-    if not isinstance(cell, Box) or (one := alike_cells(cell, coordinate)) is None:
+    sizes = [one.dimension * copies for one, copies in zip(body.bodies, body.copies, strict=True)]
+    firsts = [0, *itertools.accumulate(sizes)]
+    index = bisect_right(firsts, coordinate) - 1
+    cell, start = body.bodies[index], firsts[index]
+    start += (coordinate - start) // cell.dimension * cell.dimension
+    found = find_box(cell, coordinate - start)
+    if found is None:
         return None
-    return AlikeCells(cells=sum(body.copies), each=one.each, bound=one.bound)
+    return replace(found, dimension=body.dimension, first=start + found.first)
 
 
 def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | None:
     """Return t ↦ P(|X_i| > t·scale), i = coordinate; None where that law isn't known."""
     if isinstance(noise.body, Differences):
         return _tail_of_differences(noise, noise.body.of)
-    found = _cell_of(noise, coordinate)
+    found = _box_of(noise, coordinate)
     if found is None:
         return None
-    law, bound, _ = found
-    return lambda t: law.tail(t / bound)
+    box, _ = found
+    law = _law_of(noise, box, box.each)
+    return None if law is None else lambda t: law.tail(t / box.bound)
 
 
-def _cell_of(noise: BodyNoise, coordinate: int) -> tuple[CellLaw, float, int] | None:
-    """Return the law of a coordinate's cell, its bound, and which number of all cells it is.
+def _box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
+    """Return the box of a coordinate in its block, and which number of all that begins with.
 
     None where that isn't known.
     """
@@ -156,18 +175,22 @@ def _cell_of(noise: BodyNoise, coordinate: int) -> tuple[CellLaw, float, int] | 
         firsts = [0, *itertools.accumulate(one.dimension for one in body.bodies)]
         index = bisect_right(firsts, coordinate) - 1
         body, place = body.bodies[index].times(body.radii[index]), coordinate - firsts[index]
-    shape = alike_cells(body, place)
-    if shape is None:
-        return None
+    found = find_box(body, place)
+    return None if found is None else (found, coordinate - place)
+
+
+def _law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
+    """Return the law of so many numbers of a box's block, a cell or several; None if not known."""
     whole = noise.body
     if isinstance(noise, KNorm):
         if isinstance(whole, Together) and whole.exponent != 1:  # then blocks aren't independent
-            return _exponential_in_block(shape, whole), shape.bound, place
-        return _exponential(shape), shape.bound, place
+            return _exponential_in_block(each, box.dimension, whole)
+        own = _gamma_moment(each)
+        return CellLaw(each=each, moment=lambda k, x: float(own(k, x)))
     found = _mixture(noise, whole.dimension)
     if found is None or (isinstance(whole, Together) and whole.exponent is not None):
         return None
-    return _steps(shape, *found), shape.bound, place
+    return _steps(each, box.dimension, *found)
 
 
 def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
@@ -210,23 +233,22 @@ def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float
 
 
 def list_representatives(body: Body) -> NDArray[np.int64]:
-    """Return for each coordinate the first one that is alike: of one block, with one bound."""
+    """Return for each coordinate the first one that is alike: of one block, size and bound."""
     blocks = body.bodies if isinstance(body, Together) else (body,)
-    bounds = np.concatenate([_bounds(one) for one in blocks])
     places = np.repeat(np.arange(len(blocks)), [one.dimension for one in blocks])
-    pairs = np.stack([places, bounds], axis=1)
-    _, first, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    every = np.column_stack([places, np.concatenate([_sizes(one) for one in blocks])])
+    _, first, which = np.unique(every, axis=0, return_index=True, return_inverse=True)
     return np.asarray(first[which.reshape(-1)], dtype=np.int64)
 
 
-def _bounds(body: Body) -> Floats:
-    """Return the bounds of a body's numbers; of another body than boxes, ones."""
+def _sizes(body: Body) -> Floats:
+    """Return of each number how many are in its box, and its bound; ones of another body."""
     if isinstance(body, Box):
-        return np.array([float(bound) for bound in body.bounds])
+        return np.array([[len(body.bounds), float(bound)] for bound in body.bounds])
     if isinstance(body, Cells):
         pairs = zip(body.bodies, body.copies, strict=True)
-        return np.concatenate([np.tile(_bounds(one), copies) for one, copies in pairs])
-    return np.ones(body.dimension)
+        return np.concatenate([np.tile(_sizes(one), (copies, 1)) for one, copies in pairs])
+    return np.ones((body.dimension, 2))
 
 
 def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
@@ -243,12 +265,6 @@ def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
     return None
 
 
-def _exponential(shape: AlikeCells) -> CellLaw:
-    """Return the law of a cell whose gauge is Gamma(q)."""
-    own = _gamma_moment(shape.each)
-    return CellLaw(each=shape.each, moment=lambda k, x: float(own(k, x)))
-
-
 def _gamma_moment(order: int) -> Callable[[int, Any], Any]:
     """Return (k, x) ↦ E[R^(−k); R > x] of R ~ Gamma(order)."""
     from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
@@ -256,8 +272,8 @@ def _gamma_moment(order: int) -> Callable[[int, Any], Any]:
     return lambda k, x: gammaincc(order - k, x) / math.prod(range(order - k, order))
 
 
-def _exponential_in_block(shape: AlikeCells, body: Together) -> CellLaw:
-    q, d, rest = shape.each, shape.dimension, body.dimension - shape.dimension
+def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
+    rest = body.dimension - d
     if body.exponent is None:  # U uniform in K times Gamma(D + 1)
         order = body.dimension + 1
         shares, weights = np.ones(1), np.ones(1)
@@ -284,14 +300,14 @@ def _beta(a: float, b: float) -> tuple[Floats, Floats]:
     return (1 + nodes) / 2, weights / weights.sum()
 
 
-def _steps(shape: AlikeCells, edges: Floats, masses: Floats) -> CellLaw:
+def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
     """Return the law of a cell's gauge of a mixture of uniform laws in e·K.
 
     It is e times Beta(q, D − q + 1).
     """
     from scipy.special import betainc, betaln  # noqa: PLC0415  (0.2 s, needed here alone)
 
-    q, rest = shape.each, shape.dimension - shape.each + 1
+    rest = d - q + 1
 
     def moment(k: int, x: float) -> float:
         factor = math.exp(betaln(q - k, rest) - betaln(q, rest))
@@ -315,22 +331,36 @@ def difference_quantile(
 ) -> float:
     """Return t with P(|X_i − ratio·X_j| > t·scale) = outside, i and j = places, ratio >= 0.
 
-    Raises NotApplicable where that isn't known: unless both are numbers of one cell.
+    Raises NotApplicable where that isn't known: unless both are numbers of one cell, or one is
+    alone in its cell, and i and ratio·j have one bound.
     """
-    first, second = (_cell_of(noise, place) for place in places)
-    if first is None or second is None or places[0] == places[1]:
+    first, second = (_box_of(noise, place) for place in places)
+    guesses = [math.sqrt(float(noise.variances[one])) / float(noise.scale) for one in places]
+    tail = None
+    if first is not None and second is not None and first[1] == second[1]:
+        tail = _tail_of_two(noise, places, (first[0], second[0]), ratio)
+    if tail is None:
         raise NotApplicable(family=noise.name, why="the law of two coordinates isn't known")
-    (law, bound, place), (_, other, beside) = first, second
-    one_block = places[0] - place == places[1] - beside
-    if not one_block or place // law.each != beside // law.each:
-        raise NotApplicable(family=noise.name, why="the two coordinates aren't of one cell")
-    i, j = (math.sqrt(float(noise.variances[one])) / float(noise.scale) for one in places)
-    guess, own = math.hypot(i, ratio * j), ratio * other
+    return solve(tail, outside, guess=math.hypot(guesses[0], ratio * guesses[1]))
 
-    def tail(t: float) -> float:
-        return law.tail_of_difference(t, bound, own) if own else law.tail(t / bound)
 
-    return solve(tail, outside, guess=guess)
+def _tail_of_two(
+    noise: BodyNoise, places: tuple[int, int], boxes: tuple[BoxIn, BoxIn], ratio: float
+) -> Callable[[float], float] | None:
+    """Return t ↦ P(|X_i − ratio·X_j| > t·scale), both of one block; None where it isn't known."""
+    box, other = boxes
+    bound, own = box.bound, ratio * other.bound
+    if places[0] == places[1]:
+        return None
+    if box.first == other.first:
+        law = _law_of(noise, box, box.each)
+        if law is None or own:
+            return None if law is None else lambda t: law.tail_of_difference(t, bound, own)
+        return lambda t: law.tail(t / bound)
+    if min(box.each, other.each) > 1 or not math.isclose(bound, own):
+        return None
+    law = _law_of(noise, box, box.each + other.each)
+    return None if law is None else lambda t: law.tail_beside(t / bound)
 
 
 def one_coordinate_known(noise: BodyNoise) -> bool:
