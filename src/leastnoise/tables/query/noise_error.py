@@ -43,28 +43,32 @@ def noise_errors(
 
     Every cell is alike: a geometry and a body treat the cells of a block the same.
     """
-    found: dict[float, NoiseError] = {}
+    found: dict[tuple[float, bool], NoiseError] = {}
     errors: list[NoiseError] = []
-    for coordinate in range(first, first + len(layout.components)):
-        std = standard_deviation(certificate, coordinate)
-        if std not in found:  # numbers of one box with one bound have one law
-            found[std] = measure_error(certificate, coordinate)
+    for coordinate, one in enumerate(layout.components, start=first):
+        # numbers of one box with one bound have one law
+        law = standard_deviation(certificate, coordinate), one.kind == "without"
+        if law not in found:
+            found[law] = measure_error(certificate, coordinate)
         # given that a group is published its noise has another law, for which there is room
         chosen = layout.unlisted or layout.decides is not None
         drawn = None if chosen else (certificate, coordinate)
-        errors.append(replace(found[std], drawn=drawn))
+        errors.append(replace(found[law], drawn=drawn))
     return tuple(errors)
 
 
 def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
     """Return how many rows of a cell can be rounded alike, and be off by 1 % of an interval.
 
-    Each value is rounded to a multiple of 2^(−bits) of the largest. Values that differ are off by
-    far less together, since they are rounded either way. Rounded down to two digits, which another
-    machine's floats give as well. None where no values are summed.
+    Each value is rounded to a multiple of 2^(−bits) of the largest, by half of one at most. Values
+    that differ are off by far less together, since they are rounded either way. What a person's
+    rows without a value come to is rounded down, where it isn't whole. Rounded down to two digits,
+    which another machine's floats give as well. None where nothing is rounded.
     """
     widths = [
-        error.half95 for one, error in zip(layout.components, noise, strict=True) if one.of_values
+        error.half95 / (1 if one.of_values else 2)
+        for one, error in zip(layout.components, noise, strict=True)
+        if one.of_values or (2**layout.bits / one.radius).denominator > 1
     ]
     if not widths:
         return None
