@@ -306,7 +306,7 @@ def _with_and_without(found: list[_Part]) -> list[_Part]:
     if found.index(_ROWS) < found.index(count):
         others.remove(count)
         others.insert(found.index(_ROWS), count)
-    root = Fraction(math.isqrt(len(others) * 4**23), 2**23)
+    root = Fraction(math.isqrt(len(others) * 4**8), 2**8)
     return [*others, ("without", column, Fraction(0), 1 / root)]
 
 

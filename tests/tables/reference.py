@@ -135,7 +135,7 @@ def with_and_without(found: list[Scalar]) -> list[Scalar]:
     others = [one for one in found if one != ROWS]
     if found.index(ROWS) < found.index(counted):  # the count needs them first
         others.insert(found.index(ROWS), others.pop(others.index(counted)))
-    root = Fraction(math.isqrt(len(others) * 4**23), 2**23)
+    root = Fraction(math.isqrt(len(others) * 4**8), 2**8)
     return [*others, ("without", *names, Fraction(0), 1 / root)]
 
 

@@ -122,6 +122,22 @@ def test_sums_are_the_same_numbers_whatever_they_are_made_of(tmp_path: Path) -> 
     assert found.tables["q"].confidence == {"count": 0.95, "sum_x": 0.95}
 
 
+def test_rows_are_not_subtracted_from_persons(tmp_path: Path) -> None:
+    """Where a row is a unit, units are rows."""
+    pd.DataFrame({"k": ["a"] * 6, "x": 1.0, "who": [1, 1, 1, 2, 2, 2]}).to_parquet(
+        tmp_path / "rows.parquet"
+    )
+
+    def persons(raw: dict[str, Any]) -> None:
+        raw["privacy"]["unit"] = "who"
+        raw["contribution"] = {"max_rows": 3}
+
+    first = released(tmp_path, "first", statistics=["count_units"])
+    second = released(tmp_path, "second", statistics=["count_units"], change=persons)
+    with pytest.raises(Refused, match="count_units"):
+        ln.subtract_releases(first, second)
+
+
 def test_margins_are_subtracted_by_their_own_intervals(tmp_path: Path) -> None:
     """Their error isn't that of one draw: values were made to add up."""
     rows = [(key, place) for key in "ab" for place in (1, 2) for _ in range(50)]

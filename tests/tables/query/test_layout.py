@@ -112,7 +112,7 @@ def test_rows_with_a_value_and_rows_without_move_within_the_hull_of_a_box_and_on
     assert isinstance(within, Within)
     assert isinstance(ball, L2)
     root = found.numbers.without
-    assert 0 <= values - root**2 < values / 2**20
+    assert 0 <= values - root**2 < values / 2**6
     parts = [Box(bounds=[rows] * values), Box(bounds=[rows * root])]
     cell = Cells(bodies=parts, copies=[1, 1])
     assert within.hull == (cell if keys == 1 else Cells(bodies=[cell], copies=[keys]))

@@ -25,7 +25,6 @@ from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query import made_of
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.noise_error import rounded_rows
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
 from leastnoise.tables.rows.frames import frame_of
@@ -173,30 +172,17 @@ def test_one_row_moves_a_cell_by_no_more_than_its_body_says(
     assert set(largest) == {Fraction(1)}  # every row reaches it, and none is beyond
 
 
-def test_rows_that_are_rounded_are_told(tmp_path: Path) -> None:
-    """Of persons with many rows the root is no multiple of 2^-bits: each is off by less than that.
-
-    Here all rows of all persons are without a value, which is the worst.
-    """
-    for most, rounds in ((3, False), (200, True)):
-        raw = raw_of(MEANS, **of_persons(max_rows=most))
-        block, spec = block_of(raw), spec_file.parse({"version": 1} | raw)
-        rows = {"k": ["a"] * 999, "x": [None] * 999, "y": [0.0] * 999, "u": [*range(999)]}
-        pl.DataFrame(rows, schema_overrides={"x": pl.Float64}).write_parquet(
-            tmp_path / "rows.parquet"
-        )
-        found = source.find_source(spec, tmp_path)
-        bits, last = block.layout.bits, block.layout.components[-1]
-        total = ExactTotals.of(found, spec, tell=lambda _: None).vector(block.layout)
-        missing = 999 - total[2] * last.radius / 2**bits
-        assert bool(missing) == rounds
-        assert 0 <= missing <= 999 * last.radius / 2**bits
-        told = rounded_rows(block.layout, block.noise_errors)
-        halves = [one.half95 for one in block.noise_errors]
-        assert told is not None
-        least = min(halves[1], halves[2] / 2) if rounds else halves[1]
-        assert told == pytest.approx(least * 2 ** (bits + 1) / 100, rel=0.1)
-        assert told <= least * 2 ** (bits + 1) / 100
+@pytest.mark.parametrize("most", [3, 200, 100_000])
+def test_rows_without_a_value_are_all_counted(tmp_path: Path, most: int) -> None:
+    """Also of persons who may have so many rows that the integers of each have few bits."""
+    raw = raw_of(MEANS, **of_persons(max_rows=most))
+    block, spec = block_of(raw), spec_file.parse({"version": 1} | raw)
+    rows = {"k": ["a"] * 999, "x": [None] * 999, "y": [0.0] * 999, "u": [*range(999)]}
+    pl.DataFrame(rows, schema_overrides={"x": pl.Float64}).write_parquet(tmp_path / "rows.parquet")
+    found = source.find_source(spec, tmp_path)
+    total = ExactTotals.of(found, spec, tell=lambda _: None).vector(block.layout)
+    one = 2**block.layout.bits / block.layout.components[-1].radius
+    assert total[2] == 999 * one
 
 
 def test_how_much_less_noise_it_is() -> None:
@@ -254,9 +240,8 @@ def test_no_number_has_more_noise_than_with_all_rows_in_one_box(
     before = block_of(raw).errors
     assert len(before) == len(errors)
     for old, new in zip(before, errors, strict=True):
-        assert new.std <= old.std * (1 + 1e-7)  # for the root of the numbers, rounded down
-        # both numbers of a count are rounded to the grid, 2^-20 of their noise
-        assert new.half_width_95 <= old.half_width_95 * (1 + 1e-6)
+        assert new.std <= old.std * (1 + 3e-4)  # for the root of the numbers, rounded down
+        assert new.half_width_95 <= old.half_width_95 * (1 + 3e-4)
 
 
 DRAWN = [name for name in BUDGETS if name != "replace-one"]

@@ -23,7 +23,7 @@ from leastnoise.tables.query.results import Table, key_columns
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.model import Contribution
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
-from leastnoise.tables.statistics.totals import Sum, Total
+from leastnoise.tables.statistics.totals import Count, Sum, Total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,7 +141,7 @@ def _unlike(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Ite
         yield f": {label} is asked for in one of the two releases alone."
     for label, (_, asked, own, _) in drawn[0].items():
         # a count or a sum is the same number, whatever it is made of
-        if not isinstance(asked, Total) and own.components != drawn[1][label][2].components:
+        if not isinstance(asked, Count | Sum) and own.components != drawn[1][label][2].components:
             yield f": {label} has other bounds in the two releases, or counts missing values."
         for column in (part.column for part in asked.parts):
             known = [one.spec.columns.get(column, Column()) for one in (before, after)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
-_ROOT_BITS = 23  # so that a root times an integer of one person is an exact float
+_ROOT_BITS = 8  # as many as `find_bits` leaves at least: a row's integer times it is whole
 
 
 def about_middles(
@@ -69,9 +69,10 @@ def with_and_without(  # noqa: PLR0917 (one call)
     (`Cells.second_moments`). m is measured in units of 1/w: that changes nothing there, and makes
     the ball around the body one of radius √q, not √(q + 1). With spherical noise of variance σ² for
     each unit of that radius c has q·σ², and c + m has q + q/w² of it, which is the q + 1 of the
-    box but for what w is rounded. A person with R rows moves R times the body of all cells, or its
-    ball. What they move otherwise is less in other bodies: of a cell that a replaced row moves, or
-    of cells that a person fills at once. Limits in norms are about the count of all rows.
+    box but for what w is rounded: at most 3·10^-4 of the std. A person with R rows moves R times
+    the body of all cells, or its ball. What they move otherwise is less in other bodies: of a cell
+    that a replaced row moves, or of cells that a person fills at once. Limits in norms are about
+    the count of all rows.
     """
     rows = Component(kind="count")
     others = {one for own in needs for one in own if own != (rows,)}

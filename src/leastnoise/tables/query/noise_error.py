@@ -60,15 +60,12 @@ def noise_errors(
 def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
     """Return how many rows of a cell can be rounded alike, and be off by 1 % of an interval.
 
-    Each value is rounded to a multiple of 2^(−bits) of the largest, by half of one at most. Values
-    that differ are off by far less together, since they are rounded either way. What a person's
-    rows without a value come to is rounded down, where it isn't whole. Rounded down to two digits,
-    which another machine's floats give as well. None where nothing is rounded.
+    Each value is rounded to a multiple of 2^(−bits) of the largest. Values that differ are off by
+    far less together, since they are rounded either way. Rounded down to two digits, which another
+    machine's floats give as well. None where no values are summed.
     """
     widths = [
-        error.half95 / (1 if one.of_values else 2)
-        for one, error in zip(layout.components, noise, strict=True)
-        if one.of_values or (2**layout.bits / one.radius).denominator > 1
+        error.half95 for one, error in zip(layout.components, noise, strict=True) if one.of_values
     ]
     if not widths:
         return None

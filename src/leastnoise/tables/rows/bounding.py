@@ -284,7 +284,8 @@ def _bounded_totals(
     Where a cell's last number L is of rows without a value, the size of the cell is max|I| of the
     others, plus L: the gauge of its body, and no more than for its rows, each of which adds to one
     of the two. What shrinks both by a factor shrinks their sum by it. In units of 1/w (`made_of`) L
-    is ⌊L·w⌋ at last. L·w is an exact float: below 2^29 (`find_bits`), and a multiple of 2^−23.
+    is ⌊L·w⌋ at last, which is L·w unless L was shrunk: w is a multiple of 2^−8, and 2^8 divides a
+    row's integer. L·w is an exact float, below 2^29 (`find_bits`).
     """
     names, beside = names_of(layout), bool(layout.numbers.without)
     _, limit = integer_limits(way, bits=layout.bits)
@@ -331,7 +332,10 @@ def _each_at_most(
 def shrunk_rows(
     entries: nw.LazyFrame[Any], names: list[str], most: int, *, beside: bool = False
 ) -> nw.LazyFrame[Any]:
-    """Return rows of which `_in_one` of the integers in `names` is `most`, shrunk by one factor."""
+    """Return rows of which `_in_one` of the integers in `names` is `most` at most.
+
+    Those of a row with more are shrunk by one factor.
+    """
     largest = _in_one(names, beside=beside)
     factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
     marked = entries.with_columns(largest.alias(_LARGEST))
