@@ -240,8 +240,11 @@ def test_no_number_has_more_noise_than_with_all_rows_in_one_box(
     before = block_of(raw).errors
     assert len(before) == len(errors)
     for old, new in zip(before, errors, strict=True):
-        assert new.std <= old.std * (1 + 3e-4)  # for the root of the numbers, rounded down
-        assert new.half_width_95 <= old.half_width_95 * (1 + 3e-4)
+        # noise in a ball pays for the root of the numbers, rounded down; all, for the grid
+        in_ball = name in {"spherical", "gaussian"} and new.statistic == "count"
+        room = 1 + (3e-4 if in_ball else 1e-6)
+        assert new.std <= old.std * room
+        assert new.half_width_95 <= old.half_width_95 * room
 
 
 DRAWN = [name for name in BUDGETS if name != "replace-one"]

@@ -1,0 +1,140 @@
+"""What the statistics of a query are sums of, by another route: see `reference`."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+Scalar = tuple[str, Any, Fraction, Fraction]
+"""A component: (kind, column, centre, radius)."""
+ROWS: Scalar = ("count", None, Fraction(0), Fraction(1))
+
+
+def fixed(
+    value: Any,
+    column: dict[str, Any],
+    *,
+    centre: Fraction,
+    radius: Fraction,
+    bits: int,
+    kind: str = "value",
+) -> int:
+    """The fixed-point integer of one value, or of its square; 0 of one that is left out.
+
+    One that is "filled" is a 0 where it is left out.
+    """
+    low, high = column["bounds"]
+    x = number(value, becomes(column))
+    if x is None and kind != "filled":
+        return 0
+    x = 0.0 if x is None else min(max(x, float(low)), float(high))
+    scaled = (x - float(centre)) * float(Fraction(2**bits) / radius)
+    if kind == "square":  # 2u² − 1, of which one float product is rounded
+        scaled = scaled * scaled / 2.0 ** (bits - 1)
+        return max(-(2**bits), min(2**bits, math.floor(scaled + 0.5) - 2**bits))
+    return max(-(2**bits), min(2**bits, math.floor(scaled + 0.5)))
+
+
+def becomes(column: dict[str, Any]) -> Any:
+    """What a missing value counts as in sums and means; None where it is left out."""
+    if column.get("missing") == "none":
+        return float(sum(map(Fraction, column["bounds"])) / 2)
+    return given(column)
+
+
+def given(column: dict[str, Any]) -> Any:
+    """The number that a column's missing values become; None without one."""
+    said = column.get("missing", "skip")
+    return None if said in {"skip", "none"} else said
+
+
+def values_of(name: str, columns: dict[str, Any]) -> Scalar:
+    """The component that counts what a mean of the column is divided by."""
+    apart = columns.get(name, {}).get("missing", "skip") == "skip"
+    return ("count", name if apart else None, Fraction(0), Fraction(1))
+
+
+def number(value: Any, missing: Any) -> Any:
+    try:
+        x = float(value)
+    except (TypeError, ValueError):
+        return missing
+    return x if math.isfinite(x) else missing
+
+
+def scalars(
+    statistics: list[str],
+    columns: dict[str, Any],
+    *,
+    by_row: bool,
+    from_zero: bool = True,
+    apart: bool = False,
+) -> list[Scalar]:
+    """The components, distinct, in order of first use.
+
+    Sums beside a count of the same values, or of all rows, are about the middle of their bounds,
+    unless they are `from_zero`. Rows without a value are counted `apart` where that can be.
+    """
+    found: list[Scalar] = []
+    over_rows = any(text.startswith("ratio(") and text.endswith("count)") for text in statistics)
+    counts = [ROWS] if "count" in statistics else []
+    for text in statistics:
+        kind, _, rest = text.partition("(")
+        if rest and kind in {"count", "mean", "var", "std"}:
+            counts.append(values_of(rest.rstrip(")"), columns))
+    for text in statistics:
+        kind, _, rest = text.partition("(")
+        name = rest.rstrip(")")
+        if kind == "ratio":
+            parts = [f"{part.strip().rstrip(')')})" for part in rest.split(",")]
+            new = scalars([one.replace("count)", "count") for one in parts], columns, by_row=by_row)
+        elif kind == "count_units":
+            new = [ROWS if by_row else ("units", *ROWS[1:])]
+        elif kind == "count_outside":
+            new = [("outside", name, *ROWS[2:])]
+        elif kind == "count":
+            new = [values_of(name, columns) if rest else ROWS]
+        elif kind == "sum":
+            new = summed(name, columns, [] if from_zero else counts)
+        else:
+            new = [("value", name, *middle_of(columns[name]["bounds"]))]
+            if kind in {"var", "std"}:
+                new.append(("square", *new[0][1:]))
+            new.append(values_of(name, columns))
+        found += [one for one in new if one not in found]
+    return with_and_without(found) if apart and not over_rows else found
+
+
+def with_and_without(found: list[Scalar]) -> list[Scalar]:
+    """Rows as those with a value and those without, the last number, beside one column's values."""
+    names = {name for _, name, *_ in found if name is not None}
+    counted = ("count", *names, *ROWS[2:])
+    kinds = [kind for kind, name, *_ in found if name is None]
+    if len(names) != 1 or kinds != ["count"] or counted not in found:
+        return found
+    if any(kind == "filled" for kind, *_ in found):
+        return found
+    others = [one for one in found if one != ROWS]
+    if found.index(ROWS) < found.index(counted):  # the count needs them first
+        others.insert(found.index(ROWS), others.pop(others.index(counted)))
+    root = Fraction(math.isqrt(len(others) * 4**8), 2**8)
+    return [*others, ("without", *names, Fraction(0), 1 / root)]
+
+
+def middle_of(bounds: list[Any]) -> tuple[Fraction, Fraction]:
+    low, high = map(Fraction, bounds)
+    return (low + high) / 2, (high - low) / 2
+
+
+def summed(name: str, columns: dict[str, Any], counts: list[Scalar]) -> list[Scalar]:
+    """What a sum is made of, given which counts stand beside it."""
+    low, high = map(Fraction, columns[name]["bounds"])
+    for count, kind, bounds in (
+        (values_of(name, columns), "value", [low, high]),
+        (ROWS, "filled", [min(low, 0), max(high, 0)]),
+    ):
+        middle, radius = middle_of(bounds)
+        if count in counts and middle:
+            return [count, (kind, name, middle, radius)]
+    return [("value", name, Fraction(0), max(abs(low), abs(high)))]
