@@ -122,6 +122,7 @@ def test_gaussians_are_added() -> None:
     ("law", "places"),
     [
         (KNorm(scale=1, body=CELLS), (1, 2)),
+        (KNorm(scale=1, body=CELLS), (0, 3)),  # of one bound, times .5, and neither is alone
         (KNorm(scale=1, body=CELLS), (1, 1)),
         (KNorm(scale=1, body=Together(bodies=[PAIR, PAIR], radii=[2, 2], exponent=1)), (1, 2)),
         (KNorm(scale=1, body=Together(bodies=[PAIR, PAIR], radii=[2, 2], exponent=1)), (0, 2)),

@@ -354,9 +354,11 @@ def _tail_of_two(
         return None
     if box.first == other.first:
         law = _law_of(noise, box, box.each)
-        if law is None or own:
-            return None if law is None else lambda t: law.tail_of_difference(t, bound, own)
-        return lambda t: law.tail(t / bound)
+        if law is None:
+            return None
+        if own == 0:
+            return lambda t: law.tail(t / bound)
+        return lambda t: law.tail_of_difference(t, bound, own)
     if min(box.each, other.each) > 1 or not math.isclose(bound, own):
         return None
     law = _law_of(noise, box, box.each + other.each)
