@@ -43,17 +43,16 @@ def noise_errors(
 
     Every cell is alike: a geometry and a body treat the cells of a block the same.
     """
-    found: dict[tuple[float, bool], NoiseError] = {}
+    found: dict[float, NoiseError] = {}
     errors: list[NoiseError] = []
-    for coordinate, one in enumerate(layout.components, start=first):
-        # numbers of one box with one bound have one law
-        law = standard_deviation(certificate, coordinate), one.kind == "without"
-        if law not in found:
-            found[law] = measure_error(certificate, coordinate)
+    for coordinate in range(first, first + len(layout.components)):
+        std = standard_deviation(certificate, coordinate)
+        if std not in found:  # numbers of one box with one bound have one law, others another std
+            found[std] = measure_error(certificate, coordinate)
         # given that a group is published its noise has another law, for which there is room
         chosen = layout.unlisted or layout.decides is not None
         drawn = None if chosen else (certificate, coordinate)
-        errors.append(replace(found[law], drawn=drawn))
+        errors.append(replace(found[std], drawn=drawn))
     return tuple(errors)
 
 
