@@ -10,11 +10,11 @@ from functools import partial
 import leastnoise as ln
 from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.accounting.composition import Composition
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval
 from leastnoise.guarantees.sensitivity import L1, L2, ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.laplace.law import TruncatedLaplace
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.classic.law import TruncatedLaplace
+from leastnoise.noise.question import Releases
 from leastnoise.noise.steps.law import Staircase
 
 SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1

@@ -13,10 +13,9 @@ import numpy as np
 from benchmarks.timing import print_rows, show
 from leastnoise.design.ellipse import least_variance
 from leastnoise.guarantees.structured import CountingQueries
-from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.radial.law import SphericalLaplace
 
 DIMENSIONS = (10**3, 10**6)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.timing import print_rows
-from leastnoise.calibration.several import find_gaussian
+from leastnoise.calibration import find_gaussian
 from leastnoise.design.marginals import (
     Marginals,
     best_shares,
@@ -30,9 +30,8 @@ from leastnoise.design.marginals import (
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.publish.summed.counts import publish_levels
-from leastnoise.tables.publish.summed.margins import publish_margins, sum_exactly
-from leastnoise.tables.publish.summed.whole_counts import sums_by
+from leastnoise.tables.publish.summed import publish_levels, publish_margins, sum_exactly
+from leastnoise.tables.publish.whole_counts import sums_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

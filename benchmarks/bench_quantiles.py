@@ -20,7 +20,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.publish.quantiles import read_places
-from leastnoise.tables.spec.candidates import list_candidates
+from leastnoise.tables.spec.column import list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 
 ENDS = ((100, 10_000_000), (1_000, 1_000_000))  # the second grid is finer: fewer rows a candidate

@@ -16,15 +16,12 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.plain import Box, Interval
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.geometry import Cells
-from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedStaircase
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.classic.law import FlippedHuber, Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.steps.law import Staircase, TruncatedStaircase, Tulap

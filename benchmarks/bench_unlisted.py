@@ -20,7 +20,7 @@ import duckdb
 from benchmarks.timing import print_rows
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.rows import source, unlisted
+from leastnoise.tables.rows import exact, source
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import Input
 
@@ -65,7 +65,7 @@ def ours(folder: Path, unit: str, statistics: str) -> list[tuple[object, ...]]:
     found = source.find_source(spec, folder)
     assert isinstance(found.rows, Input)
     with reading.open_engine(found.rows, columns=found.columns) as engine:
-        groups = unlisted.group_totals(engine, spec, layout, salt=SALT)
+        groups = exact.group_totals(engine, spec, layout, salt=SALT)
     if unit != "row":
         return [(key, rows // one) for _, key, rows, _ in groups]
     return [(key, rows // one, *sums) for _, key, rows, *sums in groups]

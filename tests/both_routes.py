@@ -18,8 +18,7 @@ from mpmath import mpf, nstr, workdps
 from leastnoise.balls.core import precision
 from leastnoise.entropy.base import Block, Sampler
 from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
-from leastnoise.mechanism.grid import default_grid, exponent_of
-from leastnoise.mechanism.rounding import round_sums
+from leastnoise.mechanism.rounding import default_grid, exponent_of, round_sums
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import make_sampler
 

@@ -11,10 +11,8 @@ from leastnoise.noise.base import Noise, Parameter
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.huber.law import FlippedHuber
+from leastnoise.noise.classic.law import FlippedHuber, Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
-from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase

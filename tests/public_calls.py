@@ -24,9 +24,8 @@ from leastnoise.guarantees.sensitivity import ShiftBounds, sensitivity_of_kind
 from leastnoise.interop import from_plds, to_dp_event, to_opendp, to_pld
 from leastnoise.mechanism.mechanism import Released
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.noise.question import Loss
+from leastnoise.noise.question import Loss, Releases
 from leastnoise.noise.registry import FAMILIES, family_named
-from leastnoise.noise.releases import Releases
 from tests.ledger_calls import LEDGER
 from tests.noise_calls import COUNTS, NOISE
 from tests.subjects import Subject, certificate, gaussian, plan, subject

@@ -88,7 +88,7 @@ def test_what_changed_is_told_by_folder(history: Path) -> None:
     base = git(history, "rev-parse", "HEAD")
     commit(
         history,
-        "src/leastnoise/noise/laplace/law.py",
+        "src/leastnoise/noise/classic/law.py",
         "tests/tables/test_plan.py",
         "tests/test_site.py",
         "experiments/wei2026/run.py",

@@ -19,7 +19,7 @@ import leastnoise as ln
 from leastnoise import _words
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.rows.frames import frame_of
-from leastnoise.tables.rows.spark.sources import SparkRows
+from leastnoise.tables.rows.spark.engine import SparkRows
 from tests.attacks import public
 
 _SECRET = 8765309

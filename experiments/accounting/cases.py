@@ -8,7 +8,7 @@ from fractions import Fraction
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.guarantees.sensitivity import ShiftBounds
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1
 

@@ -11,7 +11,7 @@ from .certificate.plan import PlanCertificate as PlanCertificate
 from .clusters.vectors import release_vector as release_vector
 from .design.lower_bound import LowerBound as LowerBound
 from .guarantees.budget import Budget as Budget
-from .guarantees.interval import Interval as Interval
+from .guarantees.exact import Interval as Interval
 from .guarantees.sensitivity import L1 as L1
 from .guarantees.sensitivity import L2 as L2
 from .guarantees.sensitivity import Integer as Integer
@@ -49,8 +49,8 @@ from .tables.publish.builder import ReleaseBuilder as ReleaseBuilder
 from .tables.publish.builder import release as release
 from .tables.publish.difference import ReleaseDifference as ReleaseDifference
 from .tables.publish.difference import subtract_releases as subtract_releases
+from .tables.publish.output import ReleasedTables as ReleasedTables
 from .tables.publish.release import Release as Release
-from .tables.publish.released import ReleasedTables as ReleasedTables
 from .tables.publish.verify import VerifiedRelease as VerifiedRelease
 from .tables.publish.verify import verify_directory as verify_directory
 

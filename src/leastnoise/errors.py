@@ -13,7 +13,7 @@ from leastnoise import _words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leastnoise.guarantees.interval import Interval
+    from leastnoise.guarantees.exact import Interval
 
 _MOST_TOLD = 100  # problems of a spec
 _LONGEST_KEY = 300  # letters of a key of a spec

@@ -12,11 +12,10 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.kernels.law import GaussianMixture
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.releases import Releases
 
 ONE = ShiftBounds.of(L2(1))
 

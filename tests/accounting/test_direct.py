@@ -16,13 +16,11 @@ from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import float_above, float_below
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.classic.law import FlippedHuber, Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import registered
-from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 from leastnoise.noise.steps.law import Staircase, TruncatedStaircase, Tulap
 from tests.accounting import direct

@@ -11,7 +11,7 @@ from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.guarantees.sensitivity import L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.steps.law import TruncatedStaircase, Tulap
 from tests.accounting import direct

@@ -14,13 +14,12 @@ from leastnoise.accounting.curves import enclose_epsilon
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.classic.law import Gaussian, Laplace, TruncatedLaplace
+from leastnoise.noise.question import ProvedDelta, Releases
 from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.releases import ProvedDelta, Releases
 from tests.laws import LATTICE_LAWS, LAWS, label
 
 SLOW = {"generalized-gamma", "gaussian-mixture", "quasi-gaussian"}  # seconds a law

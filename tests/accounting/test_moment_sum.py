@@ -26,14 +26,13 @@ from leastnoise.accounting.proof.moment_sum_laws import (
 )
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import ball, precision
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.common.proof import delta_of_ratio
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.proof import spherical_laplace
-from leastnoise.noise.releases import Releases
 from tests.angles import angle_integral, spherical, weights
 
 ONE = ShiftBounds.of(L2(1))

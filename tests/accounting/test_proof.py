@@ -22,15 +22,14 @@ from leastnoise.balls import losses
 from leastnoise.balls.convolution import Convolution, composed_lower, composed_upper, tilt_for
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LossLattice, Profile
-from leastnoise.balls.tilted import Tilted
+from leastnoise.balls.rounded import Tilted
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
-from leastnoise.noise.gaussian import proof as gaussian
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic import proof as gaussian
+from leastnoise.noise.classic.law import Gaussian, Laplace
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import registered
-from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law import Staircase
 from tests.laws import LAWS
 
@@ -48,7 +47,7 @@ def gaussian_delta(square: Fraction, epsilon: Fraction) -> Any:
 
 def gaussian_profile(mu: Fraction) -> Profile:
     noise = Gaussian(scale=1 / mu)
-    return lambda epsilon: gaussian.delta_ball(noise, shift=Fraction(1), epsilon=epsilon)
+    return lambda epsilon: gaussian.gaussian_delta_ball(noise, shift=Fraction(1), epsilon=epsilon)
 
 
 def lattice_bounds(

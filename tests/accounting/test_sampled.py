@@ -19,11 +19,10 @@ from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.losses import LossLattice
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.classic.law import Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.lattice.law import DiscreteStaircase
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.releases import Releases
 from tests.scalar import density
 
 LAPLACE, NORMAL = Laplace(scale=1), Gaussian(scale=2)

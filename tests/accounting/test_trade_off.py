@@ -17,9 +17,9 @@ from leastnoise.accounting.curves import Tangents
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.lattice.law import Optimal
-from leastnoise.noise.releases import ProvedDelta, Releases
+from leastnoise.noise.question import ProvedDelta, Releases
 
 Floats = NDArray[np.float64]
 

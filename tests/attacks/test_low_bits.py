@@ -17,10 +17,8 @@ from scipy.stats import chi2_contingency, chisquare
 
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Cells
-from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.rounding import add_noise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.mechanism.rounding import add_noise, default_grid
+from leastnoise.noise.classic.law import Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.steps.law import Staircase
 

@@ -14,8 +14,7 @@ from leastnoise.audit.law import ClaimedLaw, Sample, centre_of, claimed_law, cut
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.geometry import Cells
-from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.rounding import add_noise, default_grid
 from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS, label
 
 POINTS = (-7.3, -1.2, -0.4, 0.0, 0.15, 0.7, 2.9)

@@ -11,8 +11,7 @@ from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.balls.special import bessel_k_ratio
+from leastnoise.balls.core import ball, bessel_k_ratio, float_above, float_below, precision
 
 
 @settings(derandomize=True)

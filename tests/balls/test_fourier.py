@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.balls.fourier import inverse, relative_error, transform
+from leastnoise.balls.rounded import inverse, relative_error, transform
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)

@@ -19,11 +19,10 @@ from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LowerCells, on_best_lattice
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian import proof as gaussian
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace import proof as laplace_proof
-from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.classic import proof as gaussian
+from leastnoise.noise.classic import proof as laplace_proof
+from leastnoise.noise.classic.law import Gaussian, Laplace, TruncatedLaplace
+from leastnoise.noise.question import Releases
 from leastnoise.noise.steps.law import Staircase
 
 ONE = ShiftBounds.of(L2(1))
@@ -154,7 +153,7 @@ def test_losses_beyond_all_floats_are_composed() -> None:
 def test_tails_of_the_gaussian_loss(loss: str) -> None:
     noise, z = Gaussian(scale=2), Fraction(loss)
     with precision(128):
-        p, q = gaussian.tails(noise, Fraction(3), z)
+        p, q = gaussian.gaussian_tails(noise, Fraction(3), z)
     with mp.workdps(40):
         mu = mpf(3) / 2
         t = mpf(z.numerator) / z.denominator / mu

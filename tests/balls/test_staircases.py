@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.balls import staircases
 from leastnoise.balls.core import AMPLE_BITS, float_above, float_below, precision
-from leastnoise.balls.staircases import StaircaseMoment
+from leastnoise.design import body_bound
+from leastnoise.design.body_bound import StaircaseMoment
 
 CASES = [
     ("1", 1, 2), ("1", 1, 1), ("5", 1, 1), ("0.3", 2, 2), ("5", 2, 2), ("2", 4, 2), ("5", 7, 2),
@@ -48,7 +48,7 @@ def test_no_gamma_has_less_and_one_has_hardly_more(
         for i in range(1, 101):
             for gamma in (Fraction(i, 100), Fraction(1, 2**i)):
                 assert least < one.at(gamma)
-        assert float_above(one.at(one.best()) / least) <= 1 + 1.01 * staircases.SLACK
+        assert float_above(one.at(one.best()) / least) <= 1 + 1.01 * body_bound.SLACK
 
 
 def test_the_published_optimum_for_one_number() -> None:
@@ -77,11 +77,11 @@ def test_the_table_of_second_moments(dimension: int, ratios: tuple[float, ...]) 
 
 
 def test_what_is_not_so_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staircases, "_MOST_PIECES", 300)
+    monkeypatch.setattr(body_bound, "_MOST_PIECES", 300)
     with precision(AMPLE_BITS):
         one = moment("5", 2, 2)
         assert one.least(Fraction(1, 2)) is None  # a guess that isn't the best γ
         best = one.best()
         for slack in (-1e-9, -0.01, -10.0):  # more than the least
-            monkeypatch.setattr(staircases, "SLACK", slack)
+            monkeypatch.setattr(body_bound, "SLACK", slack)
             assert one.least(best) is None

@@ -13,7 +13,7 @@ from mpmath import log, mp, mpf
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.losses import LossLattice
-from leastnoise.balls.tilted import BLOCK, Tilted, geometric, join_floats, log_moment_above
+from leastnoise.balls.rounded import BLOCK, Tilted, geometric, join_floats, log_moment_above
 
 UNIT = mpf(2) ** -53
 

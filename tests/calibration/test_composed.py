@@ -17,7 +17,7 @@ from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.several import polish
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 from tests.scalar import density
 
 STEPS = ("staircase", "truncated-staircase", "tulap", "truncated-laplace")

@@ -9,20 +9,17 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.several import find_law_for_several
+from leastnoise.calibration import calibrate_family, find_law_for_several
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.base import Noise
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.common import profile as common_profile
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
-from leastnoise.noise.question import Loss, Question
+from leastnoise.noise.question import Loss, Question, Releases
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import sketch
 from leastnoise.noise.radial.several import _log_delta, _Several
-from leastnoise.noise.releases import Releases
 
 ONE = ShiftBounds.of(L2(1))
 BUDGET = Budget(epsilon=1, delta="1e-5")

@@ -10,7 +10,7 @@ import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import ShiftBounds
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 EXCESS = 4e-4  # of the mse: a lattice's error of a Gaussian's ln δ, 3e-4, over d ln δ / d ln σ
 

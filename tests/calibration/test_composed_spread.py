@@ -9,17 +9,16 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.calibration.several import ProvedSeveral
+from leastnoise.calibration import ProvedSeveral
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import ShiftBounds
+from leastnoise.noise.classic import fit as huber
+from leastnoise.noise.classic.law import FlippedHuber
 from leastnoise.noise.common.several import find_least_factor
-from leastnoise.noise.huber import fit as huber
-from leastnoise.noise.huber.law import FlippedHuber
 from leastnoise.noise.lattice.law import Cactus
 from leastnoise.noise.lattice.several import cactus_several
-from leastnoise.noise.question import Loss, Question
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Loss, Question, Releases
 
 
 @pytest.mark.slow
@@ -57,7 +56,7 @@ def test_no_other_corner_is_much_better(rate: str, count: int) -> None:
     budget = Budget(epsilon="2", delta="1e-4")
     question = Question(budget=budget, compositions=count, sampling_rate=Fraction(rate))
     task = ProvedSeveral(family=FlippedHuber, question=question)
-    found = huber.several(task)
+    found = huber.huber_several(task)
     for corner in ("0.1", "0.5", "1.5"):
         law = FlippedHuber(scale=1, alpha=corner, gamma=1)
         first = math.sqrt(found.variance / law.variance) * 0.99

@@ -10,7 +10,7 @@ import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.sensitivity import Integer, ShiftBounds
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 
 @pytest.mark.parametrize(("count", "bound"), [(2, 1), (10, 3)])

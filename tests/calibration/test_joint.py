@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import root_scalar
 from scipy.stats import norm
 
-from leastnoise.calibration.several import find_joint_factor, is_scalable, rescale
+from leastnoise.calibration import find_joint_factor, is_scalable, rescale
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.errors import NotCertified

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.calibration import calibrate_family
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design import find
 from leastnoise.design.effort import Effort

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from scipy.stats import norm
 
-from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.calibration import calibrate_family
 from leastnoise.certificate import certificate as certificate_module
 from leastnoise.certificate.certificate import ASSUMPTIONS, Certificate
 from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import CertificateRejected, InvalidInput, NotCertified
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named

@@ -7,13 +7,12 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.accounting.proof.common_lattice import certain, largest_loss
-from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.proof.single import method_of
+from leastnoise.accounting.proof.composed import method_of, prove_composed
 from leastnoise.guarantees.sensitivity import L1, L2, ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Laplace
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.steps.law import Staircase, Tulap
 from tests.laws import LAWS, label

@@ -15,7 +15,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import CountEllipse
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
 from leastnoise.selection.constructions import list_ways

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import L1, L2
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import family_named
 from tests.problems import DELTAS, MINIMAL_SCALES, Delta, MinimalScale, fractions_of

@@ -8,25 +8,24 @@ from typing import Any
 
 import pytest
 
-from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.proof.single import check_work
+from leastnoise.accounting.proof.composed import check_work, prove_composed
 from leastnoise.balls.core import precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import Interval
 from leastnoise.guarantees.geometry import Cells
-from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
+from leastnoise.noise.classic.law import Laplace
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
-from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.lattice.law import Cactus, Optimal
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import choose_places
 from leastnoise.noise.radial.proof.generalized_gamma import tails
 from leastnoise.noise.radial.proof.generalized_gamma_curve import Curve
-from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 from leastnoise.noise.steps.law import Staircase, TruncatedStaircase, Tulap
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from leastnoise.tables.parse.spec_schema import json_schema
+from leastnoise.tables.parse.spec_text import json_schema
 from tests.cli.program import run
 
 

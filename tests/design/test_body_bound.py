@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from leastnoise.balls import staircases
 from leastnoise.balls.core import AMPLE_BITS
 from leastnoise.design import body_bound
 from leastnoise.design.body_bound import BodyWitness
@@ -76,8 +75,8 @@ def test_no_noise_is_better(
 
 
 def find_best_gamma(epsilon: str, dimension: int) -> Fraction:
-    with staircases.precision(AMPLE_BITS):
-        return staircases.StaircaseMoment.of(
+    with body_bound.precision(AMPLE_BITS):
+        return body_bound.StaircaseMoment.of(
             epsilon=Fraction(epsilon), dimension=dimension, power=2
         ).best()
 
@@ -183,7 +182,7 @@ def test_edits_are_rejected(edit: str) -> None:
 def test_a_moment_that_is_too_large_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claim more than the least moment of the staircase: nothing is proved any more."""
     bound = made(L2(1), 3, "4")
-    monkeypatch.setattr(staircases, "SLACK", -1e-7)
+    monkeypatch.setattr(body_bound, "SLACK", -1e-7)
     with pytest.raises(CertificateRejected, match="gamma"):
         bound.verify()
 

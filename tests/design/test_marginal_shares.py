@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from leastnoise.balls.core import float_below, precision
-from leastnoise.calibration.several import find_gaussian
+from leastnoise.calibration import find_gaussian
 from leastnoise.design import marginals as module
 from leastnoise.design.marginals import (
     Information,

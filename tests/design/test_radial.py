@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.design import radial
 from leastnoise.design.effort import Effort
 from leastnoise.design.radial import RadialProgram

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import scipy.optimize
 
-from leastnoise.design import cache, find, radial_dual
+from leastnoise.design import find, radial_dual
 from leastnoise.design.effort import Effort
 from leastnoise.design.find import VectorTask
 from leastnoise.design.lower_bound import LowerBound
@@ -47,7 +47,7 @@ def test_a_bound_is_kept_and_proved_again() -> None:
 @pytest.mark.slow
 def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     find.find_bound(TASK, effort=EFFORT)
-    (stored,) = (p.read_text() for p in cache.directory().iterdir())
+    (stored,) = (p.read_text() for p in find.directory().iterdir())
     damages: dict[str, Any] = {
         "dimension": stored.replace('\\"dimension\\": 6', '\\"dimension\\": 7'),
         "epsilon": stored.replace('\\"epsilon\\": \\"1\\"', '\\"epsilon\\": \\"2\\"'),
@@ -55,7 +55,7 @@ def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPa
     }
     for name, text in damages.items():
         assert text != stored, name
-        (path,) = cache.directory().iterdir()
+        (path,) = find.directory().iterdir()
         path.write_text(text)
         assert find.load_bound(TASK, EFFORT) is None, name
         path.write_text(stored)

@@ -11,10 +11,10 @@ import pytest
 from scipy.optimize import linprog
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.design import closed_form, repair
+from leastnoise.design import repair
 from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound, Scope
-from leastnoise.design.program import LatticeProgram
+from leastnoise.design.program import LatticeProgram, closed_form_masses
 from leastnoise.design.refine import Design, Task, examine_law, mend, refine
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -134,7 +134,7 @@ def test_the_closed_form_is_the_optimum_of_the_program(
         A_eq=np.vstack([np.append(np.ones(size), np.zeros(size)), symmetric]),
         b_eq=np.append(1.0, np.zeros(size)),
     )
-    masses = closed_form.masses(Budget(epsilon=epsilon, delta=delta))
+    masses = closed_form_masses(Budget(epsilon=epsilon, delta=delta))
     law = DiscreteStaircase(scale=1, cells=1, masses=masses)
     assert law.lattice.moment(power) == pytest.approx(found.fun, rel=1e-7)
 

@@ -11,7 +11,7 @@ import pytest
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.expressions.spark_columns import Compiled
 from leastnoise.tables.rows.spark.casts import Casts
-from leastnoise.tables.rows.spark.sources import functions_of
+from leastnoise.tables.rows.spark.engine import functions_of
 from tests.tables.expressions.oracle import random_expression
 from tests.tables.expressions.rows import TYPES, random_rows
 from tests.tables.integers import integers

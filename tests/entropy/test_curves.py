@@ -12,10 +12,9 @@ from mpmath import mpf
 
 from leastnoise.entropy import pieces
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.mechanism.grid import default_grid
+from leastnoise.mechanism.rounding import default_grid
 from leastnoise.noise.base import Noise
-from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.laplace.law import TruncatedLaplace
+from leastnoise.noise.classic.law import FlippedHuber, TruncatedLaplace
 from tests.both_routes import (
     FULL,
     GivenWords,

@@ -17,8 +17,7 @@ from mpmath import exp, floor, mpf, workdps
 from leastnoise.entropy import pieces
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Cells
-from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
 from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase, Tulap

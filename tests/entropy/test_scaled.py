@@ -11,9 +11,8 @@ from leastnoise.entropy.base import Block
 from leastnoise.entropy.lazy import GUARD, LEVELS
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.noise.base import Noise
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.draw import make_sampler
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
 
 NOISES = [

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval
 
 
 def test_compares_exactly() -> None:

@@ -15,8 +15,8 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.interop import NotABound, from_pld, from_plds, to_pld
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.classic.law import Gaussian
+from leastnoise.noise.question import Releases
 
 MASSES = {-3: 0.2, 0: 0.25, 2: 0.3, 5: 0.2}
 SMALL = peer.PrivacyLossDistribution.create_from_rounded_probability(MASSES, 0.05, 0.25)

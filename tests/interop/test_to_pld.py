@@ -14,14 +14,13 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.interop import MissingExtra, NotABound, from_pld, to_pld
-from leastnoise.interop.proved_pld import ProvedPld
+from leastnoise.interop.plds import ProvedPld
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.kernels.law import GaussianMixture
-from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 from leastnoise.noise.lattice.law import Cactus
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
-from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law import Geometric, Staircase
 
 EPSILONS = ("0", "0.1", "0.5", "2")

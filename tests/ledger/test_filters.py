@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.renyi import zcdp_delta
+from leastnoise.accounting.conversions import zcdp_delta
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells, ShiftBounds
@@ -29,10 +29,9 @@ from leastnoise.ledger.filters import (
     rho_left,
 )
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Gaussian, Laplace
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import GeneralizedGamma
-from leastnoise.noise.releases import Releases
 from tests.ledger.releases import certificate, sampled
 
 GRID_ERROR = 1e-3  # of orders 1 % apart; 1.1e-4 is the largest seen

@@ -29,8 +29,7 @@ from leastnoise.guarantees.structured import CountingQueries
 from leastnoise.ledger import store
 from leastnoise.ledger.check import check_ledger
 from leastnoise.ledger.filters import SUMS, ZCDP, Cost, fits
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from tests.ledger.releases import account, certificate, sampled
 
 

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.mechanism.grid import check_grid, default_grid, exponent_of, is_power_of_two
+from leastnoise.mechanism.rounding import check_grid, default_grid, exponent_of, is_power_of_two
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
 
 TWO = Fraction(2)

@@ -16,17 +16,16 @@ from leastnoise.entropy.base import Block, Sampler
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, RandomnessError
 from leastnoise.guarantees.structured import Vertices
-from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import (
     LARGEST_RESULT,
     add_noise,
+    default_grid,
     round_sums,
 )
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.draw import make_sampler
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.selection.public import calibrate
 from tests.both_routes import Counting, OnlyBalls

@@ -13,8 +13,8 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.draw import make_sampler
-from leastnoise.noise.gaussian.law import Gaussian
 
 TWO = Fraction(2)
 

@@ -18,7 +18,7 @@ from leastnoise.entropy.lazy import LazyGamma
 from leastnoise.entropy.scaled import SETTLED_BITS, ScaledSampler, Settled
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.mechanism.shared_draw import SharedDraw
+from leastnoise.mechanism.shares import SharedDraw
 
 LAWS = {"gaussian": ln.L2(1), "l2": ln.L2(1), "laplace": ln.L1(1)}
 

@@ -18,10 +18,9 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
-from leastnoise.mechanism.grid import check_grid, default_grid
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.reading import as_exact
-from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.rounding import add_noise, check_grid, default_grid
 from leastnoise.mechanism.values import ScaledIntegers, fractions_of, nearest_whole
 from leastnoise.noise.lattice.law import DiscreteStaircase
 

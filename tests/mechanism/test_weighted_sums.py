@@ -16,8 +16,7 @@ from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
 from leastnoise.guarantees.structured import Within
-from leastnoise.mechanism.accuracy import half_width
-from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
+from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_width, half_widths_of_sum
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 

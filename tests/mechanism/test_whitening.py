@@ -20,8 +20,8 @@ from leastnoise.mechanism.values import (
     Shifted,
 )
 from leastnoise.mechanism.whitening import whiten
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.draw import make_sampler
-from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.radial.law import SphericalLaplace
 
 PLAIN = CountEllipse(queries=5, shared="-0.13")

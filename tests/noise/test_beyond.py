@@ -11,9 +11,8 @@ from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
+from leastnoise.noise.classic.law import Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.draw import find_quantile
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.registry import part_of
 from leastnoise.noise.steps.law import Geometric

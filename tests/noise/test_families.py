@@ -10,9 +10,8 @@ import pytest
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise
+from leastnoise.noise.classic.law import FlippedHuber, TruncatedLaplace
 from leastnoise.noise.common.law import RadialStepNoise, StepNoise
-from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.laplace.law import TruncatedLaplace
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.steps.law import Staircase
 from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS, label

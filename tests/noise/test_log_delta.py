@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.common import profile as common_profile
-from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.radial.law import SphericalLaplace
 from tests.problems import DELTAS, MINIMAL_SCALES, Delta, MinimalScale, fractions_of
 

@@ -13,10 +13,9 @@ from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.draw import find_difference, find_quantile, has_quantiles, make_sampler
-from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
-from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import FAMILIES
 from tests.noise_calls import NOISE

@@ -11,18 +11,17 @@ from typing import ClassVar
 import pytest
 
 import leastnoise.noise
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Norm
 from leastnoise.noise.base import Noise
+from leastnoise.noise.classic.fit import gaussian_search
+from leastnoise.noise.classic.law import Gaussian, Laplace
+from leastnoise.noise.classic.proof import gaussian_delta_ball
 from leastnoise.noise.draw import find_quantile, make_sampler
 from leastnoise.noise.family import Family, OwnLosses, laws_served
-from leastnoise.noise.gaussian.fit import search
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.gaussian.proof import delta_ball
-from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.lattice.law import Optimal
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import (
@@ -155,7 +154,7 @@ def test_a_family_without_a_sampler_is_named() -> None:
 
 @pytest.mark.parametrize("part", WRONG)
 def test_a_part_of_another_law_is_named(part: str) -> None:
-    parts = {"proof": delta_ball, part: WRONG[part]}
+    parts = {"proof": gaussian_delta_ball, part: WRONG[part]}
     family = Family(law=Gaussian, **parts)  # pyright: ignore[reportArgumentType]
     with pytest.raises(NotRegistered, match=rf"its {part} is for .*, not for Gaussian"):
         family.part(part)
@@ -170,15 +169,15 @@ def test_a_part_that_a_family_lacks_is_named() -> None:
     ("family", "why"),
     [
         (
-            Family(law=Gaussian, proof=step_delta_ball, fit=search),
+            Family(law=Gaussian, proof=step_delta_ball, fit=gaussian_search),
             "Gaussian: its law inherits from",
         ),
         (
-            Family(law=Taken, proof=step_delta_ball, fit=search),
+            Family(law=Taken, proof=step_delta_ball, fit=gaussian_search),
             "gaussian: another family has that",
         ),
         (
-            Family(law=Stranger, proof=step_delta_ball, fit=search),
+            Family(law=Stranger, proof=step_delta_ball, fit=gaussian_search),
             "Stranger: its law inherits from",
         ),
         (Family(law=Own, proof=step_delta_ball), "own: it has no fit, and no design"),
@@ -191,10 +190,10 @@ def test_what_cannot_be_a_family_is_not_registered(family: Family, why: str) -> 
 
 
 def test_a_law_elsewhere_is_looked_at_when_it_is_registered() -> None:
-    family = Family(law="fractions:Fraction", proof=step_delta_ball, fit=search)
+    family = Family(law="fractions:Fraction", proof=step_delta_ball, fit=gaussian_search)
     with pytest.raises(InvalidArgument, match="law to be a subclass of Noise"):
         register(family)
-    nowhere = Family(law="fractions:Nothing", proof=step_delta_ball, fit=search)
+    nowhere = Family(law="fractions:Nothing", proof=step_delta_ball, fit=gaussian_search)
     with pytest.raises(NotRegistered, match="there is no law at fractions:Nothing"):
         register(nowhere)
 

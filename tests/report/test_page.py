@@ -17,7 +17,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected
 from leastnoise.report import page
-from leastnoise.report.numbers import beside_noise
+from leastnoise.report.words import beside_noise
 from tests.cli.program import run
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_release import make_rows, release

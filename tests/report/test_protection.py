@@ -11,7 +11,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.sensitivity import Neighbours
-from leastnoise.report import page, protection
+from leastnoise.report import page
 from leastnoise.tables.spec.model import Privacy
 from tests.tables.test_release import make_rows, release
 
@@ -41,16 +41,16 @@ def test_no_guess_is_surer_than_is_said(epsilon: str, delta: str, neighbours: Ne
     e, d = math.exp(float(epsilon)), float(delta)
     one = [d, (1 - d) * e / (1 + e), (1 - d) / (1 + e), 0]
     best = sum(map(max, one, one[::-1])) / 2
-    bound = float(protection.most_right(budget.epsilon, proved))
+    bound = float(page.most_right(budget.epsilon, proved))
     assert best <= bound * (1 + 1e-15)
     assert bound == pytest.approx(best, rel=1e-12)
     privacy = Privacy(unit="row", epsilon=budget.epsilon, neighbours=neighbours)
-    said = protection.surest_guess(budget, proved, privacy)
+    said = page.surest_guess(budget, proved, privacy)
     (shown,) = re.findall(r"at most ([\d.]+) %", said)
     assert best <= float(shown) / 100 <= best + 0.001
     assert ("guesses right" in said) == bool(budget.delta)
 
 
 def test_of_large_epsilons_nothing_is_promised() -> None:
-    assert protection.most_right(Fraction(10**6), ln.Interval(0, 0)) == 1
-    assert protection.most_right(Fraction(99), ln.Interval(0, 0)) <= 1
+    assert page.most_right(Fraction(10**6), ln.Interval(0, 0)) == 1
+    assert page.most_right(Fraction(99), ln.Interval(0, 0)) <= 1

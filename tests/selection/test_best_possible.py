@@ -11,7 +11,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Vertices
 from leastnoise.noise.question import Loss, Question
-from leastnoise.selection.best_possible import bound_by_volume, find_best_possible
+from leastnoise.selection.comparison import bound_by_volume, find_best_possible
 from leastnoise.selection.public import compare
 
 

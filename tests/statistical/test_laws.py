@@ -16,11 +16,9 @@ from scipy.special import kv
 from scipy.stats import chisquare, gamma, kstest, laplace, norm
 
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
 
 ACCEPT, REJECT = 1e-3, 1e-6

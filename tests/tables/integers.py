@@ -12,7 +12,7 @@ from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.query.summed.margins import measured_layout
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
-from leastnoise.tables.spec.source_names import IN_MEMORY
+from leastnoise.tables.spec.source import IN_MEMORY
 from tests.tables.reference import SALT
 
 

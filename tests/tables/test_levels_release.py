@@ -22,7 +22,7 @@ from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.plan.summed.levels import Levels
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.summed.counts import publish_levels
+from leastnoise.tables.publish.summed import publish_levels
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.summed.levels import find_conflict
 from tests.noise.trees.oracle import enumerated

@@ -20,7 +20,7 @@ from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.summed.margins import add_up, publish_margins
+from leastnoise.tables.publish.summed import add_up, publish_margins
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.margins import GROUP_BY, plan_of, read, sums_of, whole_of
 from tests.tables.resealed import verify_resealed

@@ -29,10 +29,9 @@ from leastnoise.guarantees.geometry import Cells
 from leastnoise.learn import StepAccountant
 from leastnoise.learn.plan import Problem, TrainingPlan, plan_training
 from leastnoise.learn.training import BITS, Floats, coordinate_rounds, vector_rounds, whole_features
-from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian
 
 HERE = Path(__file__).parent
 SPLITS = 500

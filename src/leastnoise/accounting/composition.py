@@ -30,10 +30,9 @@ from leastnoise.balls.convolution import Convolution, Part, tilt_for
 from leastnoise.balls.losses import LONGEST_LOSS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Exact, exact, float_at_least
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Exact, Interval, exact, float_at_least
 from leastnoise.guarantees.sensitivity import common_neighbours
-from leastnoise.noise.releases import ProvedDelta, Releases
+from leastnoise.noise.question import ProvedDelta, Releases
 
 _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
 

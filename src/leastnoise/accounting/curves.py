@@ -15,8 +15,8 @@ from flint import arb
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON
-from leastnoise.guarantees.interval import Interval
-from leastnoise.noise.releases import ProvedDelta
+from leastnoise.guarantees.exact import Interval
+from leastnoise.noise.question import ProvedDelta
 from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot
 
 # ε(δ), the smallest ε >= 0 with δ(ε) <= δ, from a δ(ε) that is only known within bounds.

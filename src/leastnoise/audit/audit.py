@@ -24,8 +24,7 @@ from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_mos
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.registry import registered
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ import numpy as np
 
 from leastnoise.audit.events import Feature, choose, judge
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Laplace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

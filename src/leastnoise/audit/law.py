@@ -32,9 +32,8 @@ from leastnoise.audit import binomial
 from leastnoise.balls.core import PLAIN_BITS, ball, float_above, float_below, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.draw import find_quantile, has_quantiles
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ from leastnoise.audit import binomial
 from leastnoise.audit.claim import Finding
 from leastnoise.audit.events import Feature, choose, judge
 from leastnoise.audit.twice import run_twice
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Gaussian, Laplace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,8 +18,16 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import PLAIN_BITS, UNIT, ball, precision
-from leastnoise.balls.fourier import inverse, relative_error, transform
-from leastnoise.balls.tilted import BLOCK, Tilted, join_floats, log_moment_above, progression
+from leastnoise.balls.rounded import (
+    BLOCK,
+    Tilted,
+    inverse,
+    join_floats,
+    log_moment_above,
+    progression,
+    relative_error,
+    transform,
+)
 from leastnoise.errors import InvalidArgument
 from leastnoise.numerics.bisection import Bisection
 

@@ -25,7 +25,7 @@ from flint import arb
 
 from leastnoise.balls.atoms import inscribe
 from leastnoise.balls.core import PRECISE, ball, float_above, float_below, precision
-from leastnoise.balls.tilted import exponentials, join_floats
+from leastnoise.balls.rounded import exponentials, join_floats
 from leastnoise.errors import NotApplicable
 
 if TYPE_CHECKING:

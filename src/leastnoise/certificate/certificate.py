@@ -10,8 +10,7 @@ from typing import Any, Self, final
 
 from leastnoise import _validate
 from leastnoise._record import derived, field, instance_of, optional, record, takes, whole
-from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.proof.single import check_work
+from leastnoise.accounting.proof.composed import check_work, prove_composed
 from leastnoise.certificate.records import (
     VERSION,
     check_header,
@@ -40,9 +39,8 @@ from leastnoise.guarantees.budget import (
     Budget,
     sampling_rate_of,
 )
-from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
+from leastnoise.guarantees.exact import Exact, Interval, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import Geometry
-from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import (
     Neighbours,
     Sensitivity,
@@ -50,7 +48,7 @@ from leastnoise.guarantees.sensitivity import (
     common_neighbours,
 )
 from leastnoise.noise.base import Noise
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 ASSUMPTIONS = (
     "Between neighbouring inputs the query moves by at most the stated sensitivity.",
@@ -97,7 +95,7 @@ class Certificate:
     `assumptions`.
 
     >>> from leastnoise.guarantees.sensitivity import L2
-    >>> from leastnoise.noise.gaussian.law import Gaussian
+    >>> from leastnoise.noise.classic.law import Gaussian
     >>> claim = Certificate.prove(
     ...     budget=Budget(epsilon="1", delta="1e-5"),
     ...     noise=Gaussian(scale="3.7307", dimension=7),

@@ -30,8 +30,7 @@ from leastnoise.certificate.records import (
 )
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text, float_at_least
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval, decimal_text, float_at_least
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 
 KIND = "keys-certificate"

@@ -34,10 +34,9 @@ from leastnoise.errors import (
     NotCertified,
 )
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval, decimal_text
 from leastnoise.guarantees.sensitivity import Neighbours, common_neighbours
-from leastnoise.noise.releases import ProvedDelta, Releases
+from leastnoise.noise.question import ProvedDelta, Releases
 
 RULE = "basic composition: epsilons and deltas add up"
 COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"

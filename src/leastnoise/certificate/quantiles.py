@@ -26,8 +26,7 @@ from leastnoise.certificate.records import (
 )
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text, exact
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval, decimal_text, exact
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 
 KIND = "quantile-certificate"

@@ -18,7 +18,7 @@ from leastnoise.guarantees.sensitivity import (
     check_sensitivity,
 )
 from leastnoise.noise.base import Noise
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate

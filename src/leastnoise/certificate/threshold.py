@@ -29,11 +29,10 @@ from leastnoise.certificate.records import (
 )
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified, NotRegistered
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text, exact, float_at_least
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval, decimal_text, exact, float_at_least
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
+from leastnoise.noise.question import Releases
 from leastnoise.noise.registry import part_of, registered
-from leastnoise.noise.releases import Releases
 from leastnoise.numerics.bisection import Bisection
 
 KIND = "threshold-certificate"

@@ -14,7 +14,7 @@ from leastnoise.cli.terminal import print_sentences, print_table, say
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from leastnoise.guarantees.interval import Interval
+    from leastnoise.guarantees.exact import Interval
     from leastnoise.selection.comparison import Candidate
     from leastnoise.tables.plan.keys import KeysPlan
     from leastnoise.tables.plan.plan import BlockPlan, Plan
@@ -146,7 +146,7 @@ def _print_keys(part: KeysPlan, unit: str) -> None:
 
 def _rows_of(layout: Layout | Ranks, unit: str, said: Sequence[str]) -> list[str]:
     """Return which rows count and for how much, in sentences, around those that are `said`."""
-    from leastnoise.tables.query import kept_groups
+    from leastnoise.tables.query import results
     from leastnoise.tables.query.axes import Bins
     from leastnoise.tables.query.layout import Layout
 
@@ -157,7 +157,7 @@ def _rows_of(layout: Layout | Ranks, unit: str, said: Sequence[str]) -> list[str
     ]
     filters = [f"Only rows where {text} count." for text in layout.filters]
     limits = [] if layout.by_row else [f"Each {unit} {layout.limits}."]
-    kept = kept_groups.in_words(layout) if isinstance(layout, Layout) else ()
+    kept = results.in_words(layout) if isinstance(layout, Layout) else ()
     return [*limits, *said, *dropped, *layout.joined, *filters, *layout.missing, *kept]
 
 

@@ -26,7 +26,7 @@ from leastnoise.tables.values import spill
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from leastnoise.mechanism.shared_draw import SharedDraw
+    from leastnoise.mechanism.shares import SharedDraw
 
 
 def check(vector: Any, dimension: int) -> None:

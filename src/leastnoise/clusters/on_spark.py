@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leastnoise.errors import InvalidArgument, SourceError
-from leastnoise.tables.rows.spark.sources import guarded
+from leastnoise.tables.rows.spark.engine import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from leastnoise.mechanism.shared_draw import SharedDraw
+    from leastnoise.mechanism.shares import SharedDraw
 
 _COLUMNS = "position bigint, value double"
 _EXACT = {

@@ -10,7 +10,7 @@ from leastnoise import _validate
 from leastnoise.clusters import on_dask, on_spark
 from leastnoise.errors import InvalidArgument, SourceError
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.mechanism.shared_draw import SharedDraw
+from leastnoise.mechanism.shares import SharedDraw
 
 
 def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[str]) -> Any:

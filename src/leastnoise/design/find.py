@@ -1,5 +1,9 @@
 """Load designs and bounds from the cache if they can be proved again, else compute and store them.
 
+They take seconds to find and milliseconds to prove again. Nothing in a cached file is believed: its
+bound is proved from its witness, and its law's δ is evaluated again. A file that is damaged, or
+says something false, is as good as none.
+
 Bounds on the noise of a vector are only for mse. A law may be averaged over rotations without
 changing E‖X‖₂², so that spherical laws are as good as any. E‖X‖₁ does change: it is smaller for
 noise along the axes, and what holds for spherical laws alone would be no bound.
@@ -7,13 +11,20 @@ noise along the axes, and what holds for spherical laws alone would be no bound.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import math
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import final
 
-from leastnoise.design import cache, radial, radial_dual
+from leastnoise._files import write_file
+from leastnoise.design import radial, radial_dual
 from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.refine import Design, Task, examine_law, refine
@@ -24,6 +35,50 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 from leastnoise.noise.question import Loss, Question
 
+_VERSION = 1
+
+
+def directory() -> Path:
+    """Return the platform's folder for a user's caches, with leastnoise's own in it.
+
+    `LEASTNOISE_CACHE` overrides it.
+    """
+    if chosen := os.environ.get("LEASTNOISE_CACHE"):
+        return Path(chosen)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "leastnoise"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / "leastnoise"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "leastnoise"
+
+
+def load(key: str) -> dict[str, object] | None:
+    """Return the record that was stored under `key`, or None if there is none to be read."""
+    try:
+        path = _path(key)
+        if path.stat().st_size > 20_000_000:
+            return None
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RuntimeError, RecursionError):  # RuntimeError: no home folder
+        return None
+    matches = isinstance(record, dict) and record.get("key") == key
+    return record if matches and record.get("version") == _VERSION else None
+
+
+def store(key: str, record: dict[str, object]) -> None:
+    """Store `record` under `key`, whole or not at all; a disk that can't be written is no error."""
+    with contextlib.suppress(OSError, RuntimeError, LeastnoiseError):
+        path = _path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, json.dumps(record | {"key": key, "version": _VERSION}))
+
+
+def _path(key: str) -> Path:
+    return directory() / f"design-{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+
+
 GAP = 0.005
 FINE_GAP = 0.0005
 MOST_STEPS = 40
@@ -33,7 +88,7 @@ _USUAL = Effort()
 
 def load_design(task: Task, effort: Effort = _USUAL) -> Design | None:
     """Return the stored design that `effort` finds for `task`, if it can be proved again."""
-    record = cache.load(_key(task, effort))
+    record = load(_key(task, effort))
     if record is None:
         return None
     try:
@@ -90,7 +145,7 @@ def find_design(task: Task, effort: Effort = _USUAL) -> Design:
         masses = None if made.law is None else list(made.law.masses)
         cells = None if made.law is None else made.law.cells
         record = {"bound": made.bound.to_json(), "masses": masses, "cells": cells}
-        cache.store(_key(task, effort), record)
+        store(_key(task, effort), record)
     return made
 
 
@@ -178,7 +233,7 @@ class VectorTask:
 
 def load_bound(task: VectorTask, effort: Effort) -> LowerBound | None:
     """Return the stored bound that `effort` finds for `task`, if it can be proved again."""
-    record = cache.load(_bound_key(task, effort))
+    record = load(_bound_key(task, effort))
     if record is None:
         return None
     try:
@@ -202,7 +257,7 @@ def find_bound(task: VectorTask, *, effort: Effort) -> LowerBound:
     bound = LowerBound.prove(
         loss=Loss.MSE, epsilon=task.budget.epsilon, delta=task.budget.delta, witness=witness
     )
-    cache.store(_bound_key(task, effort), {"bound": bound.to_json()})
+    store(_bound_key(task, effort), {"bound": bound.to_json()})
     return bound
 
 

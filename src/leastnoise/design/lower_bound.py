@@ -14,7 +14,7 @@ import numpy as np
 
 from leastnoise import _validate, _words
 from leastnoise._record import Converter, field, one_of, real, record, takes
-from leastnoise.balls.special import FACTOR_BITS, exponential_between
+from leastnoise.balls.core import FACTOR_BITS, exponential_between
 from leastnoise.certificate.records import exact_fields, number, parse_object, typed
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.radial_bound import A_NUMBER, RadialWitness, rows_of, whole_numbers

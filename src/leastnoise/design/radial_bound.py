@@ -20,8 +20,14 @@ from numpy.typing import NDArray
 
 from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
-from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.balls.special import FACTOR_BITS, exponential_between
+from leastnoise.balls.core import (
+    FACTOR_BITS,
+    ball,
+    exponential_between,
+    float_above,
+    float_below,
+    precision,
+)
 from leastnoise.certificate.records import exact_fields, typed
 from leastnoise.errors import CertificateRejected
 

@@ -25,7 +25,7 @@ from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.question import Question
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import part_of

@@ -10,12 +10,16 @@ from typing import final
 
 import numpy as np
 
-from leastnoise.balls.core import ball, precision
-from leastnoise.balls.special import FACTOR_BITS, exponential_between
-from leastnoise.design import closed_form, repair
+from leastnoise.balls.core import FACTOR_BITS, ball, exponential_between, precision
+from leastnoise.design import repair
 from leastnoise.design.effort import Allowance, Effort
 from leastnoise.design.lower_bound import LowerBound, Scope, Witness, power_of
-from leastnoise.design.program import LatticeProgram, Solution
+from leastnoise.design.program import (
+    LatticeProgram,
+    Solution,
+    closed_form_masses,
+    closed_form_witness,
+)
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice import proof as certify_lattice
@@ -182,8 +186,8 @@ def _on_lattice(
     power = power_of(task.loss)
     if cells == 1:
         budget = Budget(epsilon=task.budget.epsilon, delta=task.budget.delta or _TINY)
-        weights = closed_form.masses(budget, family=task.family)
-        prices = closed_form.witness(budget, power=power, points=len(weights))
+        weights = closed_form_masses(budget, family=task.family)
+        prices = closed_form_witness(budget, power=power, points=len(weights))
         law, _ = examine_law(task, 1, weights)
         return Design(law=law, bound=_bound(task, prices))
     # A solver's law misses ε and δ by rounding: it is asked for a little less (relative to e^ε and

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from leastnoise.balls.special import FACTOR_BITS
+from leastnoise.balls.core import FACTOR_BITS
 from leastnoise.design.lower_bound import Witness
 from leastnoise.design.program import Floats, Solution
 from leastnoise.noise.common.law import Steps

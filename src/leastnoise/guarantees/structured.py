@@ -32,7 +32,6 @@ from leastnoise._record import (
     whole,
 )
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.one_sided import OneSided
@@ -45,7 +44,12 @@ from leastnoise.guarantees.sensitivity import (
     Norm,
     Rows,
     Sensitivity,
+    added_record,
+    additions,
+    any_of,
+    moved_cells,
     positive_bound,
+    replaced_record,
     whole_bound,
 )
 
@@ -85,7 +89,7 @@ class Linf(Sensitivity):
 
     def _body(self, dimension: int) -> Body | None:
         """Cells, or a box, or what lies between."""
-        return hulls.moved_cells(bound=self.bound, most=min(self.l0, dimension), cells=dimension)
+        return moved_cells(bound=self.bound, most=min(self.l0, dimension), cells=dimension)
 
     def _rows(self, dimension: int) -> Rows | None:
         return Rows(most=int(self.bound) * min(self.l0, dimension)) if self.whole else None
@@ -178,14 +182,14 @@ class CountingQueries(Sensitivity):
             return None
         d, most = self.dimension, self.max_nonzero
         if self.neighbours == "replace-one":
-            return hulls.replaced_record(bound=self.bound, most=most, queries=d)
-        return hulls.added_record(bound=self.bound, most=most, queries=d, counted=self.with_total)
+            return replaced_record(bound=self.bound, most=most, queries=d)
+        return added_record(bound=self.bound, most=most, queries=d, counted=self.with_total)
 
     def _additions(self, dimension: int) -> OneSided | None:
         """A record, where one is added or removed."""
         if dimension != self.coordinates or self.neighbours == "replace-one":
             return None
-        return hulls.additions(
+        return additions(
             bound=self.bound,
             most=self.max_nonzero,
             queries=self.dimension,
@@ -268,7 +272,7 @@ class Groups(Sensitivity):
         if dimension != self.coordinates or self.neighbours == "replace-one":
             return None
         d = self.dimension
-        one = hulls.added_record(bound=self.bound, most=d, queries=d, counted=True)
+        one = added_record(bound=self.bound, most=d, queries=d, counted=True)
         if one is None or self.groups == 1:
             return one
         return Cells(bodies=[one], copies=[self.groups])
@@ -346,7 +350,7 @@ class Vertices(Sensitivity):
 
     def _body(self, dimension: int) -> Body | None:
         """An interval or a polygon; None for three numbers or more."""
-        return hulls.any_of(self.points) if dimension == self.coordinates else None
+        return any_of(self.points) if dimension == self.coordinates else None
 
 
 @final

@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from leastnoise._record import field, one_of, record, takes
-from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, OneSided
 from leastnoise.guarantees.bodies.signed import Signed
@@ -17,6 +16,8 @@ from leastnoise.guarantees.sensitivity import (
     Norm,
     Rows,
     Sensitivity,
+    moved_cells,
+    replaced_record,
     whole_bound,
 )
 
@@ -56,8 +57,8 @@ class RowCounts(Sensitivity):
     def _body(self, dimension: int) -> Body | None:
         """Cells of which one moves, or the differences of two units."""
         if self.neighbours == "add-remove":
-            return hulls.moved_cells(bound=self.bound, most=1, cells=dimension)
-        return hulls.replaced_record(bound=self.bound, most=1, queries=dimension)
+            return moved_cells(bound=self.bound, most=1, cells=dimension)
+        return replaced_record(bound=self.bound, most=1, queries=dimension)
 
     def _rows(self, dimension: int) -> Rows:
         del dimension

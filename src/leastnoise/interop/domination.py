@@ -22,15 +22,14 @@ from flint import arb
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.proof.common_lattice import find_frequent_loss, make_upper_parts
-from leastnoise.accounting.proof.composed import bound_composed, is_gaussian
+from leastnoise.accounting.proof.composed import bound_composed, is_gaussian, prove_delta
 from leastnoise.accounting.proof.sampled import enclose_sampled
-from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.convolution import Convolution, tilt_for
 from leastnoise.balls.core import at_most_one, ball, float_above, precision
 from leastnoise.balls.losses import BITS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.noise.question import Releases
 from leastnoise.noise.registry import registered
-from leastnoise.noise.releases import Releases
 from leastnoise.numerics.bisection import Bisection
 
 Profile = Callable[[Sequence[Fraction]], list[arb]]

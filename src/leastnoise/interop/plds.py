@@ -1,18 +1,21 @@
 """To and from dp-accounting: events, and privacy loss distributions.
 
 `to_dp_event` returns a `DpEvent` where one says exactly the same as a mechanism, `to_pld` a
-distribution that bounds its losses. `from_pld` composes such distributions with a proved allowance
-for rounding.
+distribution that bounds its losses, and that says where its own arithmetic stops being a bound.
+`from_pld` composes such distributions with a proved allowance for rounding. The only module that
+can't be imported without dp-accounting.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
+from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from leastnoise import _validate
 from leastnoise.accounting.composition import Composition, enclose_between, solve_epsilon
@@ -21,18 +24,45 @@ from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.balls.losses import BITS, LossLattice
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Exact, float_at_least, float_at_most
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Exact, Interval, float_at_least, float_at_most
 from leastnoise.interop.domination import dominating_laws
-from leastnoise.interop.extra import require
+from leastnoise.interop.extra import NotABound, require
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-    from leastnoise.interop.proved_pld import ProvedPld
+_WHY = (
+    "dp-accounting convolves in floats: its errors of about 1e-16 in every mass are not accounted "
+    "for, and are all that is left of a small delta. Compose in leastnoise (Mechanism.compose, or "
+    "interop.from_plds) for a bound."
+)
+
+
+@final
+class ProvedPld(PrivacyLossDistribution):
+    """What `to_pld` returns. What comes of composing it is an ordinary distribution."""
+
+    def compose(
+        self,
+        privacy_loss_distribution: PrivacyLossDistribution,
+        tail_mass_truncation: float = 1e-15,
+    ) -> PrivacyLossDistribution:
+        """Warns that the result is no bound."""
+        warnings.warn(_WHY, NotABound, stacklevel=2)
+        return super().compose(privacy_loss_distribution, tail_mass_truncation)
+
+    def self_compose(
+        self, num_times: int, tail_mass_truncation: float = 1e-15
+    ) -> PrivacyLossDistribution:
+        """Warns that the result is no bound."""
+        warnings.warn(_WHY, NotABound, stacklevel=2)
+        plain = PrivacyLossDistribution(
+            self._pmf_remove, None if self._symmetric else self._pmf_add
+        )
+        return plain.self_compose(num_times, tail_mass_truncation)
 
 
 def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
@@ -110,7 +140,6 @@ def to_pld(
     theory/accounting.md §1 B, E; Doroshenko et al. (2022).
     """
     require("dp_accounting")
-    from leastnoise.interop.proved_pld import ProvedPld  # noqa: PLC0415 - it needs the extra
 
     step = _validate.real(interval, name="interval")
     if not 0 < step <= 1:

@@ -20,16 +20,15 @@ from leastnoise.guarantees.exact import (
     LARGEST_SQUARED,
     SMALLEST_SQUARED,
     Exact,
+    Interval,
     exact,
     float_at_least,
 )
-from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
-from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.classic.law import Gaussian
+from leastnoise.noise.question import Releases
 from leastnoise.numerics.bisection import Bisection
 from leastnoise.selection.ask import MOST_COMPOSITIONS
 from leastnoise.selection.public import calibrate

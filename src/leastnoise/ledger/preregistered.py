@@ -18,7 +18,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.ledger.filters import Certified, Cost
-from leastnoise.noise.releases import ProvedDelta, Releases
+from leastnoise.noise.question import ProvedDelta, Releases
 
 _FIELDS = ("kind", "epsilon", "delta", "releases")
 

@@ -19,15 +19,13 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.subject import noise_of, statement
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
-from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Exact, Interval, exact
 from leastnoise.mechanism.accuracy import at_accuracy, half_widths
-from leastnoise.mechanism.grid import check_grid, default_grid
-from leastnoise.mechanism.rounding import VectorDraw, add_noise
+from leastnoise.mechanism.rounding import VectorDraw, add_noise, check_grid, default_grid
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 if TYPE_CHECKING:
     from leastnoise.accounting.composition import Composition

@@ -4,12 +4,12 @@ from .bodies.law.k_norm import KStaircase as KStaircase
 from .bodies.law.k_norm import TruncatedKStaircase as TruncatedKStaircase
 from .bodies.law.two_sided import TwoSidedLaplace as TwoSidedLaplace
 from .bodies.law.two_sided import TwoSidedStaircase as TwoSidedStaircase
-from .gaussian.law import Gaussian as Gaussian
-from .huber.law import FlippedHuber as FlippedHuber
+from .classic.law import FlippedHuber as FlippedHuber
+from .classic.law import Gaussian as Gaussian
+from .classic.law import Laplace as Laplace
+from .classic.law import TruncatedLaplace as TruncatedLaplace
 from .kernels.law import GaussianMixture as GaussianMixture
 from .kernels.law import QuasiGaussian as QuasiGaussian
-from .laplace.law import Laplace as Laplace
-from .laplace.law import TruncatedLaplace as TruncatedLaplace
 from .lattice.law import Cactus as Cactus
 from .lattice.law import DiscreteStaircase as DiscreteStaircase
 from .lattice.law import Optimal as Optimal

@@ -74,7 +74,7 @@ def find_quantile(noise: Noise, probability: float, coordinate: int = 0) -> floa
     All coordinates are alike, but for noise that serves several blocks of a release together.
     Raises InvalidArgument unless 0 < probability < 1.
 
-    >>> from leastnoise.noise.gaussian.law import Gaussian
+    >>> from leastnoise.noise.classic.law import Gaussian
     >>> round(find_quantile(Gaussian(scale=1), 0.95), 6)
     1.959964
     """

@@ -1,31 +1,228 @@
 """A release as one page that anyone can read: HTML without scripts, and nothing from a network.
 
 Everything on it is from the directory, verified again before: the spec, the plan, the certificate
-and the tables. What was found comes first, and how it is protected last, folded.
+and the tables. What was found comes first, and how it is protected last, folded: for the
+data-protection officer, and whoever asks why.
 """
 
 from __future__ import annotations
 
+import math
 import os
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 from leastnoise._words import html
+from leastnoise.balls.core import ball, float_above, precision
 from leastnoise.certificate.records import parse_object
-from leastnoise.report.numbers import as_list
-from leastnoise.report.protection import protection
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.report import words
 from leastnoise.report.table_section import TableSection, names_of
+from leastnoise.report.words import as_list, number, wide_table
+from leastnoise.tables.plan.summary import counted_in, limits_of_persons, limits_of_values
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.query.axes import Bins
 from leastnoise.tables.spec.model import About
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.exact import Interval
     from leastnoise.tables.publish.verify import VerifiedRelease
+    from leastnoise.tables.spec.model import Privacy
+
+_STAYS = (
+    "That stays so whatever else is known or published later, and for whatever is computed from "
+    "the tables."
+)
+_NO_PROMISES = (
+    "It doesn't hide what holds for many: if the tables show that a habit is common, it is common.",
+    "Releases add up: another one from the same rows costs more of the same budget.",
+    "It says nothing of how the rows were gathered, or of what is kept elsewhere.",
+)
+_HOPELESS = 100  # an ε beyond which no factor means anything
+
+
+def protection(
+    found: VerifiedRelease,
+    records: Sequence[dict[str, Any]],
+    folder: Path,
+    names: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Return the folded part of the page, from the release and its plan's records.
+
+    `names` says what a page calls the statistics of a table.
+    """
+    budget, privacy = found.certificate.budget, found.spec.privacy
+    first = [surest_guess(budget, found.delta, privacy), *_promised(found)]
+    return (
+        "<details><summary>About this protection</summary>"
+        f"<p>{html(first[0])}</p>{as_list(first[1:])}"
+        f"<p>{html(_promise(budget, privacy.person))} {_STAYS}</p>"
+        f"<h3>What it doesn't promise</h3>{as_list(_NO_PROMISES)}"
+        f"<h3>What was limited or left out</h3>{as_list(_limited(found))}"
+        f"<h3>Why this noise</h3>{_noise(records, names)}"
+        f"<h3>What was checked</h3>{as_list(words.verified_release(found, folder)[1:])}"
+        "</details>"
+    )
+
+
+def surest_guess(budget: Budget, delta: Interval, privacy: Privacy) -> str:
+    """Return how far a guess about one person can be trusted, in a sentence that is proved.
+
+    Who thinks either as likely, and sees the release, guesses right with probability
+    (e^ε + δ)/(1 + e^ε) at most; at δ = 0 nobody is surer than that of anything that is seen.
+    """
+    best = _percent(most_right(budget.epsilon, delta))
+    who = f"that any one {privacy.person} is in the data"
+    if privacy.neighbours == "replace-one":
+        who = f"which of two things the rows of any one {privacy.person} say"
+    if not delta.upper:
+        return f"Whoever was 50 % sure {who} is at most {best} sure afterwards."
+    return f"Whoever was 50 % sure {who} guesses right in at most {best} of cases afterwards."
+
+
+def most_right(epsilon: Fraction, delta: Interval) -> Fraction:
+    """Return an upper bound of 1 − (1 − δ)/(1 + e^ε), which no test of two neighbours can pass."""
+    if epsilon > _HOPELESS:
+        return Fraction(1)
+    with precision():
+        upper = 1 - (1 - ball(Fraction(delta.upper))) / (1 + ball(epsilon).exp())
+    return min(Fraction(float_above(upper)), Fraction(1))
+
+
+def _percent(share: Fraction) -> str:
+    """Return a share of 1 in tenths of a per cent, rounded up."""
+    return f"{math.ceil(1000 * share) / 10:g} %"
+
+
+def _promised(found: VerifiedRelease) -> list[str]:
+    budget, privacy = found.certificate.budget, found.spec.privacy
+    lines = [
+        _words.protected(privacy.neighbours, privacy.person),
+        f"{_whole(found)} {words.guarantee(budget)}. {words.promise(budget, found.delta)}",
+        _factor(budget, privacy),
+    ]
+    if found.account is not None:
+        account, whole = found.account, found.account.budget
+        lines.append(
+            f"The account {account.dataset!r} has ε = {decimal_text(whole.epsilon)} and δ = "
+            f"{decimal_text(whole.delta)} in all. Its {account.charges:,} charges up to now have "
+            f"ε = {decimal_text(account.spent.epsilon)} and δ = "
+            f"{decimal_text(account.spent.delta)} by plain sums."
+        )
+    return [*lines, words.of_ledger(found)]
+
+
+def _whole(found: VerifiedRelease) -> str:
+    if found.place is None:
+        return "The whole release has"
+    releases = found.certificate.releases
+    which = _words.one_of(found.place, releases)
+    return f"This is {which}. All {releases:,} of them together have"
+
+
+def _factor(budget: Budget, privacy: Privacy) -> str:
+    """Return by what factor one person changes how likely any result is, rounded up."""
+    times = f"e^{decimal_text(budget.epsilon)}"
+    if budget.epsilon <= _HOPELESS:
+        with precision():
+            upper = float_above(ball(budget.epsilon).exp())
+        times = _words.at_least(upper, digits=3)
+    otherwise = "without"
+    if privacy.neighbours == "replace-one":
+        otherwise = "with other values in their place"
+    but = f", but for a probability of {decimal_text(budget.delta)}" if budget.delta else ""
+    return (
+        f"Any result is at most {times} times as likely with the rows of any one {privacy.person} "
+        f"as {otherwise}{but}."
+    )
+
+
+def _promise(budget: Budget, person: str) -> str:
+    if budget.epsilon <= 1:
+        return (
+            f"Who sees these tables learns little about any one {person}: nearly the same tables "
+            "would have come out without it."
+        )
+    weak = " With so large an ε this is a weak promise." if budget.epsilon > 4 else ""
+    return (
+        f"What any one {person} changes in the chances of these tables is bounded by the factor "
+        f"above, and no more is promised.{weak}"
+    )
+
+
+def _limited(found: VerifiedRelease) -> list[str]:
+    spec, layouts = found.spec, found.layouts
+    person = spec.privacy.person
+
+    def called(column: str) -> str:
+        return spec.labels.get(column, column)
+
+    lines = [] if spec.privacy.by_row else limits_of_persons(layouts, person)
+    lines += limits_of_values(spec, layouts)
+    lines += spec.data.joined
+    lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
+    for layout in layouts:
+        lines += [f"In {layout.name}, only rows where {text} count." for text in layout.filters]
+        lines += [
+            f"In {layout.name}, rows are left out where {called(axis.column)} is {axis.dropped}."
+            for axis in layout.axes
+            if isinstance(axis, Bins) and axis.dropped
+        ]
+    lines += [said for layout in layouts for said in layout.missing]
+    if not spec.privacy.by_row:
+        lines.append(f"Rows that name no {person} are left out.")
+        lines.append("What anybody has beyond the limits above is made smaller, or not counted.")
+    unknown = "How much they cut off isn't known: it would tell of those who are cut off."
+    lines.append(
+        "These limits were chosen without the rows. "
+        f"{' '.join(counted_in(layouts)) or unknown} "
+        "Errors on this page, and 95 %, are of the noise alone."
+    )
+    return list(dict.fromkeys(lines))  # the parts of one query say the same
+
+
+def _noise(records: Sequence[dict[str, Any]], names: Mapping[str, Mapping[str, str]]) -> str:
+    rows: list[str] = []
+    for record in records:
+        for error in record["errors"]:
+            of = f" in groups of {error['rows']:,} values" if error["rows"] else ""
+            own, *others = (
+                error["std"], error["plain_laplace_std"], error["plain_gaussian_std"]
+            )  # fmt: skip
+            told = [f"<td>{_std(own)}</td>", *(f"<td>{_times(one, own)}</td>" for one in others)]
+            unlike = record.get("levels", {}).get("unlike_rows")
+            if unlike or record.get("cumulative", {}).get("sums"):
+                of = ", root mean square"
+            what = names[record["name"]][error["statistic"]]
+            name = html(f"{record['name']}, {what}{of}")
+            noise = html(record["noise"])
+            rows.append(f'<tr><th scope="row">{name}</th><td>{noise}</td>{"".join(told)}</tr>')
+    heads = ("statistic", "noise", "standard deviation", "Laplace errs", "Gaussian errs")
+    return (
+        "<p>Of the kinds of noise that it can prove, leastnoise takes what errs least. The last "
+        "columns say how many times as much plain noise would err, for the same budget and "
+        "limits.</p>" + wide_table("errors", "", heads, rows)
+    )
+
+
+def _std(value: float | None) -> str:
+    return "no bound" if value is None else number(value)
+
+
+def _times(other: float | None, own: float | None) -> str:
+    if other is None or own is None:
+        return "no bound" if own is None else "can't do it"
+    return f"{other / own:.2f} times" if own else "–"
+
 
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _MOST_FINDINGS = 12

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise import _words
 from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
-from leastnoise.report.numbers import as_float, beside_noise, number, wide_table
+from leastnoise.report.words import as_float, beside_noise, number, wide_table
 from leastnoise.tables.plan.summary import SELECTED_NOTE
 from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST
 from leastnoise.tables.plan.summed.whole_counts import WHOLE_NOTE, bias_in_words
-from leastnoise.tables.query import kept_groups
+from leastnoise.tables.query import results
 from leastnoise.tables.query.axes import Bins, Unlisted
-from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.layout import Layout
+from leastnoise.tables.query.results import statistics_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -267,7 +267,7 @@ def _decided(
     ]
     said += [_published_keys(one) for one in plan.get("keys", []) if one["name"] == name]
     said += [_chosen(one, names) for one in plan.get("quantiles", []) if one["name"] == name]
-    said += dict.fromkeys(one for part in noisy for one in kept_groups.in_words(part))
+    said += dict.fromkeys(one for part in noisy for one in results.in_words(part))
     said += [
         text
         for one in plan["blocks"]

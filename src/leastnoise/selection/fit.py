@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.calibration import calibrate_family
 from leastnoise.design.effort import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.mechanism.mechanism import Mechanism

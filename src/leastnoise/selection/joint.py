@@ -9,8 +9,13 @@ from typing import final
 
 from leastnoise import _words
 from leastnoise.balls.losses import POINTS_PER_STD
-from leastnoise.calibration.calibrate import ask_again, prove_answer
-from leastnoise.calibration.several import find_joint_factor, rescale, why_not_scaled
+from leastnoise.calibration import (
+    ask_again,
+    find_joint_factor,
+    prove_answer,
+    rescale,
+    why_not_scaled,
+)
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable

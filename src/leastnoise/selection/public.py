@@ -12,8 +12,7 @@ from leastnoise.certificate.subject import one_release
 from leastnoise.design.effort import WORK, Effort, Progress
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
-from leastnoise.guarantees.exact import Exact
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Exact, Interval
 from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.mechanism.mechanism import Mechanism
@@ -30,8 +29,13 @@ from leastnoise.selection.ask import (
     choose_family,
     fix_parameters,
 )
-from leastnoise.selection.best_possible import find_best_possible, find_fine_gap
-from leastnoise.selection.comparison import Candidate, Comparison, Skipped
+from leastnoise.selection.comparison import (
+    Candidate,
+    Comparison,
+    Skipped,
+    find_best_possible,
+    find_fine_gap,
+)
 from leastnoise.selection.constructions import Way, list_ways
 from leastnoise.selection.fit import fit_family
 from leastnoise.selection.rivals import list_quick, list_slow, list_worthwhile

@@ -9,9 +9,9 @@ import pytest
 from flint import arb, fmpq
 
 from leastnoise.balls.core import precision
-from leastnoise.guarantees.bodies.capped import capped_cubes, share_below
 from leastnoise.guarantees.bodies.cells import AtMost
 from leastnoise.guarantees.bodies.plain import Interval
+from leastnoise.guarantees.bodies.shares import capped_cubes, share_below
 
 
 def moment(order: int, *, count: int, cap: int) -> Fraction:

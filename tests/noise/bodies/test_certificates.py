@@ -19,7 +19,7 @@ from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.selection.public import calibrate
 

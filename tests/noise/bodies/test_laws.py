@@ -18,7 +18,7 @@ from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.steps.law import Staircase
 from leastnoise.numerics.searches import minimise

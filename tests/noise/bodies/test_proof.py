@@ -14,8 +14,7 @@ import pytest
 from flint import arb
 from scipy.stats import qmc
 
-from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_composed, prove_delta
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
@@ -28,8 +27,8 @@ from leastnoise.noise.bodies import proof as bodies_proof
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.laplace.law import Laplace
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.classic.law import Laplace
+from leastnoise.noise.question import Releases
 from leastnoise.noise.steps import proof as steps_proof
 from leastnoise.noise.steps.law import Staircase
 from tests.accounting.direct import Masses, delta_of_masses

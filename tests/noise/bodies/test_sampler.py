@@ -21,8 +21,7 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.plain import Box, Interval
 from leastnoise.guarantees.bodies.signed import Signed
-from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.rounding import add_noise, round_sums
+from leastnoise.mechanism.rounding import add_noise, default_grid, round_sums
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import draw

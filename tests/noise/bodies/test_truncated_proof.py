@@ -13,8 +13,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_composed, prove_delta
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
@@ -27,7 +26,7 @@ from leastnoise.guarantees.sensitivity import L1, Sensitivity, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.noise.bodies.law.k_norm import TruncatedKStaircase
 from leastnoise.noise.bodies.proof import truncated_delta_ball
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 from leastnoise.noise.shells import proof as radial_step
 from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.steps import proof as steps_proof

@@ -18,9 +18,8 @@ from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.draw import find_difference, find_quantile
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law import Laplace
 from tests.noise.bodies.examples import SCALE, rejected
 
 DRAWS = 60_000

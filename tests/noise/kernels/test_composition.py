@@ -13,7 +13,7 @@ from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.several import log_composed_delta
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 
 def about(noise: KernelNoise, count: int, epsilon: float) -> float:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.accounting.proof.composed import prove_delta
+from leastnoise.calibration import calibrate_family
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.common.fit import gaussian
-from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels import fit
 from leastnoise.noise.kernels.fit import (
     MOST_MODES,

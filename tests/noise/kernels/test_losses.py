@@ -14,13 +14,13 @@ from leastnoise.balls.atoms import Falling, inscribe
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LossLattice
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.kernels import privacy_losses as kernel_losses
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.proof.every_shift import delta_ball
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 ONE = ShiftBounds.of(L2(1))
 CLOSE = 5e-4  # of δ; the worst measured is 3.6e-4, where δ is 2e-13

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
@@ -143,7 +143,7 @@ def test_no_shift_exceeds_what_is_proved(
 
 def test_tail_mass_alone() -> None:
     """K = 0 is the Gaussian, whose proof is another."""
-    from leastnoise.noise.gaussian.law import Gaussian  # noqa: PLC0415
+    from leastnoise.noise.classic.law import Gaussian  # noqa: PLC0415
 
     for scale, epsilon in (("0.7", "1"), ("3", "0"), ("0.15", "20")):
         one = prove_delta(Gaussian(scale=scale), L2(1), Fraction(epsilon)).interval

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.accounting.proof.composed import prove_delta
+from leastnoise.calibration import calibrate_family
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2

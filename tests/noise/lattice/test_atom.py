@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L2

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.accounting.proof.composed import prove_delta
+from leastnoise.calibration import calibrate_family
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common import fit as common_fit
-from leastnoise.noise.lattice.fit import least_divergence
+from leastnoise.noise.lattice import fit
 from leastnoise.noise.lattice.law import Cactus
 from leastnoise.noise.question import Loss, Question
 from tests.scalar import assert_law, density, draws
@@ -72,7 +72,7 @@ def test_twice_as_many_cells_change_little(
     epsilon: str, delta: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     law, _ = _calibrated(epsilon, delta)
-    monkeypatch.setattr("leastnoise.noise.lattice.fit.cactus._MANY", 640)
+    monkeypatch.setattr("leastnoise.noise.lattice.fit._MANY", 640)
     finer, _ = _calibrated(epsilon, delta)
     assert finer.cells > 1.9 * law.cells
     assert law.mean_abs == pytest.approx(finer.mean_abs, rel=1e-2)
@@ -81,7 +81,7 @@ def test_twice_as_many_cells_change_little(
 def test_an_exacter_optimum_is_no_better(monkeypatch: pytest.MonkeyPatch) -> None:
     """Why the optimum of the divergence is not followed to the last digit (see GAP)."""
     law, _ = _calibrated("1", "1e-2")
-    monkeypatch.setattr(least_divergence, "GAP", 1e-5)
+    monkeypatch.setattr(fit, "GAP", 1e-5)
     exacter, _ = _calibrated("1", "1e-2")
     assert 1.04 * law.mean_abs < exacter.mean_abs
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from leastnoise.noise.lattice.fit.least_divergence import GAP, Floats, Program
+from leastnoise.noise.lattice.fit import GAP, Floats, Program
 
 
 def _law(program: Program, masses: Floats, length: int) -> Floats:

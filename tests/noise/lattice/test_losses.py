@@ -20,7 +20,7 @@ from leastnoise.guarantees.sensitivity import L2, Integer, ShiftBounds
 from leastnoise.noise.lattice import privacy_losses as lattice_losses
 from leastnoise.noise.lattice import proof as lattice
 from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 ONE = ShiftBounds.of(L2(1))
 Masses = tuple[int, ...]

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.accounting.proof.composed import prove_delta
+from leastnoise.calibration import calibrate_family
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget

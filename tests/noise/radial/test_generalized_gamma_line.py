@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Laplace
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.profile import log_delta
 from tests.generalized_gamma import plain_delta

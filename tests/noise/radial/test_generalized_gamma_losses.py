@@ -17,20 +17,19 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
-from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_composed, prove_delta
 from leastnoise.balls.atoms import chords
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.base import Noise
+from leastnoise.noise.classic.law import Laplace
 from leastnoise.noise.common import profile as common_profile
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import MOST_PLACES, places, sketch
 from leastnoise.noise.radial.profile import log_delta
-from leastnoise.noise.releases import Releases
 
 ONE = ShiftBounds.of(L2(1))
 COARSE = 16  # lattice steps in a standard deviation: 18 quadratures for a law

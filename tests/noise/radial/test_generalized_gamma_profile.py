@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.radial.law import GeneralizedGamma

@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 from flint import acb, arb
 
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.proof.generalized_gamma import delta_ball
 from leastnoise.noise.radial.proof.generalized_gamma_curve import CosineLaw, Curve, Halves, Hints

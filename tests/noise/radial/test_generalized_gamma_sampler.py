@@ -10,8 +10,7 @@ from scipy import stats
 from leastnoise.balls.core import precision
 from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
 from leastnoise.entropy.spherical import _Spacings
-from leastnoise.mechanism.grid import default_grid
-from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.sampler import generalized_gamma_sampler
 

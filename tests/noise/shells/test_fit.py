@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.calibration import calibrate_family
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.common.law import MAX_STEPS
-from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import part_of

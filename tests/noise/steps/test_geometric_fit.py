@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.calibration.calibrate import Calibrated, calibrate_family
+from leastnoise.accounting.proof.composed import prove_delta
+from leastnoise.calibration import Calibrated, calibrate_family
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget

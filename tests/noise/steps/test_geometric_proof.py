@@ -10,13 +10,13 @@ import mpmath as mp
 import pytest
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer, ShiftBounds
 from leastnoise.noise.lattice.law import DiscreteStaircase
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 from leastnoise.noise.steps.law import Geometric
 from tests import whole_steps
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.steps import profile as steps_profile
 from leastnoise.noise.steps.law import Staircase, TruncatedStaircase

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.accounting.proof.composed import prove_delta
+from leastnoise.calibration import calibrate_family
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import leastnoise as ln
-from leastnoise.balls.fourier import transform
+from leastnoise.balls.rounded import transform
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable
 from leastnoise.guarantees.units import RowCounts

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
-from leastnoise.tables.parse import spec_file, spec_lines
+from leastnoise.tables.parse import spec_file, spec_text
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 
@@ -49,7 +49,7 @@ def where(text: str, folder: Path | None = None) -> dict[str, tuple[str, int | N
     with pytest.raises(SpecError) as caught:
         spec_file.loads(text, folder=folder)
     found = caught.value.problems
-    lines = spec_lines.lines(text, found)
+    lines = spec_text.lines(text, found)
     return {key: (why, line) for (key, why), line in zip(found, lines, strict=True)}
 
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from leastnoise.errors import SpecError
-from leastnoise.tables.parse import spec_file, spec_lines
+from leastnoise.tables.parse import spec_file, spec_text
 
 TEXT = '''\
 version = 1                                # line 1: privacy.epsilon = "no key"
@@ -76,27 +76,27 @@ name = "three"
 )
 def test_each_key_is_found_on_its_line(key: str, line: int | None) -> None:
     assert tomllib.loads(TEXT)
-    assert spec_lines.lines(TEXT, [(key, "Wrong.")]) == [line]
-    assert spec_lines.lines(TEXT.replace("\n", "\r\n"), [(key, "Wrong.")]) == [line]
+    assert spec_text.lines(TEXT, [(key, "Wrong.")]) == [line]
+    assert spec_text.lines(TEXT.replace("\n", "\r\n"), [(key, "Wrong.")]) == [line]
 
 
 def test_a_name_that_may_be_two_keys_is_on_no_line() -> None:
     text = '[columns]\n"a.bounds" = {}\na = { bounds = [1, 0] }\nb = {}\n'
     keys = [("columns.a.bounds", ""), ("columns.a", ""), ("columns.b", "")]
-    assert spec_lines.lines(text, keys) == [None, 3, 4]
+    assert spec_text.lines(text, keys) == [None, 3, 4]
 
 
 def test_what_was_given_beside_the_file_is_on_no_line() -> None:
     text = '[data]\nengine = "duckdb"\n'
     problems = [("data.engine", ""), ("data.table", "")]
-    assert spec_lines.lines(text, problems, elsewhere=("data.engine",)) == [None, 1]
+    assert spec_text.lines(text, problems, elsewhere=("data.engine",)) == [None, 1]
 
 
 @pytest.mark.parametrize(("text", "line"), [("a = 1\nb = x\n", 2), ("a = 1\nb = [\n", None)])
 def test_what_is_no_toml_has_the_line_that_the_parser_names(text: str, line: int | None) -> None:
     with pytest.raises(SpecError) as caught:
         spec_file.loads(text)
-    assert spec_lines.lines(text, caught.value.problems) == [line]
+    assert spec_text.lines(text, caught.value.problems) == [line]
 
 
 def test_whatever_is_toml_can_be_looked_through() -> None:
@@ -115,7 +115,7 @@ def test_whatever_is_toml_can_be_looked_through() -> None:
         except tomllib.TOMLDecodeError:
             continue
         read += 1
-        found = spec_lines.lines(changed, [(key, "") for key in parsed])
+        found = spec_text.lines(changed, [(key, "") for key in parsed])
         for key, line in zip(parsed, found, strict=True):
             if line is None:
                 assert not key or set(".[]") & set(key), changed
@@ -128,4 +128,4 @@ def test_whatever_is_toml_can_be_looked_through() -> None:
 def test_values_that_are_nested_deep() -> None:
     text = f"a = {'[' * 200}{']' * 200}\nb = 1\n"
     assert tomllib.loads(text)
-    assert spec_lines.lines(text, [("b", "")]) == [2]
+    assert spec_text.lines(text, [("b", "")]) == [2]

@@ -12,10 +12,10 @@ import pytest
 from pydantic import BaseModel
 
 from leastnoise.cli import demo
-from leastnoise.tables.parse.spec_schema import json_schema
+from leastnoise.tables.parse.spec_text import json_schema
 from leastnoise.tables.spec import model as models
 from leastnoise.tables.spec import query as of_a_query
-from leastnoise.tables.spec.candidates import Grid
+from leastnoise.tables.spec.column import Grid
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.values import Section
 from leastnoise.tables.statistics import registry

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from leastnoise.errors import SpecError
-from leastnoise.tables.parse import spec_file, spec_lines
+from leastnoise.tables.parse import spec_file, spec_text
 
 
 def test_of_many_problems_a_hundred_are_told_and_all_are_counted() -> None:
@@ -20,7 +20,7 @@ def test_of_many_problems_a_hundred_are_told_and_all_are_counted() -> None:
     assert told[0] == "The spec has 5,004 problems:"
     assert len(told) == 102
     assert told[-1] == "  … and 4,904 more."
-    assert spec_lines.lines(keys, caught.value.problems)[:5000] == list(range(1, 5001))
+    assert spec_text.lines(keys, caught.value.problems)[:5000] == list(range(1, 5001))
 
 
 def test_what_is_nested_deep_is_a_problem_wherever_it_is_written() -> None:

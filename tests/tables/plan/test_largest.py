@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.report.numbers import number
 from leastnoise.report.page import report
+from leastnoise.report.words import number
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.count_trees import list_trees
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.plan.summed.chain import find_chain
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.summed.margins import publish_margins
+from leastnoise.tables.publish.summed import publish_margins
 from leastnoise.tables.publish.verify import verify_directory
 from tests.noise.trees.oracle import enumerated
 from tests.tables import cumulative, margins

@@ -18,7 +18,7 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import Linf
-from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.classic.law import Gaussian
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan

@@ -11,7 +11,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.rows.polars import engine as on_polars
+from leastnoise.tables.rows import polars as on_polars
 from tests.tables.integers import integers
 from tests.tables.rows.test_bounding import LIMITS, by_row, rows, spec_of
 from tests.tables.several import ROWS, raw_spec
@@ -91,8 +91,8 @@ def test_an_engine_that_is_not_installed_is_named(
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
     with pytest.raises(SourceError, match=r"pip install leastnoise\[spark\]"):
         integers(raw, tmp_path, engine="spark")
-    monkeypatch.setitem(__import__("sys").modules, "leastnoise.tables.rows.polars.engine", None)
-    monkeypatch.delattr("leastnoise.tables.rows.polars.engine")
+    monkeypatch.setitem(__import__("sys").modules, "leastnoise.tables.rows.polars", None)
+    monkeypatch.delattr("leastnoise.tables.rows.polars")
     with pytest.raises(SourceError, match=r"pip install leastnoise\[polars\]"):
         integers(raw, tmp_path, engine="polars")
 

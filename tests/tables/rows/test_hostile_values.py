@@ -18,7 +18,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
-from leastnoise.tables.spec.source_names import IN_MEMORY
+from leastnoise.tables.spec.source import IN_MEMORY
 from leastnoise.tables.spec.values import MAX_TEXT
 from tests.tables import hostile
 from tests.tables.reference import SALT

@@ -10,7 +10,7 @@ import pytest
 
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.rows import bounding, source, unlisted
+from leastnoise.tables.rows import bounding, exact, source
 from tests.tables.reference import SALT
 
 LARGEST = 2**63 - 1
@@ -44,7 +44,7 @@ def test_totals_end_where_int64_does(tmp_path: Path, engine: str, value: float) 
             vector = bounding.query_vector(opened, spec, whole, salt=SALT)
         assert vector.tolist() == [total, signed, 0]  # no row is without a value
         with source.open_engine(found) as opened:
-            groups = unlisted.group_totals(opened, spec, grouped, salt=SALT)
+            groups = exact.group_totals(opened, spec, grouped, salt=SALT)
         assert groups == [(0, 7, total, total, signed)]
 
 

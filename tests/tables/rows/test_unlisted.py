@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows import source, unlisted
+from leastnoise.tables.rows import exact, source
 from tests.tables.hostile import unchecked_text
 from tests.tables.reference import SALT
 from tests.tables.unlisted import NONE, rows, spec_of
@@ -26,7 +26,7 @@ def totals(raw: dict[str, Any], folder: Path, engine: str) -> dict[tuple[Any, ..
     laid = spec_file.lay_out(raw)
     ((layout,),) = laid.queries[0]
     with source.open_engine(source.find_source(laid.spec, folder, None)) as opened:
-        found = unlisted.group_totals(opened, laid.spec, layout, salt=SALT)
+        found = exact.group_totals(opened, laid.spec, layout, salt=SALT)
     width = len(layout.components)
     return {row[:-width]: [int(one) for one in row[-width:]] for row in found}
 

@@ -10,7 +10,7 @@ import pytest
 
 from leastnoise.errors import SpecError
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.spec.candidates import MOST_CANDIDATES, list_candidates
+from leastnoise.tables.spec.column import MOST_CANDIDATES, list_candidates
 
 
 def spec_of(candidates: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import BlockPlan
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query import made_of
+from leastnoise.tables.query import choices
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.rows import source
@@ -95,7 +95,7 @@ def test_which_counts_are_made_of_rows_with_a_value_and_rows_without(
     statistics: list[str], more: dict[str, Any], made_of: int
 ) -> None:
     layout = layout_of(raw_of(statistics, **more))
-    assert len(layout.uses[statistics.index("count")]) == made_of
+    assert len(layout.uses[statistics.index("count")]) == choices
     # nothing is summed that no statistic is made of
     assert sorted({use for own in layout.uses for use in own}) == [*range(len(layout.components))]
 
@@ -236,7 +236,7 @@ def test_no_number_has_more_noise_than_with_all_rows_in_one_box(
     if limits:
         raw["privacy"]["unit"], raw["contribution"] = "u", limits
     errors = block_of(raw).errors
-    monkeypatch.setattr(made_of, "with_and_without", lambda *_: None)
+    monkeypatch.setattr(choices, "with_and_without", lambda *_: None)
     before = block_of(raw).errors
     assert len(before) == len(errors)
     for old, new in zip(before, errors, strict=True):

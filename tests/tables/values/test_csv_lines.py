@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.spec.dialect import Dialect
+from leastnoise.tables.spec.source import Dialect
 from leastnoise.tables.values import csv_lines
 from leastnoise.tables.values.casts import MAX_TEXT
 from tests.tables.integers import integers

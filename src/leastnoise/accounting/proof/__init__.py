@@ -2,8 +2,7 @@
 
 | file | what |
 |---|---|
-| `single` | one release: the family's own proof, at rising precision; what it may cost |
-| `composed` | several: which of the ways below serves |
+| `composed` | one release: the family's own proof; several: which of the ways below serves |
 | `by_losses` | by the law of their losses |
 | `common_lattice` | the lattice that they share, from both sides; infinite losses |
 | `moment_sum`, `moment_sum_laws` | l2 mechanisms and Gaussians, by moment generating functions |

@@ -21,14 +21,14 @@ from leastnoise.accounting.proof.common_lattice import (
     make_lower_parts,
     make_upper_parts,
 )
+from leastnoise.accounting.proof.composed import prove_hidden
 from leastnoise.accounting.proof.moment_sum import prove_by_moments, serves
 from leastnoise.accounting.proof.sampled import enclose_sampled
-from leastnoise.accounting.proof.single import prove_hidden
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import BITS
+from leastnoise.noise.question import ProvedDelta, Releases
 from leastnoise.noise.registry import registered
-from leastnoise.noise.releases import ProvedDelta, Releases
 
 
 def enclose(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:

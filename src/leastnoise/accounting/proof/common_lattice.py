@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
+from leastnoise.accounting.proof.composed import attained, method_of
 from leastnoise.accounting.proof.sampled import (
     find_sampled_spread,
     loss_range,
     sample_lower,
     sample_upper,
 )
-from leastnoise.accounting.proof.single import attained, method_of
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import (
     BITS,
@@ -41,7 +41,7 @@ from leastnoise.noise.registry import registered
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
-    from leastnoise.noise.releases import Releases
+    from leastnoise.noise.question import Releases
 
 _COARSE = 48
 _MOST_POINTS = 6000  # lattice points above 0

@@ -27,13 +27,13 @@ from flint import acb, arb
 from leastnoise.accounting.proof.moment_sum_laws import Moments, has_moments, is_l2, laws_of
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.losses import LONGEST_LOSS
-from leastnoise.noise.releases import ProvedDelta
+from leastnoise.noise.question import ProvedDelta
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.noise.releases import Releases
+    from leastnoise.noise.question import Releases
 
 # What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.
 _TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000), (1e-5, 4000))

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Protocol, final
 
 from flint import acb, acb_poly, arb, ctx
 
-from leastnoise.balls.core import ball, precision
-from leastnoise.balls.special import bessel_k_ratio
+from leastnoise.balls.core import ball, bessel_k_ratio, precision
 from leastnoise.noise.base import Noise
 
 if TYPE_CHECKING:
-    from leastnoise.noise.releases import Releases
+    from leastnoise.noise.question import Releases
 
 
 _SERIES = 128.0  # bits that may cancel in the power series

@@ -23,10 +23,10 @@ from flint import arb
 
 from leastnoise.balls.core import PRECISE, UNIT, ball, float_above, float_below, precision
 from leastnoise.balls.losses import BITS, LossLattice, LowerCells, Profile, on_best_lattice
-from leastnoise.balls.tilted import exponentials, join_floats
+from leastnoise.balls.rounded import exponentials, join_floats
 
 if TYPE_CHECKING:
-    from leastnoise.balls.tilted import Floats
+    from leastnoise.balls.rounded import Floats
 
 _FINE_BITS = 768  # of log a, so that δ is told down to about 2^-700
 _OUTWARD = 2**64  # ends of the range are rounded outward to multiples of 1 / this

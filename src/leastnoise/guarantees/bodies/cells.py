@@ -23,7 +23,7 @@ from leastnoise.guarantees.bodies.base import (
     corners_of_each,
     nearest,
 )
-from leastnoise.guarantees.bodies.capped import MOST_WORK, share_below
+from leastnoise.guarantees.bodies.shares import MOST_WORK, share_below
 
 if TYPE_CHECKING:
     from flint import arb

@@ -17,7 +17,6 @@ from leastnoise._record import field, record, takes, whole
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import Point, positive
-from leastnoise.guarantees.bodies.capped import MOST_WORK, capped_cubes
 from leastnoise.guarantees.bodies.one_sided import (
     A_ONE_SIDED,
     MOST_CELLS,
@@ -29,6 +28,7 @@ from leastnoise.guarantees.bodies.one_sided import (
     coefficients,
 )
 from leastnoise.guarantees.bodies.plain import A_BOUNDS
+from leastnoise.guarantees.bodies.shares import MOST_WORK, capped_cubes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from flint import arb
 from leastnoise.balls.core import ball, float_above
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law import MAX_STEPS, RadialStepNoise, StepNoise
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 # Gaussian noise in balls: δ(ε) by how many standard deviations the shift has.
 
@@ -56,7 +56,7 @@ def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Frac
     return log_ratio + noise.steps.decay * (max(levels) - min(levels))
 
 
-# Bounds of what a proof may cost (accounting/proof/single.py): the words, and those of steps.
+# Bounds of what a proof may cost (accounting/proof/composed.py): the words, and those of steps.
 
 
 # pieces, 0.1 ms each; where all losses are multiples of one a composition looks some 25 times

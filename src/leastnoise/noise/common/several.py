@@ -19,8 +19,7 @@ from functools import cache, partial
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget, check_rate
-from leastnoise.guarantees.exact import root_above
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval, root_above
 from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Question
 

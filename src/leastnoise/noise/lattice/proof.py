@@ -15,8 +15,7 @@ from typing import cast
 import numpy as np
 from flint import arb, ctx
 
-from leastnoise.balls.core import ball
-from leastnoise.balls.special import exponential_between
+from leastnoise.balls.core import ball, exponential_between
 from leastnoise.noise.common.proof import over
 from leastnoise.noise.lattice.law import (
     DiscreteStaircase,
@@ -24,7 +23,7 @@ from leastnoise.noise.lattice.law import (
     LatticeNoise,
     LatticeStepNoise,
 )
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 
 def step_delta_ball(noise: LatticeStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import match_gaussian
 from leastnoise.noise.common.several import SLOWLY, Several, by_share, find_least_factor
-from leastnoise.noise.lattice.fit.cactus import search
+from leastnoise.noise.lattice.fit import search
 from leastnoise.noise.lattice.law import Cactus
 
 

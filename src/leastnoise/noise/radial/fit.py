@@ -11,7 +11,7 @@ from typing import final
 
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.exact import Interval
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.noise.common.several import Several, polish, scale_alone

@@ -12,7 +12,7 @@ from flint import arb, ctx
 from leastnoise.balls.core import ball
 from leastnoise.noise.common.law import RadialStepNoise, RadialSteps
 from leastnoise.noise.common.proof import most_steps, over
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 from leastnoise.noise.shells.law import OptimalRadial
 
 

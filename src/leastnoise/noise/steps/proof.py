@@ -11,7 +11,7 @@ from flint import arb
 from leastnoise.balls.core import ball
 from leastnoise.noise.common.law import StepNoise, Steps
 from leastnoise.noise.common.proof import most_steps, over
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase, Tulap
 
 # Enclosure of δ(ε) for staircase noise.

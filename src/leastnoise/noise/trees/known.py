@@ -1,6 +1,6 @@
 """Numbers of a law modulo a window with a bound on their error, through sums and products.
 
-Rounding is bounded in the l2 norm, by the theorem that `balls.fourier` rests on.
+Rounding is bounded in the l2 norm, by the theorem that `balls.rounded` rests on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.balls.core import UNIT
-from leastnoise.balls.fourier import inverse, relative_error, transform
+from leastnoise.balls.rounded import inverse, relative_error, transform
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

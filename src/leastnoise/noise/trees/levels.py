@@ -11,7 +11,7 @@ their own children, A_l is one for each kind, U_l for each place (see `shape`).
 Two errors are bounded. All sums are taken modulo a `window` N, which is right on the event T that
 no node's sum is N/2 or more. Outside T both the law and what is computed weigh at most
 P(T fails)/Πκ, where P is that of independent cells: Chernoff's bound says how large N has to be.
-Rounding is bounded in the l2 norm, by the theorem that `balls.fourier` rests on.
+Rounding is bounded in the l2 norm, by the theorem that `balls.rounded` rests on.
 """
 
 from __future__ import annotations

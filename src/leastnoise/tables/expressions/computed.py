@@ -70,7 +70,7 @@ def compute(
     """
     # sqlglot takes 0.1 s to import
     from leastnoise.tables.expressions.language import check_size, parse  # noqa: PLC0415
-    from leastnoise.tables.expressions.typed import STAMPED  # noqa: PLC0415
+    from leastnoise.tables.expressions.tree import STAMPED  # noqa: PLC0415
 
     unfit: Mapping[Type, str] = {"null": "It is NULL in every row.", "timestamp": STAMPED}
     problems: list[Problem] = []

@@ -17,15 +17,13 @@ from leastnoise.tables.expressions.tree import (
     Constant,
     Expression,
     Type,
-    walk,
-)
-from leastnoise.tables.expressions.typed import (
     alike,
     as_number,
     as_stored,
     as_type,
     read_day,
     type_of,
+    walk,
 )
 from leastnoise.tables.expressions.words import (
     ARITHMETIC,

@@ -1,6 +1,6 @@
 """What only two or more values of a spec can show to be wrong: each problem with its key.
 
-Of one query it is in `query_checks`, of columns in `column_checks`.
+Of one query it is in `query_checks`, of columns in `columns`.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ from typing import TYPE_CHECKING
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables.expressions.tree import columns_of
-from leastnoise.tables.parse import find_bounds
-from leastnoise.tables.parse.column_checks import (
+from leastnoise.tables.parse import added_queries
+from leastnoise.tables.parse.columns import (
+    Problem,
     column_problems,
-    is_csv,
+    reads_csv,
     source_names_of,
     undeclared,
+    unit_problems,
 )
-from leastnoise.tables.parse.column_uses import Problem, unit_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
-from leastnoise.tables.query.columns import file_names, result_columns
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut, LayoutError
 from leastnoise.tables.query.ranks import lay_out_ranks, share_parts
-from leastnoise.tables.spec import source_names
-from leastnoise.tables.spec.dialect import told_of
-from leastnoise.tables.spec.join import ON_SPARK
-from leastnoise.tables.spec.source_names import (
+from leastnoise.tables.query.results import file_names, result_columns
+from leastnoise.tables.spec.source import (
     IN_MEMORY,
+    ON_SPARK,
+    is_csv,
     is_spark,
     needs_types,
+    told_of,
     why_no_engine,
     why_no_source,
     why_no_table,
@@ -45,9 +46,9 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
-    from leastnoise.tables.spec.join import Join
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.spec.source import Join
 
     Parts = tuple[tuple[Layout, ...], ...]
 
@@ -76,7 +77,7 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
             _series,
             _contribution,
             column_problems,
-            find_bounds.problems,
+            added_queries.finding_problems,
             _names,
         )
         for problem in islice(check(spec), MOST_PROBLEMS)
@@ -132,10 +133,10 @@ def _source(spec: Spec) -> Iterator[Problem]:
             yield f"data.source[{index}]" if several else "data.source", why
     if names and (why := why_no_table(names, spec.data.table)):
         yield "data.table", why
-    for told in () if is_csv(spec) else told_of(spec.data):
+    for told in () if reads_csv(spec) else told_of(spec.data):
         yield f"data.{told}", _ONLY_CSV
     if any(map(needs_types, names)) and not spec.data.types:
-        what = "a CSV" if is_csv(spec) else "SQLite"
+        what = "a CSV" if reads_csv(spec) else "SQLite"
         yield "data.types", f"Missing: {what} needs the type of each column that is used."
 
 
@@ -263,7 +264,7 @@ def _join_problems(spec: Spec) -> Iterator[Problem]:
                 yield f"{path}.source", why
         if why := why_no_table(join.sources, join.table):
             yield f"{path}.table", why
-        for told in () if any(map(source_names.is_csv, join.sources)) else told_of(join):
+        for told in () if any(map(is_csv, join.sources)) else told_of(join):
             yield f"{path}.{told}", _ONLY_CSV
         if any(map(needs_types, join.sources)) and not spec.data.types:
             why = (

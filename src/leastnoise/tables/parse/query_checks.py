@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
-from leastnoise.tables.parse import clipping, find_bounds
-from leastnoise.tables.parse.column_checks import (
+from leastnoise.tables.parse import added_queries
+from leastnoise.tables.parse.columns import (
+    Problem,
     edge_problems,
     has_bounds,
     key_problems,
     unbounded,
     undeclared,
+    uses_of,
 )
-from leastnoise.tables.parse.column_uses import Problem, uses_of
-from leastnoise.tables.query import accuracy
+from leastnoise.tables.query import noise_error
 from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import Bands, Hierarchy, PrivateKeys
 from leastnoise.tables.spec.values import LEAST
@@ -233,10 +234,10 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _published,
     _quantiles,
     _objective,
-    accuracy.problems,
+    noise_error.problems,
     margins.problems,
     cumulative.problems,
     levels.problems,
-    clipping.problems,
-    find_bounds.accuracy_problems,
+    added_queries.clipping_problems,
+    added_queries.accuracy_problems,
 )

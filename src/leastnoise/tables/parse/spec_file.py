@@ -16,15 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.parse import (
-    checks,
-    clipping,
-    find_bounds,
-    key_files,
-    spec_lines,
-    spec_text,
-    sql_queries,
-)
+from leastnoise.tables.parse import added_queries, checks, key_files, spec_text, sql_queries
 from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.model import Spec
@@ -99,7 +91,7 @@ def loads(text: str, *, folder: Path | None = None) -> Spec:
 def parse_toml(text: str) -> dict[str, Any]:
     """Return what the TOML `text` says, which may be no spec; raises SpecError."""
     too_deep = SpecError([("TOML", "A number is too long, or values are nested too deep.")])
-    if spec_lines.has_long_names(text, 2 * DEEPEST):
+    if spec_text.has_long_names(text, 2 * DEEPEST):
         raise too_deep
     try:
         return tomllib.loads(text)
@@ -140,9 +132,9 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
     problems: Problems = []
     raw = {key: _plain_value(key, value) for key, value in raw.items()}
     raw = key_files.resolved(sql_queries.translated(raw, problems), folder, problems)
-    partial = find_bounds.with_candidates(_fields(Spec, raw, "", problems))
+    partial = added_queries.with_candidates(_fields(Spec, raw, "", problems))
     found = checks.check(partial, unread={key for key, _ in problems})
-    for with_more in (clipping.with_counts, find_bounds.with_queries):
+    for with_more in (added_queries.with_counts, added_queries.with_queries):
         if not isinstance(found, LaidOut):
             break
         spec, keys = with_more(found.spec)

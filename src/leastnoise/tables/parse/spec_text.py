@@ -1,18 +1,107 @@
-"""The plain values of a spec as TOML in which every `group_by` keeps its order.
+"""A spec as text: its TOML, the line on which a key stands, and its JSON Schema for editors.
 
-The order of a group_by is that of the columns and rows of a published table. A writer of TOML puts
-tables, such as edges, behind all lists.
+The schema says of each value alone what the models of `spec` say: draft 7 without references, as
+all editors read it. What needs two values, or the columns of the source, only `leastnoise release
+SPEC --plan` can tell.
+
+In TOML every group_by keeps its order, which is that of the columns and rows of a published table.
+A writer of TOML puts tables, such as edges, behind all lists.
+
+Lines are looked up in what tomllib read before, so that it is valid TOML: keys, values and comments
+are told apart, and nothing else. Keys are spelled as errors spell them:
+`query[0].group_by.plan[2]`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+import tomllib
+from bisect import bisect_left
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, final
 
 import tomli_w
 
+from leastnoise.tables.parse.key_files import SUFFIXES
+from leastnoise.tables.parse.sql_queries import SQL
+from leastnoise.tables.spec.model import Spec
+from leastnoise.tables.statistics import registry
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
+
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+_REFERENCE = "#/$defs/"
+_SQL = (
+    "The query as SQL, in place of statistics and filter. Example:\n\n"
+    'sql = "select region, avg(income) from data where age >= 18 group by region"'
+)
+# Beside keys and edges; `key_files` reads it before the models see it.
+_KEY_FILE = {
+    "type": "object",
+    "description": "A file of public keys, relative to the spec.",
+    "properties": {
+        "file": {
+            "type": "string",
+            "pattern": rf"({'|'.join(suffix.replace('.', '[.]') for suffix in SUFFIXES)})$",
+        }
+    },
+    "required": ["file"],
+    "additionalProperties": False,
+}
+
+
+_WITH_LEVELS = {
+    **_KEY_FILE,
+    "description": "A CSV of public keys and of what they are part of, relative to the spec.",
+    "properties": {
+        "file": {"type": "string", "pattern": "[.]csv$"},
+        "levels": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+    },
+    "required": ["file", "levels"],
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema that a spec's TOML satisfies, with its own keys."""
+    raw = Spec.model_json_schema()
+    definitions: dict[str, Any] = raw.pop("$defs")
+    query = definitions["Query"]["properties"]
+    query["statistics"]["items"]["pattern"] = registry.PATTERN
+    query[SQL] = {"type": "string", "description": _SQL}
+    query["group_by"]["anyOf"] = forms = query["group_by"].pop("oneOf")
+    groupings = forms[0]["additionalProperties"]
+    groupings["anyOf"] = [*groupings.pop("oneOf"), _KEY_FILE, _WITH_LEVELS]
+    keys = definitions["Column"]["properties"]["keys"]
+    keys["anyOf"] = [{part: keys.pop(part) for part in ("type", "items")}, _KEY_FILE]
+    raw["properties"]["query"]["minItems"] = 1
+    about = {"title": "leastnoise spec", "description": "A release of a table by leastnoise."}
+    return {"$schema": _DRAFT} | _plain(raw, definitions) | about
+
+
+def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without references, null (TOML has none) and what draft 7 has no word for."""
+    if "$ref" in node:
+        target = definitions[node["$ref"].removeprefix(_REFERENCE)]
+        return _plain({**target, **{key: node[key] for key in node if key != "$ref"}}, definitions)
+    found: dict[str, Any] = {}
+    for key, value in node.items():
+        if key == "properties":
+            found[key] = {name: _plain(inner, definitions) for name, inner in value.items()}
+        elif key == "examples":  # as TOML, for people
+            meaning = node["description"]
+            found["description"] = f"{meaning[0].upper()}{meaning[1:]}. Example:\n\n{value[0]}"
+        elif key in {"anyOf", "oneOf"}:
+            kinds = [_plain(one, definitions) for one in value if one != {"type": "null"}]
+            found |= {"anyOf": kinds} if len(kinds) > 1 else {**kinds[0], **found}
+        elif key == "prefixItems":
+            found["items"] = [_plain(one, definitions) for one in value]
+        elif key in {"items", "additionalProperties", "propertyNames"}:
+            found[key] = _plain(value, definitions) if isinstance(value, dict) else value
+        elif key not in {"title", "discriminator"} and not (key == "default" and value is None):
+            found[key] = value
+    return found
+
 
 _QUERY = re.compile(r"^(?=\[\[query\]\]$)", re.MULTILINE)
 _SECTION = re.compile(r"^\[(?!\[query\]\]$)|\Z", re.MULTILINE)  # values of lists are indented
@@ -53,3 +142,173 @@ def _in_order(group_by: Mapping[str, Any]) -> str:
         else:
             lines.append(tomli_w.dumps({name: one}))
     return "".join(lines)
+
+
+Parts = tuple[str | int, ...]
+
+_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_SPACE = re.compile(r"[ \t]*")
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_PLAIN = re.compile(r"[^,\]}#\n]*")  # a number, a bool or a date
+_STRING = re.compile(
+    r"""
+    ""\"(?:\\.|[^\\])*?"{3,5}    # a text of several lines may end in two quotes of its own
+    | '''.*?'{3,5}
+    | "(?:\\.|[^"\\])*"
+    | '[^']*'
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_UNREAD = re.compile(  # texts and comments; what has no end goes on to that of the file
+    r"""
+    ""\"(?:(?:\\.|[^\\])*?"{3,5}|.*)
+    | '''(?:.*?'{3,5}|.*)
+    | "(?:(?:\\.|[^"\\\n])*+"|.*)
+    | '(?:[^'\n]*+'|.*)
+    | \#[^\n]*+
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_SYNTAX = re.compile(r"\(at line (\d+), column \d+\)")
+
+
+def has_long_names(text: str, most: int) -> bool:
+    """Say whether a key in `text`, which may be no TOML, is `most` names with dots or more.
+
+    Of n names tomllib copies n² on its way, and the tables that they open are in each other.
+    """
+    bare = _UNREAD.sub(lambda found: "" if found[0][0] == "#" else "s", text)
+    name = r"[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+"
+    return re.search(rf"(?<![A-Za-z0-9_-])(?:{name}){{{most}}}", bare) is not None
+
+
+def lines(
+    text: str, problems: Sequence[tuple[str, str]], *, elsewhere: Collection[str] = ()
+) -> list[int | None]:
+    """Return the line of the TOML `text` that each problem of it is on, None where none is.
+
+    A key that is missing is looked for in the table that it is missing from. Keys `elsewhere` were
+    given beside the file.
+    """
+    places = _Places(text)
+    found: list[int | None] = []
+    for key, message in problems:
+        wrong = _SYNTAX.search(message) if key == "TOML" else None
+        if wrong:
+            found.append(int(wrong[1]))
+        elif key == "TOML" or key in elsewhere:
+            found.append(None)
+        else:
+            found.append(places.line(key))
+    return found
+
+
+@final
+class _Places:
+    """Where each key of a TOML text starts; the text is read when the first one is asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ends: list[int] = []  # of the lines
+        self._at = 0
+        self._found: dict[str, tuple[Parts, int | None]] = {}
+        self._last: dict[Parts, int] = {}  # the index of the last [[table]] of a name
+        self._is_read = False
+
+    def line(self, key: str) -> int | None:
+        """Return the line of `key`, or else of the innermost table around it that is there."""
+        if not self._is_read:
+            self._is_read = True
+            self._ends = [match.start() for match in re.finditer("\n", self._text)]
+            with suppress(RecursionError):  # nested too deep for this, and for a spec
+                self._read()
+        while key and key not in self._found:
+            key = key[: max(key.rfind("."), key.rfind("["), 0)]
+        start = self._found[key][1] if key else None
+        return None if start is None else bisect_left(self._ends, start) + 1
+
+    def _read(self) -> None:
+        table: Parts = ()
+        while self._skip(_BLANK) < len(self._text):
+            if self._text[self._at] == "[":
+                table = self._header()
+            else:
+                self._pair(table)
+
+    def _header(self) -> Parts:
+        """Read [a.b] or [[a.b]]; return the parts of what it opens."""
+        start, is_list = self._at, self._text.startswith("[[", self._at)
+        self._at += 2 if is_list else 1
+        names = self._names()
+        self._at += 2 if is_list else 1
+        parts: Parts = ()
+        for place, name in enumerate(names, start=1):
+            parts = (*parts, name)
+            self._note(parts, start)
+            if is_list and place == len(names):
+                self._last[parts] = self._last.get(parts, -1) + 1
+            if parts in self._last:
+                parts = (*parts, self._last[parts])
+                self._note(parts, start)
+        return parts
+
+    def _pair(self, table: Parts) -> None:
+        """Read key = value."""
+        start, parts = self._at, table
+        for name in self._names():
+            parts = (*parts, name)
+            self._note(parts, start)
+        self._at += 1
+        self._skip(_SPACE)
+        self._value(parts)
+
+    def _names(self) -> list[str]:
+        """Read the names between dots that make a key, and the blanks behind them."""
+        names: list[str] = []
+        while True:
+            start = self._skip(_SPACE)
+            if self._text[start] in "\"'":
+                self._skip(_STRING)
+                names.append(tomllib.loads(f"name = {self._text[start : self._at]}")["name"])
+            else:
+                self._skip(_NAME)
+                names.append(self._text[start : self._at])
+            if self._text[self._skip(_SPACE)] != ".":
+                return names
+            self._at += 1
+
+    def _value(self, parts: Parts) -> None:
+        first = self._text[self._at]
+        if first in "[{":
+            self._several(parts, is_list=first == "[")
+        else:
+            self._skip(_STRING if first in "\"'" else _PLAIN)
+
+    def _several(self, parts: Parts, *, is_list: bool) -> None:
+        """Read a list or an inline table."""
+        self._at += 1
+        index = 0
+        while (letter := self._text[self._skip(_BLANK)]) not in "]}":
+            if letter == ",":
+                self._at += 1
+                index += 1
+            elif is_list:
+                self._note((*parts, index), self._at)
+                self._value((*parts, index))
+            else:
+                self._pair(parts)
+        self._at += 1
+
+    def _skip(self, pattern: re.Pattern[str]) -> int:
+        """Go on behind what matches here, if anything does; return the place."""
+        match = pattern.match(self._text, self._at)
+        self._at = match.end() if match else self._at
+        return self._at
+
+    def _note(self, parts: Parts, start: int) -> None:
+        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+        known = self._found.setdefault(key[1:], (parts, start))
+        if (
+            known[0] != parts
+        ):  # a name with a dot or a bracket in it: nobody can tell which is meant
+            self._found[key[1:]] = (known[0], None)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from leastnoise.tables.parse.column_uses import Problem
+    from leastnoise.tables.parse.columns import Problem
 
 SQL = "sql"
 TABLE = "data"

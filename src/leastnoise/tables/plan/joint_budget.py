@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.calibration.calibrate import ask_again, calibrate_family
-from leastnoise.calibration.several import find_gaussian, find_joint_factor, is_scalable, rescale
+from leastnoise.calibration import (
+    ask_again,
+    calibrate_family,
+    find_gaussian,
+    find_joint_factor,
+    is_scalable,
+    rescale,
+)
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.mechanism.mechanism import Mechanism

@@ -21,18 +21,19 @@ from leastnoise.tables.plan.summed.cumulative import Step
 from leastnoise.tables.plan.summed.levels import Level
 from leastnoise.tables.plan.summed.margins import Margin
 from leastnoise.tables.plan.unlisted import Groups
-from leastnoise.tables.query import finding, kept_groups
-from leastnoise.tables.query.accuracy import Wish, wishes
+from leastnoise.tables.query import finding, results
 from leastnoise.tables.query.baselines import Baselines
-from leastnoise.tables.query.columns import file_names
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
 from leastnoise.tables.query.noise_error import (
     ExpectedError,
+    Wish,
     check_range,
     expected_errors,
     noise_errors,
     rounded_rows,
+    wishes,
 )
+from leastnoise.tables.query.results import file_names
 from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class BlockPlan:
             "wishes": [wish.to_record() for wish in wishes(layout, errors)],
             **({"joined": list(layout.joined)} if layout.joined else {}),
             **({"filters": list(layout.filters)} if layout.filters else {}),
-            **({"published": said} if (said := [*kept_groups.in_words(layout)]) else {}),
+            **({"published": said} if (said := [*results.in_words(layout)]) else {}),
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
             **({"clipped": layout.clipped_record} if layout.clipped else {}),
             **({} if self.margin is None else {"margins": self.margin.whole.to_record()}),

@@ -19,7 +19,7 @@ from leastnoise.guarantees.exact import printed_at_least
 from leastnoise.tables.plan.keys import KeysPlan
 from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
 from leastnoise.tables.plan.summed.whole_counts import WHOLE_NOTE
-from leastnoise.tables.query import finding, kept_groups
+from leastnoise.tables.query import finding, results
 from leastnoise.tables.query.layout import ASSUMED, Layout
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def list_sentences(plan: Plan) -> list[str]:
     ]
     said += what_counts(plan)
     chosen = [layout for layout in layouts if isinstance(layout, Layout)]
-    said += dict.fromkeys(one for layout in chosen for one in kept_groups.in_words(layout))
+    said += dict.fromkeys(one for layout in chosen for one in results.in_words(layout))
     said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
     said += [text for part in plan.keys for text in part.in_words()]
     firsts = [draw[0].summed for draw in plan.draws]

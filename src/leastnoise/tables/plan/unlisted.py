@@ -18,7 +18,7 @@ from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import L1
-from leastnoise.mechanism.grid import default_grid
+from leastnoise.mechanism.rounding import default_grid
 from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import part_of

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.exact import Exact
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.tables.plan.plan import Plan
+    from leastnoise.tables.publish.output import ReleasedTables
     from leastnoise.tables.publish.release import Progress
-    from leastnoise.tables.publish.released import ReleasedTables
     from leastnoise.tables.spec.column import Column
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query

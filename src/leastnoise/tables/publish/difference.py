@@ -14,12 +14,11 @@ from leastnoise._notebooks import Shown
 from leastnoise.errors import CertificateRejected, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import difference_half_width
-from leastnoise.tables.publish.seal import Seal
+from leastnoise.tables.publish.output import Seal
 from leastnoise.tables.publish.table_checks import numbers_of
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
-from leastnoise.tables.query.columns import statistics_of
-from leastnoise.tables.query.results import Table, key_columns
+from leastnoise.tables.query.results import Table, key_columns, statistics_of
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.model import Contribution
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES

@@ -18,14 +18,17 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.publish.groups import publish_groups, publish_keys
 from leastnoise.tables.publish.quantiles import chosen_in, publish_quantiles
-from leastnoise.tables.publish.summed.counts import publish_levels, publish_running_sums
-from leastnoise.tables.publish.summed.margins import margins_of, publish_margins
+from leastnoise.tables.publish.summed import (
+    margins_of,
+    publish_levels,
+    publish_margins,
+    publish_running_sums,
+)
 from leastnoise.tables.query import finding
-from leastnoise.tables.query.kept_groups import select
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.query.ranks import lay_out_ranks
-from leastnoise.tables.query.results import joined, table_of
+from leastnoise.tables.query.results import joined, select, table_of
 from leastnoise.tables.rows.exact import ExactTotals
 
 if TYPE_CHECKING:

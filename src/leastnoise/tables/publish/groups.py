@@ -42,7 +42,7 @@ _KINDS: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
 def publish_groups(
     block: BlockPlan, found: Sequence[tuple[Any, ...]], *, entropy: Entropy | None = None
 ) -> Table:
-    """Return the rows that may be published of what `rows.unlisted.group_totals` found, by key.
+    """Return the rows that may be published of what `rows.exact.group_totals` found, by key.
 
     Every group has a draw of its own, whatever becomes of it. `entropy` is for tests.
     """
@@ -69,7 +69,7 @@ def publish_groups(
 def publish_keys(
     part: KeysPlan, found: Sequence[tuple[Any, ...]], *, entropy: Entropy | None = None
 ) -> Table:
-    """Return the keys that chance lets through of what `rows.unlisted.group_totals` found.
+    """Return the keys that chance lets through of what `rows.exact.group_totals` found.
 
     Every key tosses a coin of its own, whatever becomes of it. `entropy` is for tests.
     """

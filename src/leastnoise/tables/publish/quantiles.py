@@ -13,8 +13,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.table_files import as_read
-from leastnoise.tables.query.columns import result_columns
-from leastnoise.tables.query.results import Table, key_columns
+from leastnoise.tables.query.results import Table, key_columns, result_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any, Self, final, overload
 
 from leastnoise import _validate, _words
 from leastnoise.errors import InvalidArgument, NotCertified, Refused, SpecError
-from leastnoise.tables.parse import find_bounds, spec_file
-from leastnoise.tables.publish import charging, output, seal
-from leastnoise.tables.publish.charging import Standing
-from leastnoise.tables.publish.released import ReleasedTables
+from leastnoise.tables.parse import added_queries, spec_file
+from leastnoise.tables.publish import output, prepare
+from leastnoise.tables.publish.output import ReleasedTables, Seal, private_key
+from leastnoise.tables.publish.prepare import Standing
 from leastnoise.tables.query.layout import MAX_ROWS
 from leastnoise.tables.rows import source
-from leastnoise.tables.spec.source_names import IN_MEMORY
+from leastnoise.tables.spec.source import IN_MEMORY
 from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.plan.plan import Plan
+    from leastnoise.tables.publish.output import SigningKey
     from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.rows.frames import Frame
-    from leastnoise.tables.rows.spark.sources import SparkRows
+    from leastnoise.tables.rows.spark.engine import SparkRows
     from leastnoise.tables.spec.model import Spec
 
 # What finds noise, charges a ledger and reads rows takes half a second to import: it is done where
@@ -145,7 +146,7 @@ class Release:
         return made
 
     def _begin(self, laid: LaidOut, folder: Path, frame: Frame | SparkRows | None) -> None:
-        if written := [*find_bounds.check_open(laid.spec)]:
+        if written := [*added_queries.check_open(laid.spec)]:
             raise SpecError(written)
         self._laid, self._spec, self._folder, self._frame = laid, laid.spec, folder, frame
         self._planned: tuple[LaidOut, Plan] | None = None
@@ -193,7 +194,7 @@ class Release:
         if self._planned is None:
             from leastnoise.tables.plan import least_epsilon
 
-            if unused := [*find_bounds.check_used(self._spec)]:
+            if unused := [*added_queries.check_used(self._spec)]:
                 raise SpecError(unused)
             known = self._spec.privacy.epsilon != LEAST
             charged = standing.plan(self._laid) if standing and known else None
@@ -237,7 +238,7 @@ class Release:
         Nothing is charged. None, too, for what is charged already: a release of a plan, or of a
         series that has begun. Raises what the ledger would: see `Ledger.charge`.
         """
-        return charging.afford(self._spec, self._folder, plan, self.standing())
+        return prepare.afford(self._spec, self._folder, plan, self.standing())
 
     def run(
         self,
@@ -259,8 +260,8 @@ class Release:
         published, and what `Ledger.charge` does; then nothing was read, drawn or charged.
         """
         tell = _validate.listener(progress) or (lambda _: None)
-        wanted, label = self._spec.output, charging.label_of(self._spec, label)
-        key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
+        wanted, label = self._spec.output, prepare.label_of(self._spec, label)
+        key = None if sign is None else private_key(_validate.path(sign, name="sign"))
         standing = self.standing()
         if standing is not None:
             standing.check_left()
@@ -275,7 +276,7 @@ class Release:
         with output.new_directory(path, ledger=ledger) as folder:
             released = self._release(tell, standing, path=path, folder=folder, key=key, label=label)
             tell("Writing the tables")
-            from leastnoise.tables.publish.rehearsal import make_room, put_texts
+            from leastnoise.tables.publish.prepare import make_room, put_texts
             from leastnoise.tables.publish.table_files import write_table
 
             with output.writing(path):
@@ -285,7 +286,7 @@ class Release:
                     put_texts(folder, spec=plan.spec, plan=plan, certificate=plan.certificate)
                 for table in released.tables.values():
                     write_table(table, folder, wanted.format)
-                sealed = seal.Seal.of(folder, entry=released.entry, place=released.place)
+                sealed = Seal.of(folder, entry=released.entry, place=released.place)
                 sealed.write(folder, key)
         return released
 
@@ -297,16 +298,16 @@ class Release:
         path: Path | None,
         folder: Path | None,
         label: str,
-        key: seal.SigningKey | None = None,
+        key: SigningKey | None = None,
     ) -> ReleasedTables:
         tell("Checking the source")
         found = source.find_source(self._spec, self._folder, self._frame)
-        charging.check_account(self._spec, self._folder, standing)
+        prepare.check_account(self._spec, self._folder, standing)
         laid, plan = self._settled(tell, standing)
         spec, certificate = laid.spec, plan.certificate
 
         from leastnoise.tables.publish.draws import draw_tables
-        from leastnoise.tables.publish.rehearsal import try_queries, try_tables, write_texts
+        from leastnoise.tables.publish.prepare import try_queries, try_tables, write_texts
 
         if path is not None and folder is not None:
             tell("Writing the plan and its certificate")
@@ -316,7 +317,7 @@ class Release:
         if self._spec.privacy.ledger is not None:  # else nothing is lost where a query fails
             tell("Trying the queries without rows")
             try_queries(found, spec=spec, plan=plan)
-        entry = charging.charge(
+        entry = prepare.charge(
             self._spec, self._folder, certificate, standing=standing, tell=tell, label=label
         )
         plan, tables = draw_tables(laid, plan, found, tell)

@@ -13,10 +13,8 @@ from leastnoise.errors import CertificateRejected, SourceError
 from leastnoise.tables.publish.groups import wrong_keys
 from leastnoise.tables.publish.quantiles import wrong_quantile
 from leastnoise.tables.publish.table_files import as_read, read_table
-from leastnoise.tables.query.columns import key_names, result_columns
-from leastnoise.tables.query.kept_groups import wrong_rows
 from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.results import key_columns
+from leastnoise.tables.query.results import key_columns, key_names, result_columns, wrong_rows
 from leastnoise.tables.statistics.base import CLOSE, LARGEST_WHOLE, SUFFIXES, Ends, NoiseError
 
 if TYPE_CHECKING:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from leastnoise import _files
-from leastnoise.tables.query.columns import result_columns
+from leastnoise.tables.query.results import result_columns
 from leastnoise.tables.values import parquet_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from leastnoise.tables.query.columns import Part
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.results import Part, Table
 
 
 _CSV_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\Z)')

@@ -26,9 +26,8 @@ from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan import least_epsilon
 from leastnoise.tables.query import finding
-from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.results import values_of
+from leastnoise.tables.query.results import statistics_of, values_of
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
 from leastnoise.tables.spec.values import LARGEST_SPEC, MAX_ROWS_BOUND

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
-from leastnoise.calibration.calibrate import ask_again, calibrate_family
+from leastnoise.calibration import ask_again, calibrate_family
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.classic.law import Laplace
 from leastnoise.noise.question import Question
 from leastnoise.selection.ask import choose_family
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import made_of, missing
+from leastnoise.tables.query import choices, missing
 from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
-from leastnoise.tables.query.contributions import bound_groups, boundings, most_rows
+from leastnoise.tables.query.choices import bound_groups, boundings, most_rows
 from leastnoise.tables.query.layout import (
     ASSUMED,
     EXACT_SUMS,
@@ -103,10 +103,10 @@ def _of_part(
         components = tuple(sorted(every, key=lambda one: one.kind == "without"))
         return shape_of(spec, query, statistics, places, needs, components, part=part)
 
-    needs = made_of.about_middles(spec, query, [asked[place] for place in places])
+    needs = choices.about_middles(spec, query, [asked[place] for place in places])
     shape = shaped(needs)
     ways = _boundings(spec, query, shape)
-    if parted := made_of.with_and_without(spec, query, needs, ways, shape.numbers):
+    if parted := choices.with_and_without(spec, query, needs, ways, shape.numbers):
         shape = shaped(parted)
     if shape.dimension > MAX_DIMENSION:
         raise LayoutError(

@@ -87,7 +87,7 @@ class Layout:
 
     With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
     say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
-    published then, by the count that `decides`: see `kept_groups`. `accuracy` is what is wished of
+    published then, by the count that `decides`: see `results`. `accuracy` is what is wished of
     errors, those of means in groups of as many values as is `assumed`.
 
     `within` is what rows are grouped by where its one row is about all groups together, `clipped`

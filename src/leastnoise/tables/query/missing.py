@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _words
 from leastnoise.tables.spec.column import Column
-from leastnoise.tables.spec.dialect import dialect_of
 from leastnoise.tables.spec.query import Bands, PrivateKeys
-from leastnoise.tables.spec.source_names import is_csv
+from leastnoise.tables.spec.source import dialect_of, is_csv
 from leastnoise.tables.spec.values import MAX_TEXT, NONE, SKIP
 
 if TYPE_CHECKING:

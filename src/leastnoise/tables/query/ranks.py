@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.query import finding, missing
 from leastnoise.tables.query.axes import Axis, Condition, Nearest, Unlisted
-from leastnoise.tables.query.contributions import most_rows
+from leastnoise.tables.query.choices import most_rows
 from leastnoise.tables.query.lay_out import find_bits, shape_of
 from leastnoise.tables.query.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.query.limits import OF_A_ROW, InCells
-from leastnoise.tables.spec.candidates import list_candidates
-from leastnoise.tables.spec.column import Column
+from leastnoise.tables.spec.column import Column, list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.base import Component
 from leastnoise.tables.statistics.quantiles import Quantile

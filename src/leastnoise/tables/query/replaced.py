@@ -14,11 +14,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import MOST_BOUNDS, Box
 from leastnoise.guarantees.exact import root_above
-from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity, replaced_record
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
 from leastnoise.tables.query.limits import FirstCells, InBall, InCells
 
@@ -119,7 +118,7 @@ def _signed(way: InCells, numbers: Numbers) -> tuple[Body, ...]:
     if numbers.lowered:
         return ()
     total = way.all_cells(numbers)
-    hull = hulls.replaced_record(bound=total, most=1, queries=numbers.all)
+    hull = replaced_record(bound=total, most=1, queries=numbers.all)
     return () if hull is None else (hull,)
 
 

@@ -1,8 +1,14 @@
-"""From a noisy vector to a table: keys, statistics, and the error that the noise causes."""
+"""From a noisy vector to a table: keys, statistics, and the error that the noise causes.
+
+The names of a block's tables and columns are public, so known before any row is read. Which groups
+of a table are published is told by their published counts alone. That is post-processing of noisy
+numbers, and costs nothing: the rows of the source decide of it through these alone. No exit code
+and no message depends on it, but the number of rows does.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
@@ -10,11 +16,12 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise._notebooks import MOST_ROWS, Framed, Shown, text_table
-from leastnoise.tables.query.columns import result_columns
+from leastnoise.tables.query.layout import Layout
+from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,6 +29,110 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.statistics.base import Floats, Four, NoiseError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.base import Asked
+
+    Part = Layout | Ranks
+    """A part of a block: what noise is added to, or quantiles."""
+
+
+def file_names(query: Query) -> list[str]:
+    """Return the names of the tables that a block publishes, and of their files."""
+    if cumulative.is_cumulative(query):
+        return [query.name, cumulative.table_name(query.name)]
+    if query.hierarchy is not None:
+        return levels.file_names(query)
+    return margins.file_names(query)
+
+
+def key_names(part: Part) -> list[str]:
+    """Return the columns that tell the groups apart."""
+    keys = [name for axis in part.axes for name in axis.columns]
+    return [*keys, "condition"] if part.conditions else keys
+
+
+def result_columns(parts: Sequence[Part]) -> tuple[str, ...]:
+    """Return the columns of a block's result: those of the groups, then each statistic's.
+
+    `parts` are the layouts of the block's parts.
+    """
+    values = [f"{one.label}{suffix}" for one in statistics_of(parts) for suffix in one.suffixes]
+    return (*key_names(parts[0]), *values)
+
+
+def statistics_of(parts: Sequence[Part]) -> list[Asked]:
+    """Return the statistics of a block, from the layouts of its parts, in the block's order."""
+    placed = {
+        place: asked
+        for part in parts
+        for place, asked in zip(part.places, part.statistics, strict=True)
+    }
+    return [placed[place] for place in sorted(placed)]
+
+
+def publish_all(layout: Layout) -> Layout:
+    """Return the layout of the table in which every group is published."""
+    return replace(layout, min_count=None, top=None, decides=None)
+
+
+def select(layout: Layout | Ranks, table: Table) -> Table:
+    """Return what is published of a block's `table`, given the layout of any of its parts.
+
+    Groups below `min_count` are left out; of the others the `top` are kept, the largest count
+    first, equal ones in the order of their keys.
+    """
+    if not isinstance(layout, Layout) or layout.decides is None:
+        return table
+    counts = table.columns[layout.decides]
+    kept = [place for place, count in enumerate(counts) if _reaches(layout, count)]
+    if layout.top is not None:
+        kept = sorted(kept, key=lambda place: -counts[place])[: layout.top]
+    columns = {label: [found[place] for place in kept] for label, found in table.columns.items()}
+    return Table(name=table.name, columns=columns)
+
+
+def _reaches(layout: Layout, count: float) -> bool:
+    """Whether a group of that published count isn't left out by `min_count`."""
+    return layout.min_count is None or count >= layout.min_count
+
+
+def wrong_rows(layout: Layout, told: Mapping[str, Sequence[float]]) -> str | None:
+    """Return what is wrong with the rows that are there, to end a sentence; None if nothing is.
+
+    `told` are the numbers of a table. The order of its rows is checked with their keys. Of the
+    counts of groups that aren't there a table says nothing.
+    """
+    if layout.decides is None:
+        return None
+    counts = told[layout.decides]
+    if not all(_reaches(layout, count) for count in counts):
+        return f"a {layout.decides} below min_count, {layout.min_count:,}"
+    most = layout.top if layout.unlisted else min(layout.top or layout.cells, layout.cells)
+    exact = layout.min_count is None and not layout.unlisted
+    if most is not None and (len(counts) > most or (exact and len(counts) < most)):
+        return f"other than the {most:,} groups that the spec says"
+    return None
+
+
+def in_words(layout: Layout) -> Iterator[str]:
+    """Yield how counts are rounded, and which groups are published, in sentences."""
+    if layout.multiple > 1 and any(asked.counts for asked in layout.statistics):
+        yield (
+            f"Counts are published as multiples of {layout.multiple:,}, their intervals rounded "
+            "outwards; the std is that of the noise before."
+        )
+    if layout.min_count is not None:
+        which = "Of groups that reach the threshold those" if layout.unlisted else "Groups"
+        least = f"{layout.decides} is below {layout.min_count:,}"
+        yield f"{which} whose published {least} are left out."
+    if layout.top is not None:
+        yield f"The {layout.top:,} groups of the largest published {layout.decides} are kept."
 
 
 @final

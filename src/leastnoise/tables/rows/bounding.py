@@ -61,7 +61,7 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> ND
     from no public function.
     """
     if isinstance(layout.bounding, FewGroups):
-        raise TypeError("groups that nobody listed have no vector: see `unlisted`")
+        raise TypeError("groups that nobody listed have no vector: see `exact`")
     if layout.conditions:
         return _condition_totals(engine, spec, layout, salt=salt)
     rows = in_cells(engine, spec, layout)
@@ -283,7 +283,7 @@ def _bounded_totals(
     shrinks: |t| <= |I|·N/q, or |I|·√(N/q), so that the size of t is at most N.
     Where a cell's last number L is of rows without a value, the size of the cell is max|I| of the
     others, plus L: the gauge of its body, and no more than for its rows, each of which adds to one
-    of the two. What shrinks both by a factor shrinks their sum by it. In units of 1/w (`made_of`) L
+    of the two. What shrinks both by a factor shrinks their sum by it. In units of 1/w (`choices`) L
     is ⌊L·w⌋ at last, which is L·w unless L was shrunk: w is a multiple of 2^−8, and 2^8 divides a
     row's integer. L·w is an exact float, below 2^29 (`find_bits`).
     """

@@ -24,7 +24,7 @@ import numpy as np
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.databases import Copy
 from leastnoise.tables.rows.duckdb.inputs import Input
-from leastnoise.tables.rows.spark.sources import SparkRows
+from leastnoise.tables.rows.spark.engine import SparkRows
 from leastnoise.tables.values import arrow_values, duck
 from leastnoise.tables.values.casts import MOST_DIGITS, Held, Rows, held
 

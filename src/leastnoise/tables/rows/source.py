@@ -10,16 +10,23 @@ import tomli_w
 from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.expressions.computed import NOTHING, Computed, compute
-from leastnoise.tables.parse.column_uses import Problem, unit_problems, uses_of
+from leastnoise.tables.parse.columns import Problem, unit_problems, uses_of
 from leastnoise.tables.rows.duckdb import databases, files
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
 from leastnoise.tables.rows.duckdb.joined import join_tables
 from leastnoise.tables.rows.duckdb.postgres import PostgresTable
-from leastnoise.tables.spec.dialect import DELIMITERS, dialect_of, told_of
-from leastnoise.tables.spec.join import ON_SPARK
 from leastnoise.tables.spec.model import Data
-from leastnoise.tables.spec.source_names import IN_MEMORY, POLARS, is_postgres, is_spark
+from leastnoise.tables.spec.source import (
+    DELIMITERS,
+    IN_MEMORY,
+    ON_SPARK,
+    POLARS,
+    dialect_of,
+    is_postgres,
+    is_spark,
+    told_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -27,12 +34,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.tables.expressions.tree import Type
-    from leastnoise.tables.parse.column_uses import ColumnUse
+    from leastnoise.tables.parse.columns import ColumnUse
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.rows.frames import Frame
-    from leastnoise.tables.rows.spark.sources import SparkRows
-    from leastnoise.tables.spec.join import Join
+    from leastnoise.tables.rows.spark.engine import SparkRows
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.source import Join
     from leastnoise.tables.spec.values import ColumnType
     from leastnoise.tables.values.casts import Held
 
@@ -170,7 +177,7 @@ def open_engine(
         return on_spark.open_engine(rows, columns=found.columns, computed=found.computed)
     if found.engine == POLARS:
         try:
-            from leastnoise.tables.rows.polars import engine as on_polars  # noqa: PLC0415
+            from leastnoise.tables.rows import polars as on_polars  # noqa: PLC0415
         except ImportError:
             raise SourceError("Polars isn't here: pip install leastnoise[polars].") from None
         return on_polars.open_engine(
@@ -199,9 +206,9 @@ def find_rows(
             raise SpecError([("data.engine", f"{engine!r} reads {reads}. Leave it out.")])
         return frame
     if is_spark(engine):
-        from leastnoise.tables.rows.spark import sources  # noqa: PLC0415  # of an extra
+        from leastnoise.tables.rows.spark.engine import find_spark_rows  # noqa: PLC0415  # of an extra
 
-        return sources.find_rows(data, folder)
+        return find_spark_rows(data, folder)
     if named is None:
         raise TypeError("the checks of the spec come first")
     if table is not None and isinstance(named, str) and is_postgres(named):

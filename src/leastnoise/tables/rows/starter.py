@@ -16,14 +16,19 @@ from leastnoise import _words
 from leastnoise.errors import InvalidInput
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.duckdb.inputs import Input
-from leastnoise.tables.spec.dialect import DELIMITERS
 from leastnoise.tables.spec.model import Data
-from leastnoise.tables.spec.source_names import is_csv, is_postgres, why_no_source, why_no_table
+from leastnoise.tables.spec.source import (
+    DELIMITERS,
+    is_csv,
+    is_postgres,
+    why_no_source,
+    why_no_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from leastnoise.tables.spec.dialect import Delimiter
+    from leastnoise.tables.spec.source import Delimiter
     from leastnoise.tables.values.casts import Held
 
 OUTPUT = "out"

@@ -19,7 +19,8 @@ from pydantic import (
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.column import Column
-from leastnoise.tables.spec.dialect import (
+from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
+from leastnoise.tables.spec.source import (
     DECIMAL,
     DELIMITER,
     ENCODING,
@@ -27,9 +28,8 @@ from leastnoise.tables.spec.dialect import (
     Decimal,
     Delimiter,
     Header,
+    Join,
 )
-from leastnoise.tables.spec.join import Join
-from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
 from leastnoise.tables.spec.values import (
     LEAST,
     ColumnType,

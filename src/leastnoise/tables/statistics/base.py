@@ -54,7 +54,7 @@ Beside = Mapping[tuple["Component", ...], Sequence[Floats]]
 class Component:
     """One scalar per row, in [−1, 1]: 1, "this unit is here", u = (x − centre)/radius, or 2u² − 1.
 
-    But "without" is 1/radius where the row has no value of the column: see `made_of`.
+    But "without" is 1/radius where the row has no value of the column: see `query.choices`.
 
     The last is the "square": as far to either side of 0 as u, so that no noise is spent on knowing
     that u² isn't negative. A count of a `column` is 1 where the row has a value. The column's value

@@ -18,7 +18,7 @@ from leastnoise.noise.trees.levels import level_laws
 from leastnoise.tables.plan.summed.chain import Chain, find_chain
 from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.summed.margins import publish_margins
+from leastnoise.tables.publish.summed import publish_margins
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.margins import plan_of, spec_of, whole_of
 from tests.tables.resealed import verify_resealed

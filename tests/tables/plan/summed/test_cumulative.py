@@ -18,7 +18,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.plan.summed.cumulative import Cumulative, Step
-from leastnoise.tables.publish.summed.counts import publish_running_sums
+from leastnoise.tables.publish.summed import publish_running_sums
 from tests.noise.trees.oracle import enumerated, largest_loss, moved_by_rows
 from tests.tables.cumulative import plan_of, spec_of, whole_of
 

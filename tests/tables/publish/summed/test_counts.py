@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from leastnoise.errors import CertificateRejected
-from leastnoise.tables.publish.summed import counts
+from leastnoise.tables.publish import summed
 
 
 def test_counts_whose_sum_no_int64_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     told = {"keys.csv": [2.0**52] * 2**12, "all.csv": [0.0]}  # 2^64, which would wrap to 0
-    monkeypatch.setattr(counts, "read_table", lambda path, parts: {"count": told[path.name]})
+    monkeypatch.setattr(summed, "read_table", lambda path, parts: {"count": told[path.name]})
     layout = SimpleNamespace(statistics=[SimpleNamespace(label="count")])
     blocks: Any = [SimpleNamespace(name=name, layout=layout) for name in ("keys", "all")]
     with pytest.raises(CertificateRejected, match="isn't whole"):
-        counts._check(Path(), blocks, "csv", lambda own: [own, own.sum(keepdims=True)], what="sum")
+        summed._check(Path(), blocks, "csv", lambda own: [own, own.sum(keepdims=True)], what="sum")

@@ -18,8 +18,8 @@ from leastnoise.selection.public import calibrate
 from leastnoise.tables.plan.summed.cumulative import Cumulative
 from leastnoise.tables.plan.summed.levels import Levels
 from leastnoise.tables.plan.summed.margins import Margins
-from leastnoise.tables.publish.summed.margins import add_up
-from leastnoise.tables.publish.summed.whole_counts import find_whole_counts, sums_by
+from leastnoise.tables.publish.summed import add_up
+from leastnoise.tables.publish.whole_counts import find_whole_counts, sums_by
 from leastnoise.tables.query.summed.margins import table_sensitivity
 from tests.noise.trees.oracle import enumerated
 from tests.tables import cumulative, margins

@@ -20,7 +20,7 @@ from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import Linf, Within
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.summed.margins import Margins
-from leastnoise.tables.publish.summed.margins import sum_exactly
+from leastnoise.tables.publish.summed import sum_exactly
 from leastnoise.tables.query.summed.margins import (
     measured_layout,
     published_tables,
@@ -32,7 +32,7 @@ from leastnoise.tables.query.summed.margins import (
 )
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
-from leastnoise.tables.spec.source_names import IN_MEMORY
+from leastnoise.tables.spec.source import IN_MEMORY
 from tests.tables.margins import plan_of, spec_of, sums_of, whole_of
 from tests.tables.reference import SALT
 

@@ -6,8 +6,8 @@ made of the same bits; `Source` is how the recipe of one body asks for points of
 
 | file | what |
 |---|---|
-| `reals`, `scalars` | random reals, in vectors and alone; choices |
+| `reals` | vectors of random reals |
 | `arrange` | vectors made of others |
-| `plain`, `combined`, `signed` | recipes of bodies |
+| `plain`, `combined`, `signed` | recipes of bodies; single numbers and choices for them |
 | `draw` | which recipe is whose, and the laws |
 """

@@ -14,7 +14,7 @@ from flint import arb
 from leastnoise.balls.core import UNIT, ball, float_above
 from leastnoise.noise.common.proof import over
 from leastnoise.noise.kernels.law import KernelNoise
-from leastnoise.noise.releases import Releases
+from leastnoise.noise.question import Releases
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,11 +8,10 @@ from functools import lru_cache
 
 from flint import acb, arb, ctx
 
-from leastnoise.balls.core import ball
-from leastnoise.balls.special import bessel_k_ratio, positive_integral
+from leastnoise.balls.core import ball, bessel_k_ratio, positive_integral
 from leastnoise.noise.common.proof import over
+from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.releases import Releases
 
 MOST_SCALES = 10**9  # in a shift, of l2 noise: with more its angular integral takes minutes
 

@@ -20,7 +20,7 @@ from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.mechanism.weighted_sums import Term, deviation_of_sum, half_widths_of_sum
+from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.tables.plan.summed.chain import Chain, read_chain

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.calibration.several import find_gaussian
+from leastnoise.calibration import find_gaussian
 from leastnoise.design.marginals import (
     Marginals,
     best_shares,
@@ -26,7 +26,7 @@ from leastnoise.design.marginals import (
     pure_information,
 )
 from leastnoise.errors import InvalidArgument, Refused
-from leastnoise.mechanism.grid import default_grid
+from leastnoise.mechanism.rounding import default_grid
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.plan.joint_budget import scale_together

@@ -17,8 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.inputs import CsvFile, Input, ParquetFile, Part, Several
-from leastnoise.tables.spec.dialect import Dialect
-from leastnoise.tables.spec.source_names import FILES, is_csv
+from leastnoise.tables.spec.source import FILES, Dialect, is_csv
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import duckdb
 
     from leastnoise.tables.expressions.computed import Use
-    from leastnoise.tables.parse.column_uses import Problem
-    from leastnoise.tables.spec.join import Join
+    from leastnoise.tables.parse.columns import Problem
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.source import Join
     from leastnoise.tables.spec.values import ColumnType
 
 

@@ -1,0 +1,356 @@
+"""The smallest scale of a family that meets a budget: found in floats, proved in balls."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from typing import final
+
+from leastnoise.accounting.composition import Composition
+from leastnoise.accounting.proof.composed import bound_composed
+from leastnoise.accounting.proof.moment_sum import prove_by_moments
+from leastnoise.balls.core import float_above
+from leastnoise.balls.losses import POINTS_PER_STD
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.subject import check_sampling, shifts_of
+from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
+from leastnoise.guarantees.budget import Budget, amplify, check_rate
+from leastnoise.guarantees.exact import Interval, float_at_least
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
+from leastnoise.noise.base import Noise
+from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.common.fit import NEARLY
+from leastnoise.noise.common.several import COARSE, Several, find_root, log_of, scale_alone
+from leastnoise.noise.question import Question, Releases, Search
+from leastnoise.noise.registry import family_named, part_of, registered
+
+# If the proof fails at the scale found, it is widened by these relative amounts in turn; the total
+# stays within the 1e-9 that is promised of the exact minimum.
+_WIDENINGS = (Fraction(0), Fraction(2, 10**12), Fraction(2, 10**11), Fraction(8, 10**10))
+# Where 1e-5 is promised: a mixture's δ may fall by a factor of 3 within 3e-8 of σ, as a narrow
+# peak of it between two shifts closes, which the search in floats can't see.
+_STEEP_WIDENINGS = (Fraction(0), Fraction(8, 10**10), Fraction(1, 10**7), Fraction(4, 10**6))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Calibrated:
+    """A proved noise law, and the seconds that finding and proving it took.
+
+    `note` says where the search ended before it was done, if it did.
+    """
+
+    certificate: Certificate
+    search_seconds: float
+    proof_seconds: float
+    note: str | None = None
+
+
+def calibrate_family(
+    family: type[Noise], question: Question, *, search: Search | None = None
+) -> Calibrated:
+    """Return the law that is found for `family`, of the least scale proved to meet the budget.
+
+    The `question` is about one sensitivity. `search` finds the law for a family that calibration
+    itself has no search for.
+
+    The scale is never below the exact minimum and at most 1e-9 (relative) above it; 1e-5 for
+    generalized-gamma, and for gaussian-mixture at δ < 1e-6.
+    Raises NotApplicable if the family can't serve, NotCertified if no proof was found.
+    """
+    budget, sensitivity, geometry = question.budget, question.sensitivity, question.geometry
+    if why := family.why_not(dimension=question.noise_dimension, delta=budget.delta):
+        raise NotApplicable(family=family.name, why=why)
+    if 1 - budget.delta < Fraction(1, 10**12):  # it has too few digits in floats
+        why = "delta is so close to 1 that no scale is searched for it; it protects nobody"
+        raise NotApplicable(family=family.name, why=why)
+    check_sampling(family, sensitivity, geometry, question.sampling_rate)
+    shifts = shifts_of(family, sensitivity, geometry)
+    shift = family.radius_of(shifts.outer, dimension=question.noise_dimension)
+    started = time.perf_counter()
+    asked = question.behind_geometry(shifts.outer)
+    try:
+        law = _find_law(family, asked, search)
+        least = law.scaled(shift)
+    except (
+        InvalidArgument
+    ) as error:  # the search is right, but the scale is outside the representable range
+        if error.name != "scale":
+            raise
+        raise Refused(f"{family.name} noise for this budget is out of range. {error}") from error
+    found = time.perf_counter()
+    limit, wider = (registered(family).part(name) for name in ("limit", "wider"))
+    steep = wider is not None and budget.delta < Fraction(1, 10**6)
+    certificate = _widen(question, least, _STEEP_WIDENINGS if steep else _WIDENINGS, wider)
+    return Calibrated(
+        certificate=certificate,
+        search_seconds=found - started,
+        proof_seconds=time.perf_counter() - found,
+        note=limit(law, asked) if limit else None,
+    )
+
+
+def ask_again(certificate: Certificate, budget: Budget) -> Question:
+    """Return the question that the certificate answers, at another budget.
+
+    The parameters of its noise are left open, but for the lists that a user sets; its grid is not
+    asked about.
+    """
+    noise = certificate.noise
+    return Question(
+        budget=budget,
+        sensitivities=(certificate.sensitivity,),
+        dimension=certificate.dimension,
+        geometry=certificate.geometry,
+        fixed={name: noise.parameters[name] for name in noise.lists_to_set},
+        compositions=certificate.compositions,
+        sampling_rate=certificate.sampling_rate,
+        stated_neighbours=certificate.stated_neighbours,
+    )
+
+
+def prove_answer(question: Question, noise: Noise) -> Certificate:
+    """Return the certificate that `noise` answers the question; raises like `Certificate.prove`."""
+    found = Certificate.prove(
+        budget=question.budget,
+        noise=noise,
+        sensitivity=question.sensitivity,
+        geometry=question.geometry,
+        compositions=question.compositions,
+        sampling_rate=question.sampling_rate,
+    )
+    stated = question.stated_neighbours
+    return found if stated is None else found.about(stated)
+
+
+def _find_law(family: type[Noise], question: Question, search: Search | None) -> Noise:
+    if question.compositions > 1:
+        # Imported where it is needed: most of the accountant stands behind it.
+
+        return find_law_for_several(family, question, search)
+    return (search or part_of(family, "fit"))(question.one_at(question.budget))
+
+
+def _widen(
+    question: Question,
+    least: Noise,
+    widenings: tuple[Fraction, ...],
+    wider: Callable[[Noise, Fraction], Noise] | None,
+) -> Certificate:
+    at = wider or _scale
+    *earlier, last = widenings
+    for widening in earlier:
+        try:
+            return prove_answer(question, at(least, 1 + widening))
+        except NotCertified:
+            continue
+    return prove_answer(question, at(least, 1 + last))
+
+
+def _scale(least: Noise, widening: Fraction) -> Noise:
+    scale = least.scale * widening
+    if not least.parameter_kinds:  # a scale that was searched; others are the sensitivity itself
+        scale = Fraction(float_at_least(scale))  # so that the printed one is what is proved
+    return least.scaled(scale / least.scale)
+
+
+def find_law_for_several(family: type[Noise], question: Question, search: Search | None) -> Noise:
+    """Return the law of `family` for a worst shift of 1 that may be drawn several times.
+
+    `search` finds the law for one where calibration itself has no search. Raises NotApplicable if
+    the family has none for several, Refused if sampling alone hides all.
+    """
+    check_rate(question.budget, question.sampling_rate)
+    known = registered(family)
+    task = ProvedSeveral(family=family, question=question, search=search)
+    if own := known.part("several"):
+        return own(task)
+    if known.fit is None:
+        raise NotApplicable(family=family.name, why="it is designed for one release only")
+    if family.parameter_kinds:
+        why = "its parameters are searched for one release only"
+        raise NotApplicable(family=family.name, why=why)
+    return scale_alone(task)
+
+
+def find_log_delta_gap(
+    parts: Sequence[Releases], budget: Budget, *, points_per_std: int = POINTS_PER_STD
+) -> float:
+    """Return ln of the proved bound on δ of `parts` together, less ln of the budget's; −∞ for 0.
+
+    At most 0 if and only if they are proved to meet the budget.
+    """
+    delta = float_above(bound_composed(parts, budget.epsilon, points_per_std=points_per_std))
+    if delta <= 0:
+        return -math.inf
+    gap = math.log(delta) - log_of(budget.delta)
+    over = 1e-15  # of ln δ: what more than δ₀ is at least
+    return min(gap, 0.0) if Fraction(delta) <= budget.delta else max(gap, over)
+
+
+def find_gaussian(budget: Budget) -> Noise:
+    """Return the least Gaussian noise for one number and a shift of 1: the yardstick of others."""
+    return part_of(family_named("gaussian"), "fit")(Question(budget=budget))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ProvedSeveral(Several):
+    """Every answer is a proved bound; floats rank nothing here."""
+
+    search: Search | None = None
+
+    def one(self, question: Question) -> Noise:
+        return (self.search or part_of(self.family, "fit"))(question)
+
+    def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
+        parts = (self._releases(law),)
+        return find_log_delta_gap(parts, self.question.budget, points_per_std=points_per_std)
+
+    def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
+        parts = (self._releases(law),)
+        found = prove_by_moments(parts, self.question.budget.epsilon, closest=closest)
+        return found.interval if found else None
+
+    def gaussian_sigma(self) -> float:
+        question = self.question
+        alone = find_gaussian(amplify(question.budget, question.sampling_rate))
+        low = float(alone.scale)
+        high = low * math.sqrt(question.compositions)
+        if question.sampling_rate == 1:
+            return high
+
+        def gap(sigma: float) -> float:
+            return self.log_delta_gap(alone.scaled(Fraction(sigma) / alone.scale), COARSE)
+
+        return find_root(gap, low, high, relative=NEARLY)
+
+    def _releases(self, law: Noise) -> Releases:
+        """Return the question's releases with that noise, whose worst shift is called 1."""
+        question = self.question
+        if isinstance(law, VectorNoise):
+            shifts = ShiftBounds.of(question.sensitivity)
+        elif law.for_whole_numbers:  # its shift can't be called 1
+            longest = law.worst_shift(question.sensitivity)
+            law, shifts = law.scaled(longest), ShiftBounds.of(Integer(longest))
+        else:
+            shifts = ShiftBounds.of((L1 if law.norm == "l1" else L2)(1))
+        return Releases(
+            noise=law,
+            shifts=shifts,
+            compositions=question.compositions,
+            sampling_rate=question.sampling_rate,
+        )
+
+
+# Scale the noise of several queries by one factor, so that together they just meet a budget.
+
+
+_COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
+_RELATIVE = 1e-4  # of the factor
+
+
+def is_scalable(certificate: Certificate) -> bool:
+    """Whether the certificate's noise is a scale alone, and its composition is proved."""
+    noise = certificate.noise
+    family = registered(type(noise))
+    alone = not noise.parameter_kinds or family.any_scale
+    known = alone and family.longest_is_worst and not noise.for_whole_numbers
+    return known and certificate.sampling_rate == 1
+
+
+def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
+    """Return the reason why the noise can't be scaled to meet `budget` with others; None if it can.
+
+    Parameters are kept, so that the shape is the one it has, and the best for another budget.
+    """
+    noise = certificate.noise
+    if certificate.sampling_rate != 1:
+        return "only noise for all of the data is scaled together"
+    if noise.for_whole_numbers:
+        return "noise on whole numbers has no scale to change"
+    if noise.parameter_kinds and not budget.delta:
+        return "at delta=0 budgets add up, and only laplace and l2 are scaled together"
+    family = registered(type(noise))
+    if family.losses_stay:
+        return "its largest loss stays as it is however wide it gets, and many outputs have it"
+    if family.slow:
+        return "every factor that is tried takes seconds to prove"
+    return None
+
+
+def find_joint_factor(
+    certificates: Sequence[Certificate],
+    budget: Budget,
+    *,
+    ratios: Sequence[float] | None = None,
+    points_per_std: int = _COARSE,
+    relative: float = _RELATIVE,
+) -> float:
+    """Approximate the least factor for all scales with which the draws together meet `budget`.
+
+    Each scale is first multiplied by its ratio, if there are `ratios`. The bounds of a coarse
+    lattice meet the budget, δ > 0. No proof of the whole: see `PlanCertificate.prove`. Raises
+    NotApplicable unless every composition is proved, and where none is however large the noise, as
+    for a tiny δ.
+    """
+    parts = [
+        _scaled(one.releases, ratio)
+        for one, ratio in zip(certificates, ratios or [1.0] * len(certificates), strict=True)
+    ]
+
+    @cache
+    def gap(factor: float) -> float:
+        moved = [_scaled(part, factor) for part in parts]
+        return find_log_delta_gap(moved, budget, points_per_std=points_per_std)
+
+    near = _as_of_gaussians(parts, budget)
+    beyond = 16  # times the factor of Gaussian noise: what isn't proved there has no proof
+    if gap(beyond * near) > 0:
+        raise NotApplicable(
+            family=parts[0].noise.name, why="no proof is known for so small a delta of all together"
+        )
+    rounding = 1e-12  # of a factor times a ratio, both of them floats
+    return find_root(gap, near, 1.1 * near, relative=relative) * (1 + rounding)
+
+
+def _as_of_gaussians(parts: Sequence[Releases], budget: Budget) -> float:
+    """Return the factor, were all draws Gaussian noise of the same variance."""
+    squares = (
+        part.compositions
+        * float(part.noise.worst_shift(part.shifts.outer)) ** 2
+        / part.noise.variance
+        for part in parts
+    )
+    return float(find_gaussian(budget).scale) * math.sqrt(math.fsum(squares))
+
+
+def rescale(certificate: Certificate, factor: float) -> Certificate:
+    """Return the certificate of `factor` times the noise: what it is worth alone, at the same δ.
+
+    Its ε is the smallest of six digits. Raises NotApplicable if no ε does, NotCertified if it isn't
+    proved.
+    """
+    part = _scaled(certificate.releases, factor)
+    least = Composition(parts=(part,)).epsilon(delta=certificate.budget.delta).upper
+    budget = Budget(epsilon=_rounded_up(least), delta=certificate.budget.delta)
+    return prove_answer(ask_again(certificate, budget), part.noise)
+
+
+def _scaled(part: Releases, factor: float) -> Releases:
+    """Return the draws with `factor` times the noise, the scale rounded up to a float."""
+    scale = part.noise.scale
+    wanted = Fraction(float_at_least(scale * Fraction(factor)))
+    return replace(part, noise=part.noise.scaled(wanted / scale))
+
+
+def _rounded_up(value: float) -> Fraction:
+    if not value:
+        return Fraction(0)
+    digits = 6  # of the stated epsilon, rounded up
+    unit = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
+    return -(-Fraction(value) // unit) * unit

@@ -1,1 +1,0 @@
-"""The smallest scale of a family that meets a budget: found in floats, proved in balls."""

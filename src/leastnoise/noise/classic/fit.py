@@ -1,0 +1,240 @@
+"""The least Laplace, Gaussian and flipped Huber noise for a budget."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument, NotApplicable, Refused
+from leastnoise.guarantees.budget import Budget, amplify
+from leastnoise.noise.classic.law import (
+    FlippedHuber,
+    Gaussian,
+    Laplace,
+    TruncatedLaplace,
+    standard_moment,
+)
+from leastnoise.noise.classic.profile import log_delta, truncated_laplace_log_delta
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common.fit import ROUNDING, least_scale
+from leastnoise.noise.common.several import COARSE, Several, find_least_factor
+from leastnoise.noise.question import Loss, Question
+from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot, minimise
+
+
+def gaussian_search(question: Question) -> Gaussian:
+    """Return the law of least scale."""
+    scale = common_fit.gaussian(question.dimension, question.budget)
+    return Gaussian(scale=scale, dimension=question.dimension)
+
+
+# The least Laplace noise for a budget.
+
+
+def laplace_search(question: Question) -> Laplace:
+    """Return the law of least scale."""
+    scale = common_fit.laplace(question.dimension, question.budget)
+    return Laplace(scale=scale, dimension=question.dimension)
+
+
+# The truncated Laplace law for a budget (Geng, Ding, Guo & Kumar 2020).
+
+
+def truncated_laplace_search(question: Question) -> TruncatedLaplace:
+    """Return the published law: b = 1/ε at the smallest radius; or the least b at a fixed radius.
+
+    A smaller b with its own, larger radius can have less loss; that isn't the published law, but
+    `fixed` may set any radius. Raises NotApplicable for epsilon = 0, where b would be infinite.
+    """
+    if "radius" in question.fixed:
+        return _at_radius(question, Fraction(question.fixed["radius"]))
+    if question.budget.epsilon == 0:
+        raise NotApplicable(
+            family=TruncatedLaplace.name, why="it needs epsilon > 0: its scale is 1/epsilon"
+        )
+    radius = least_radius(question.budget)
+    return TruncatedLaplace(
+        scale=1 / question.budget.epsilon, radius=Fraction(radius * (1 + ROUNDING))
+    )
+
+
+def least_radius(budget: Budget) -> float:
+    """Return the least a = A/b that meets (ε, δ) at b = Δ/ε, to a few ulps.
+
+    Up to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). Beyond, where only
+    part of the range overlaps its shifted copy, 2δ(1 − e^(−a)) = 2 − e^(−a) − e^(a−ε) is quadratic
+    in e^a: e^(a−ε) = 1 − δ + r, r² = (1 − δ)² + (1 − κ)c, κ = 1 − e^(−ε), c = 2δ − 1. For small ε
+    that is near 1, and 1 − κc/(δ + r) keeps the digits.
+    """
+    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    if delta <= 0.5:
+        if epsilon < 1:
+            return math.log1p(math.expm1(epsilon) / (2 * delta))
+        return epsilon + math.log(math.exp(-epsilon) - math.expm1(-epsilon) / (2 * delta))
+    rest, c = float(1 - budget.delta), 2 * delta - 1
+    r = math.sqrt(rest * rest + math.exp(-epsilon) * c)
+    if epsilon < 1:
+        return epsilon + math.log1p(math.expm1(-epsilon) * c / (delta + r))
+    return epsilon + math.log(rest + r)
+
+
+def _at_radius(question: Question, radius: Fraction) -> TruncatedLaplace:
+    epsilon, a = float(question.budget.epsilon), float(radius)
+    scale = least_scale(
+        lambda t: truncated_laplace_log_delta(shift_ratio=t, excess=t - epsilon, radius=a),
+        question.budget.delta,
+    )
+    return TruncatedLaplace(scale=scale, radius=radius)
+
+
+_ROOT = IncreasingRoot(tolerance=1e-12)  # of the log of 1/γ, or of the corner
+# While the corner is searched: the loss is flat about its minimum, which hides errors like this.
+_ROUGH = IncreasingRoot(tolerance=1e-9, first_step=0.02)
+
+# Of several releases:
+_ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale
+
+
+def huber_search(question: Question) -> FlippedHuber:
+    """Return the law of scale 1 with the corner of least loss, at the least γ that meets δ.
+
+    `fixed` may set alpha or gamma, and then the other one follows from the budget, or both, and
+    then the scale does. Raises NotApplicable if gamma is too small for any alpha, or the budget is.
+    """
+    if common_fit.gaussian(1, question.budget) > 10**9:  # γ's margin is still below 1e-5
+        why = "epsilon and delta are both below about 1e-9, where it is not searched"
+        raise NotApplicable(family=FlippedHuber.name, why=why)
+    fixed = {name: Fraction(value) for name, value in question.fixed.items()}
+    epsilon, delta = float(question.budget.epsilon), question.budget.delta
+    if len(fixed) == 2:
+        law = FlippedHuber(scale=1, alpha=fixed["alpha"], gamma=fixed["gamma"])
+        u, gamma = float(law.corner), float(law.gamma)
+        scale = least_scale(
+            lambda t: log_delta(corner=u, shift_ratio=t / gamma, epsilon=epsilon), delta
+        )
+        return law.scaled(scale)
+    if "alpha" in fixed:
+        return _at_alpha(question, fixed["alpha"])
+    if "gamma" in fixed:
+        return _at_gamma(question, fixed["gamma"])
+    power = 1 if question.loss is Loss.MAE else 2
+
+    last_inverse = 1 / float(common_fit.gaussian(1, question.budget))
+
+    def loss(corner: float) -> float:
+        nonlocal last_inverse  # corners are tried in order, so that the last answer is near
+        last_inverse = _least_gamma_inverse(question, corner, guess=last_inverse, root=_ROUGH)
+        return standard_moment(power, corner) / last_inverse**power
+
+    # the tail, of mass e^(−u²), is not felt from u = 40 on, if its loss of t²/2 beyond ut = ε isn't
+    last = max(40.0, 2 * math.sqrt(epsilon))
+    u = minimise(loss, [0.0, *np.geomspace(0.02, last, 40).tolist()])
+    inverse = _least_gamma_inverse(question, u, guess=last_inverse, root=_ROOT)
+    gamma = _wider(Fraction(1 / inverse))
+    return FlippedHuber(scale=1, alpha=_rounded(Fraction(u) * gamma), gamma=_rounded(gamma))
+
+
+def _least_gamma_inverse(
+    question: Question, corner: float, *, guess: float, root: IncreasingRoot
+) -> float:
+    """Return the largest t = 1/γ at which δ is met, for α = γ·corner."""
+    epsilon, log_target = float(question.budget.epsilon), math.log(question.budget.delta)
+
+    def over(log_t: float) -> float:
+        value = log_delta(corner=corner, shift_ratio=math.exp(log_t), epsilon=epsilon)
+        return max(value, LOG_ZERO) - log_target
+
+    return math.exp(root.find(over, guess=math.log(guess)))
+
+
+def _at_alpha(question: Question, alpha: Fraction) -> FlippedHuber:
+    epsilon, a = float(question.budget.epsilon), float(alpha)
+    gamma = least_scale(
+        lambda t: log_delta(corner=a * t, shift_ratio=t, epsilon=epsilon), question.budget.delta
+    )
+    return FlippedHuber(scale=1, alpha=alpha, gamma=_rounded(_wider(gamma)))
+
+
+def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
+    """Return the law with the largest α, that of least loss: |X| falls as α grows."""
+    epsilon, t = float(question.budget.epsilon), float(1 / gamma)
+    log_target = math.log(question.budget.delta)
+
+    def over(log_corner: float) -> float:
+        return log_delta(corner=math.exp(log_corner), shift_ratio=t, epsilon=epsilon) - log_target
+
+    try:
+        u = math.exp(_ROOT.find(over, guess=0.0))
+    except Refused as error:
+        raise NotApplicable(family=FlippedHuber.name, why="gamma is too small") from error
+    alpha = Fraction(u) * gamma * gamma / _wider(gamma)
+    return FlippedHuber(scale=1, alpha=_rounded(alpha), gamma=gamma)
+
+
+def _wider(gamma: Fraction) -> Fraction:
+    # beside the margin of all roots: the float δ loses digits where the shift is tiny beside γ
+    return gamma * (1 + common_fit.MARGIN + gamma / 10**15)
+
+
+def _rounded(number: Fraction) -> Fraction:
+    """Return a float near `number`, so that what is stored and printed is short."""
+    return Fraction(float(number))
+
+
+def huber_several(task: Several) -> FlippedHuber:
+    """Return the law for a worst shift of 1 that may be drawn several times.
+
+    The corner u = α/γ is searched on coarse lattices, from the Gaussian's 0 to where the tails are
+    not felt. `fixed` may set alpha and gamma, and then the scale follows. Raises InvalidArgument if
+    it sets one of them.
+    """
+    question, compositions = task.question, task.question.compositions
+    fixed = {name: Fraction(value) for name, value in question.fixed.items()}
+    first = float(common_fit.gaussian(1, amplify(question.budget, question.sampling_rate)))
+    if len(fixed) == 2:
+        law = FlippedHuber(scale=1, alpha=fixed["alpha"], gamma=fixed["gamma"])
+        start = first / math.sqrt(law.variance)
+        return law.scaled(find_least_factor(task, law, first=start))
+    if fixed:
+        raise InvalidArgument(
+            name="parameter",
+            value=", ".join(fixed),
+            expected="both alpha and gamma, or neither, for several releases",
+        )
+    near = first * math.sqrt(compositions)  # the last standard deviation that was found
+
+    def law_at(corner: float) -> FlippedHuber:
+        return FlippedHuber(scale=1, alpha=Fraction(corner), gamma=1)
+
+    def loss(corner: float) -> float:
+        nonlocal near
+        law = law_at(corner)
+        width = math.sqrt(law.variance)
+
+        def over(log_inverse: float) -> float:
+            wide = law.scaled(Fraction(math.exp(-log_inverse)))
+            return max(task.log_delta_gap(wide, points_per_std=COARSE), LOG_ZERO)
+
+        factor = math.exp(-_ROUGHLY.find(over, guess=math.log(width / near)))
+        near = factor * width
+        return question.loss.of(law) * factor ** (1 if question.loss is Loss.MAE else 2)
+
+    # the tail has a mass of e^(−u²); beyond ut = ε its loss of t²/2 isn't felt
+    smallest_corner = 0.25
+    last = max(math.sqrt(math.log(compositions / question.budget.delta)), smallest_corner)
+    last = max(1.2 * last, 2 * math.sqrt(float(question.budget.epsilon)))
+    many = 100  # draws, of which the sum hardly knows the corner of one
+    count = 20 if compositions < many else 4  # of few, 5 left the loss up to 1 % above the least
+    corners = [0.0, *np.geomspace(smallest_corner, last, count).tolist()]
+    found = {corner: loss(corner) for corner in corners}
+    best = corners.index(min(corners, key=found.__getitem__))
+    closer = (1 / 3, 2 / 3)  # between the corners looked at first
+    for low, high in pairwise(corners[max(0, best - 1) : best + 2]):
+        found |= {at: loss(at) for share in closer if (at := low + share * (high - low))}
+    law = law_at(min(found, key=found.__getitem__))
+    start = 0.9 * near / math.sqrt(law.variance)
+    gamma = find_least_factor(task, law, first=start)
+    return FlippedHuber(scale=1, alpha=float(gamma * law.corner), gamma=gamma)

@@ -1,0 +1,241 @@
+"""Laplace and Gaussian noise, and flipped Huber noise, which is a Laplace law with normal tails."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from leastnoise._record import field, record, takes
+from leastnoise.guarantees.exact import LARGEST_SQUARED, SMALLEST_SQUARED, Exact, exact_where
+from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, exponential_moment, points_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from leastnoise.guarantees.sensitivity import Norm
+
+
+@final
+@record()
+class Gaussian(Noise):
+    """N(0, scale² I) on R^dimension. notation: σ = scale, d = dimension.
+
+    Private against l2 shifts: δ(ε) = Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ − εσ/Δ) (Balle & Wang 2018,
+    Theorem 8), positive for every ε, so it is never purely private (δ = 0).
+
+    >>> Gaussian(scale=2, dimension=3).mse
+    12.0
+    """
+
+    name: ClassVar[str] = "gaussian"
+    norm: ClassVar[Norm] = "l2"
+    without_delta: ClassVar[str] = "delta=0 is impossible for a Gaussian at any scale"
+    scale: Fraction = field(converter=SCALE)
+    dimension: int = field(converter=DIMENSION, default=1)
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """−‖x‖²/2σ² − d ln(σ√2π); see `Noise.log_density`."""
+        sigma = float(self.scale)
+        squares = np.sum((points_of(x, dimension=self.dimension) / sigma) ** 2, axis=-1)
+        return -squares / 2 - self.dimension * (math.log(sigma) + math.log(2 * math.pi) / 2)
+
+    @property
+    def gaussian_square(self) -> Fraction:
+        return self.scale**2
+
+    @property
+    def variance(self) -> float:
+        """σ²."""
+        return float(self.scale) ** 2
+
+    @property
+    def mean_abs(self) -> float:
+        """σ√(2/π)."""
+        return float(self.scale) * math.sqrt(2 / math.pi)
+
+
+# Laplace noise: one number, or i.i.d. on the coordinates of a vector.
+
+
+@final
+@record()
+class Laplace(Noise):
+    """Density (2b)^−d exp(−‖x‖₁/b) on R^dimension. notation: b = scale, d = dimension.
+
+    Private against l1 shifts: δ(ε) = 1 − exp((ε − Δ/b)/2) for ε < Δ/b, and 0 from there on: pure
+    ε-DP with ε = Δ/b (Dwork, McSherry, Nissim & Smith 2006; theory/noise.md §1d for vectors).
+
+    >>> Laplace(scale=2, dimension=3).mse
+    24.0
+    """
+
+    name: ClassVar[str] = "laplace"
+    norm: ClassVar[Norm] = "l1"
+    scale: Fraction = field(converter=SCALE)
+    dimension: int = field(converter=DIMENSION, default=1)
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """−‖x‖₁/b − d ln(2b); see `Noise.log_density`."""
+        b = float(self.scale)
+        lengths = np.sum(np.abs(points_of(x, dimension=self.dimension)), axis=-1)
+        return -lengths / b - self.dimension * math.log(2 * b)
+
+    @property
+    def exponential(self) -> bool:
+        return True
+
+    @property
+    def variance(self) -> float:
+        """2b²."""
+        return 2 * float(self.scale) ** 2
+
+    @property
+    def mean_abs(self) -> float:
+        """The scale b itself."""
+        return float(self.scale)
+
+
+# Truncated Laplace noise for one number (Geng, Ding, Guo & Kumar 2020).
+
+
+MAX_RADIUS = 10**9  # keeps the moments inside the floats; e^(−radius) is 0 long before
+
+
+@final
+@record()
+class TruncatedLaplace(Noise):
+    """Density ∝ e^(−|x|/b) for |x| <= radius·b, 0 beyond. notation: b = scale, a = radius.
+
+    Geng, Ding, Guo & Kumar (2020) take b = Δ/ε and a = ln(1 + (e^ε − 1)/(2δ)), for which δ(ε) is
+    the mass (e^ε − 1)/(2(e^a − 1)) that a shift of Δ moves out of the range.
+
+    >>> law = TruncatedLaplace(scale=1, radius=2)
+    >>> round(law.mean_abs, 9), round(law.variance, 9)
+    (0.686964715, 0.747858858)
+    """
+
+    name: ClassVar[str] = "truncated-laplace"
+    norm: ClassVar[Norm] = "l2"
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    radius: Fraction = field(
+        converter=takes(
+            exact_where,
+            holds=lambda radius: 0 < radius <= MAX_RADIUS,
+            expected=f"0 < radius <= {MAX_RADIUS:,}",
+        )
+    )
+    dimension: int = field(converter=DIMENSION, default=1)
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """−|x|/b − ln(2b(1 − e^(−a))) for |x| <= ab, −inf beyond; see `Noise.log_density`."""
+        b, a = float(self.scale), float(self.radius)
+        magnitude = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / b
+        log_mass = math.log(2 * b) + math.log(-math.expm1(-a))
+        return np.where(magnitude <= a, -magnitude - log_mass, -np.inf)
+
+    @property
+    def variance(self) -> float:
+        """b²(2 − (a² + 2a)/(e^a − 1))."""
+        return self._moment(2)
+
+    @property
+    def mean_abs(self) -> float:
+        """b(1 − a/(e^a − 1))."""
+        return self._moment(1)
+
+    def _moment(self, power: int) -> float:
+        """E|X|^power as (ab)^power times a ratio of moments up to a."""
+        a = float(self.radius)
+        ratio = exponential_moment(power, a) / exponential_moment(0, a)
+        return ratio * float(self.scale * self.radius) ** power
+
+
+MAX_CORNER = 10**6  # the tail has vanished long before: its mass is below e^(−corner²)
+
+
+def _gamma(gamma: Exact, *, name: str) -> Fraction:
+    return exact_where(
+        gamma,
+        name=name,
+        holds=lambda width: SMALLEST_SQUARED <= width <= LARGEST_SQUARED,
+        expected="1e-140 <= gamma <= 1e140",
+    )
+
+
+def _alpha(alpha: Exact, *, name: str, record: FlippedHuber) -> Fraction:
+    largest = MAX_CORNER * _gamma(record.gamma, name="gamma")
+    return exact_where(
+        alpha,
+        name=name,
+        holds=lambda corner: 0 <= corner <= largest,
+        expected="0 <= alpha <= 1e6 * gamma",
+    )
+
+
+@final
+@record()
+class FlippedHuber(Noise):
+    """Density ∝ e^(−ρ(|x|/scale)/γ²), ρ(r) = αr for r <= α and (r² + α²)/2 beyond.
+
+    Laplace in the middle, Gaussian of standard deviation γ in the tails (Muthukrishnan & Kalyani
+    2023). notation: α = alpha >= 0, γ = gamma, u = α/γ the corner in units of γ. ρ is convex, so
+    the law is log-concave. α = 0 is the Gaussian; for large u it tends to the Laplace law.
+
+    >>> law = FlippedHuber(scale=1, alpha=0, gamma=2)
+    >>> round(law.mean_abs, 9), law.variance
+    (1.595769122, 4.0)
+    """
+
+    name: ClassVar[str] = "flipped-huber"
+    norm: ClassVar[Norm] = "l2"
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = "delta=0 is impossible with a Gaussian tail"
+    scale: Fraction = field(converter=SCALE)
+    alpha: Fraction = field(converter=takes(_alpha, of_record=True))
+    gamma: Fraction = field(converter=takes(_gamma))
+    dimension: int = field(converter=DIMENSION, default=1)
+
+    @property
+    def corner(self) -> Fraction:
+        """The u = α/γ of the formulas."""
+        return self.alpha / self.gamma
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """With y = |x|/(scale·γ) it is −uy or −(y² + u²)/2 − ln Z."""
+        u, unit = float(self.corner), float(self.scale * self.gamma)
+        y = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / unit
+        exponent = np.where(y <= u, u * y, (y * y + u * u) / 2)
+        return -exponent - math.log(2 * unit * _moment(0, u))
+
+    @property
+    def variance(self) -> float:
+        """E X², by `standard_moment`."""
+        return standard_moment(2, float(self.corner)) * float(self.scale * self.gamma) ** 2
+
+    @property
+    def mean_abs(self) -> float:
+        """E|X|, by `standard_moment`."""
+        return standard_moment(1, float(self.corner)) * float(self.scale * self.gamma)
+
+
+def standard_mass(corner: float) -> float:
+    """Return ∫₀^∞ e^(−h), half of what the density is divided by, for scale = γ = 1."""
+    return _moment(0, corner)
+
+
+def standard_moment(power: int, corner: float) -> float:
+    """Return E|Y|^power, power 1 or 2, of the law with scale = γ = 1 and α = corner."""
+    return _moment(power, corner) / _moment(0, corner)
+
+
+def _moment(power: int, u: float) -> float:
+    """∫₀^u y^p e^(−uy) dy + ∫_u^∞ y^p e^(−(y²+u²)/2) dy."""
+    body = u ** (power + 1) * exponential_moment(power, u * u)
+    edge = math.exp(-u * u)
+    tail = math.exp(-u * u / 2) * math.sqrt(math.pi / 2) * math.erfc(u / math.sqrt(2))
+    return body + (tail, edge, u * edge + tail)[power]

@@ -1,0 +1,209 @@
+"""Enclosures of δ(ε) for Laplace, Gaussian and flipped Huber noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import final
+
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.noise.classic.law import FlippedHuber, Gaussian, Laplace, TruncatedLaplace
+from leastnoise.noise.common import proof as common_proof
+
+
+def gaussian_delta_ball(noise: Gaussian, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) = Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, μ = shift/scale."""
+    return common_proof.delta_of_ratio(ball(shift / noise.scale), epsilon=epsilon)
+
+
+def gaussian_tails(noise: Gaussian, shift: Fraction, loss: Fraction) -> tuple[arb, arb]:
+    """Enclose P(Z > loss) and Q(Z > loss) of the loss Z ~ N(±μ²/2, μ²), μ = shift/scale."""
+    mu, root_half = ball(shift / noise.scale), arb(0.5).sqrt()
+    t = ball(loss) / mu - mu / 2
+    return (t * root_half).erfc() / 2, ((t + mu) * root_half).erfc() / 2
+
+
+def gaussian_beyond(noise: Gaussian, t: Fraction, coordinate: int = 0) -> arb:
+    """Enclose P(X_i > t) = ½ erfc(t/(scale·√2))."""
+    del coordinate
+    return (ball(t / noise.scale) * arb(0.5).sqrt()).erfc() / 2
+
+
+# Enclosure of δ(ε) for i.i.d. Laplace noise against l1 shifts.
+
+
+def laplace_delta_ball(noise: Laplace, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) = 1 − exp((ε − shift/scale)/2), or exactly 0 if ε >= shift/scale.
+
+    The worst shift of the l1 ball is along an axis (theory/noise.md §1d), where all but one
+    coordinate cancel.
+    """
+    return common_proof.delta_of_excess(shift / noise.scale - epsilon)
+
+
+# Enclosure of δ(ε) for truncated Laplace noise.
+
+
+def truncated_laplace_delta_ball(
+    noise: TruncatedLaplace, *, shift: Fraction, epsilon: Fraction
+) -> arb:
+    """Enclose δ(ε) = F(y) − e^ε F(y − t), y the end of {x: f(x) > e^ε f(x − t)}.
+
+    notation: t = shift/scale, a = radius, F(x) = P(X/scale <= x). The density is symmetric and
+    unimodal, so the longest shift is the worst (theory/noise.md §1). Going right from −a, the
+    other density is 0 up to t − a; then the loss is t up to 0, t − 2x up to t, and −t; so it
+    exceeds ε up to y. Which case applies is decided between rationals.
+    """
+    t, a = shift / noise.scale, noise.radius
+    if t >= 2 * a:
+        return arb(1)
+    end = t - a
+    if t > epsilon:  # if t − a < 0 the stretch of loss t counts too
+        end = max(end, (t - epsilon) / 2)
+    return _below(end, a) - ball(epsilon).exp() * _below(end - t, a)
+
+
+def _below(x: Fraction, a: Fraction) -> arb:
+    """Enclose F(x), −a <= x <= a: (e^x − e^(−a))/(2(1 − e^(−a))) for x <= 0, symmetric."""
+    if x > 0:
+        return 1 - _below(-x, a)
+    if x <= -a:
+        return arb(0)
+    floor = ball(-a)
+    return ball(x + a).expm1() * floor.exp() / (-2 * floor.expm1())
+
+
+def laplace_beyond(noise: Laplace | TruncatedLaplace, t: Fraction, coordinate: int = 0) -> arb:
+    """Enclose P(X_i > t) = ½ e^(−t/scale), t >= 0; of a truncated law 1 − F(t)."""
+    x = t / noise.scale
+    if isinstance(noise, TruncatedLaplace):
+        return 1 - _below(min(x, noise.radius), noise.radius)
+    if t < 0:
+        return 1 - laplace_beyond(noise, -t, coordinate)
+    return ball(-x).exp() / 2
+
+
+def huber_delta_ball(noise: FlippedHuber, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) = F(y) − e^ε F(y − t), y where the privacy loss falls through ε.
+
+    notation: in units of scale·γ, t = shift/(scale·γ), u = α/γ, density ∝ e^(−h), F its CDF. The
+    density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1). h is
+    convex, so the loss L(y) = h(y − t) − h(y) never rises. Between the points where h or its
+    shifted copy changes form, all rational, L is a polynomial with rational coefficients: which
+    stretch y lies on is decided exactly, and y is then the root of a linear or quadratic equation.
+    """
+    u, t = noise.corner, shift / (noise.scale * noise.gamma)
+    y, here, there = _crossing(u, t, epsilon)
+    law = _Masses(u)
+    gap = law.below(y, here) - ball(epsilon).exp() * law.below(y - ball(t), there)
+    return gap / law.total
+
+
+@final
+@dataclass(frozen=True)
+class _Form:
+    """One stretch of h: square·y² + slope·y + constant; `inner` where it is linear."""
+
+    square: Fraction
+    slope: Fraction
+    constant: Fraction
+    right: bool
+    inner: bool
+
+    @classmethod
+    def at(cls, point: Fraction, u: Fraction) -> _Form:
+        """Return the form of h near `point`."""
+        right, zero = point > 0, Fraction(0)
+        if abs(point) <= u:
+            return cls(zero, u if right else -u, zero, right, inner=True)
+        return cls(Fraction(1, 2), zero, u * u / 2, right, inner=False)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Stretch:
+    """Where L(y) = square·y² + slope·y + constant; `least` is L at its right end.
+
+    None at the last, which L enters at ε or below.
+    """
+
+    here: _Form
+    there: _Form
+    square: Fraction
+    slope: Fraction
+    constant: Fraction
+    least: Fraction | None
+
+
+@lru_cache(maxsize=64)  # they are the same for every ε
+def _stretches(u: Fraction, t: Fraction) -> tuple[_Stretch, ...]:
+    """Return the stretches between the kinks of h and of its shifted copy, and that before them."""
+    kinks = sorted({center + side for center in (Fraction(0), t) for side in (-u, Fraction(0), u)})
+    found: list[_Stretch] = []
+    for left, right in pairwise((kinks[0] - 2, *kinks)):
+        middle = (left + right) / 2
+        here, there = _Form.at(middle, u), _Form.at(middle - t, u)
+        square = there.square - here.square
+        slope = there.slope - 2 * there.square * t - here.slope
+        constant = there.square * t * t - there.slope * t + there.constant - here.constant
+        least = None if right == kinks[-1] else (square * right + slope) * right + constant
+        found.append(
+            _Stretch(
+                here=here,
+                there=there,
+                square=square,
+                slope=slope,
+                constant=constant,
+                least=least,
+            )
+        )
+    return tuple(found)
+
+
+def _crossing(u: Fraction, t: Fraction, epsilon: Fraction) -> tuple[arb, _Form, _Form]:
+    """Return y with L(y) = ε, and the forms of h at y and at y − t.
+
+    L falls to −∞, and it is at most ε at u + t, since L(t/2) = 0. So y is in the stretch that ends
+    at the first kink where L <= ε.
+    """
+    on = next(one for one in _stretches(u, t) if one.least is None or one.least <= epsilon)
+    return _root(on.square, on.slope, on.constant - epsilon), on.here, on.there
+
+
+def _root(square: Fraction, slope: Fraction, constant: Fraction) -> arb:
+    """Return the root where square·y² + slope·y + constant falls: there the slope is −√D."""
+    if square == 0:
+        return ball(-constant / slope)
+    discriminant = slope * slope - 4 * square * constant
+    return (-ball(slope) - ball(discriminant).sqrt()) / ball(2 * square)
+
+
+class _Masses:
+    """Integrals of e^(−h)."""
+
+    def __init__(self, u: Fraction) -> None:
+        self._u = ball(u)
+        self._edge = ball(-u * u).exp()
+        self._gauss = ball(-u * u / 2).exp() * (arb.pi() / 2).sqrt()
+        self._tail = self._beyond(self._u)
+        body = (1 - self._edge) / self._u if u > 0 else arb(0)
+        self.total = 2 * (body + self._tail)
+
+    def _beyond(self, r: arb) -> arb:
+        return self._gauss * (r / arb(2).sqrt()).erfc()
+
+    def below(self, y: arb, form: _Form) -> arb:
+        """Enclose the mass below y, which is on the stretch that has `form`."""
+        if form.right:
+            return self.total - self._above(y, inner=form.inner)
+        return self._above(-y, inner=form.inner)
+
+    def _above(self, r: arb, *, inner: bool) -> arb:
+        """Enclose the mass beyond r >= 0: on the body, or in the tail."""
+        if inner:
+            return self._tail + ((-self._u * r).exp() - self._edge) / self._u
+        return self._beyond(r)

@@ -1,0 +1,119 @@
+"""Exact draws of Laplace, Gaussian and flipped Huber noise.
+
+notation of flipped Huber noise: c = α/γ the corner; y = |X|/(scale·γ) has a density ∝ e^(−cy) up to
+c, and beyond it ∝ e^(−y²/2 − c²/2), where p of its mass lies. For u < p it is that of the normal
+law given |Z| > c: P(|Z| > y) = P(|Z| > c)·u/p. For u > p, e^(−cy) = e^(−c²) + (1 − e^(−c²))(u −
+p)/(1 − p).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from math import isqrt
+
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.entropy.base import Sampler
+from leastnoise.entropy.pieces import PartConstants, PiecewiseRescaled, RescaledPart
+from leastnoise.entropy.quantiles import EXPONENTIAL, HALF_NORMAL
+from leastnoise.entropy.scaled import Constant, ScaledSampler
+from leastnoise.entropy.source import Entropy
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.classic.law import FlippedHuber, Gaussian, Laplace, TruncatedLaplace
+from leastnoise.noise.draw import Share
+
+
+def gaussian_sampler(noise: Gaussian, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a Gaussian `noise`, in units of `grid`."""
+    factor = Constant(noise.scale / grid)
+    return ScaledSampler(factor=factor, quantile=HALF_NORMAL, entropy=entropy)
+
+
+# Shares of Gaussian noise: σ/√n each, rounded by each client; see theory/release.md §8.
+
+
+_LEAST_STEPS, _MOST_SHARES = 1 << 10, 1 << 20
+"""The standard deviation of a share in grid steps, and how many shares: what §8 is proved for."""
+_DISTANCE = Fraction(1, 1 << 6000)
+"""Above d·e^(−4s²) for d <= 2^53 coordinates and s >= 2^10; it is far less."""
+_ROOT_BITS = 64
+
+
+def gaussian_share(noise: Gaussian, grid: Fraction, count: int) -> Share:
+    """Return one of `count` shares; raises NotApplicable if the grid is too coarse for so many."""
+    scale = noise.scale / _root_below(count)
+    if count > _MOST_SHARES or scale < _LEAST_STEPS * grid:
+        why = f"{count:,} shares on a grid of {grid} are more than is proved; take a finer grid"
+        raise NotApplicable(family=noise.name, why=why)
+    law = Gaussian(scale=scale, dimension=noise.dimension)
+    return Share(sampler=partial(gaussian_sampler, law, grid), grid=grid, distance=_DISTANCE)
+
+
+def _root_below(count: int) -> Fraction:
+    """Return √count, rounded down by less than 2^-64."""
+    return Fraction(isqrt(count << 2 * _ROOT_BITS), 1 << _ROOT_BITS)
+
+
+# Exact Laplace draws: b/g times independent signed exponentials (theory/release.md §2).
+
+
+def laplace_sampler(noise: Laplace, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a Laplace `noise`, in units of `grid`."""
+    factor = Constant(noise.scale / grid)
+    return ScaledSampler(factor=factor, quantile=EXPONENTIAL, entropy=entropy)
+
+
+# Exact truncated Laplace draws: b/g times signed exponentials, cut off at a = radius.
+#
+# P(|X|/b > r) = u is e^(−r) = e^(−a) + (1 − e^(−a))u.
+
+
+def truncated_laplace_sampler(noise: TruncatedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a truncated Laplace `noise`, in units of `grid`."""
+    radius = noise.radius
+
+    def constants() -> PartConstants:
+        rest = ball(-radius).exp()
+        return PartConstants(bottom=arb(0), top=arb(1), low=rest, slope=1 - rest, factor=arb(1))
+
+    quantile = PiecewiseRescaled(RescaledPart(quantile=EXPONENTIAL, constants=constants))
+    return ScaledSampler(factor=Constant(noise.scale / grid), quantile=quantile, entropy=entropy)
+
+
+def huber_sampler(noise: FlippedHuber, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a flipped Huber `noise`, in units of `grid`."""
+    c = noise.corner
+    tail = RescaledPart(quantile=HALF_NORMAL, constants=lambda: _tail(c))
+    body = RescaledPart(quantile=EXPONENTIAL, constants=lambda: _body(c))
+    return ScaledSampler(
+        factor=Constant(noise.scale * noise.gamma / grid),
+        quantile=PiecewiseRescaled(tail, body) if c > 0 else HALF_NORMAL,
+        entropy=entropy,
+    )
+
+
+def _tail(c: Fraction) -> PartConstants:
+    share = _share_of_tail(c)
+    return PartConstants(
+        bottom=arb(0), top=share, low=arb(0), slope=_outside(c) / share, factor=arb(1)
+    )
+
+
+def _body(c: Fraction) -> PartConstants:
+    share, rest = _share_of_tail(c), ball(-c * c).exp()
+    slope = (1 - rest) / (1 - share)
+    return PartConstants(bottom=share, top=arb(1), low=rest, slope=slope, factor=1 / ball(c))
+
+
+def _share_of_tail(c: Fraction) -> arb:
+    """Enclose p, from the masses ∫e^(−cy) up to c and e^(−c²/2)√(π/2)·P(|Z| > c)."""
+    body = -ball(-c * c).expm1() / ball(c)
+    tail = ball(-c * c / 2).exp() * (arb.pi() / 2).sqrt() * _outside(c)
+    return tail / (body + tail)
+
+
+def _outside(c: Fraction) -> arb:
+    """P(|Z| > c) of a standard normal Z."""
+    return (ball(c) / arb(2).sqrt()).erfc()

@@ -1,1 +1,0 @@
-"""Flipped Huber noise."""

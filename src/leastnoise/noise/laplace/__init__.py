@@ -1,1 +1,0 @@
-"""Laplace noise, i.i.d. on the coordinates, and cut off."""

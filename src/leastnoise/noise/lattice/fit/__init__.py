@@ -1,1 +1,0 @@
-"""Which law on a lattice serves a budget."""

@@ -1,0 +1,223 @@
+"""Which column a spec uses, under which key, what that asks of its type, and what is wrong with it.
+
+One table for the types that a spec declares and for those that its source has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, final
+
+from leastnoise import _validate
+from leastnoise.tables.spec import source
+from leastnoise.tables.spec.column import Column
+from leastnoise.tables.spec.query import Bands, PrivateKeys
+from leastnoise.tables.statistics.registry import read_statistics
+from leastnoise.tables.values.casts import MAX_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.spec.values import ColumnType, Edge, Key
+
+Problem = tuple[str, str]
+"""The key that is wrong, and what is wrong with it."""
+_KEY_TYPES: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ColumnUse:
+    """A column of the source, and the `key` of the spec that names it.
+
+    It is a number for some purpose, or compared with public `keys`, which stand under `keys_at`.
+    `bounded` says that its values are summed, within public bounds: then a bool is a number, too.
+    """
+
+    column: str
+    key: str
+    number_for: str = ""
+    bounded: bool = False
+    keys: tuple[Key, ...] | None = None
+    keys_at: str = ""
+
+    def problems(self, kind: ColumnType) -> Iterator[Problem]:
+        """Yield what is wrong with it if its column is of this type."""
+        if self.number_for and (kind == "text" or (kind == "bool" and not self.bounded)):
+            why = f"Expected a number column for {self.number_for}, got the {kind} column"
+            yield self.key, f"{why} {self.column!r}."
+        if self.keys is None:
+            return
+        if kind == "float":
+            hint = "Give edges (in where, min and max), or, if it holds whole numbers, declare it "
+            hint += '"int" in data.types.'
+            yield self.keys_at, f"Expected an int, text or bool column, got a float one. {hint}"
+            return
+        for index, value in enumerate(self.keys):
+            if type(value) is not _KEY_TYPES[kind]:
+                why = f"Expected {kind}, as the column is, got {value!r}."
+                yield f"{self.keys_at}[{index}]", why
+
+    def long_keys(self) -> Iterator[Problem]:
+        """Yield a problem for each text that no row can have: longer ones are read as missing."""
+        for index, key in enumerate(self.keys or ()):
+            # as a CSV holds it
+            if isinstance(key, str) and len(key.replace('"', '""').encode()) + 2 > MAX_TEXT:
+                why = f"Expected a text of less than {MAX_TEXT:,} bytes in quotes."
+                yield f"{self.keys_at}[{index}]", why
+
+
+def unit_problems(kind: ColumnType | None, column: str) -> Iterator[Problem]:
+    """Yield a problem if a column of this type can't identify persons."""
+    if kind == "float":
+        why = "floats that print alike differ, and would split a person in two. If it holds whole "
+        why += 'numbers, declare it "int" in data.types.'
+    elif kind == "bool":
+        why = "a bool tells two persons apart, and makes one of all the others."
+    else:
+        return
+    message = f"Expected an int or text column, got the {kind} column {column!r}: {why}"
+    yield "privacy.unit", message
+
+
+def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
+    """Yield what a block uses columns for; what couldn't be read of it is None, or empty."""
+    for place, asked in read_statistics(query, by_row=spec.privacy.by_row):
+        for part in () if isinstance(asked, ValueError) else asked.parts:
+            if part.column:
+                yield ColumnUse(
+                    column=part.column,
+                    key=f"{path}.statistics[{place}]",
+                    number_for=part.kind if part.of_values or part.ranked else "",
+                    bounded=part.of_values,
+                )
+    for condition, predicates in (query.conditions or {}).items():
+        for column, predicate in predicates.items():
+            key = f"{path}.conditions.{condition}.{column}"
+            keys, at = predicate.among or None, f"{key}.among"
+            number = "" if keys else "histogram"
+            yield ColumnUse(column=column, key=key, number_for=number, keys=keys, keys_at=at)
+    if query.histogram is not None and query.histogram.column:
+        key = f"{path}.histogram.column"
+        yield ColumnUse(column=query.histogram.column, key=key, number_for="histogram")
+    by_name = isinstance(query.group_by, tuple)
+    for place, (column, grouping) in enumerate(spec.groupings(query).items()):
+        key = f"{path}.group_by[{place}]" if by_name else f"{path}.group_by.{column}"
+        if isinstance(grouping, Bands):
+            yield ColumnUse(column=column, key=key, number_for="bands")
+        elif isinstance(grouping, PrivateKeys):
+            yield ColumnUse(column=column, key=key, keys=(), keys_at=key)
+        else:
+            at = f"columns.{column}.keys" if by_name else key
+            yield ColumnUse(column=column, key=key, keys=grouping or (), keys_at=at)
+
+
+# What is scaled by less, to integers of 28 bits or from them, may pass the range of floats.
+SMALLEST_WIDTH = Fraction(1, 10**290)
+
+
+def reads_csv(spec: Spec) -> bool:
+    """Say whether the source is CSV by its name."""
+    return any(map(source.is_csv, source_names_of(spec)))
+
+
+def source_names_of(spec: Spec) -> tuple[str, ...]:
+    """Return the texts of the source; () if it couldn't be read."""
+    return spec.data.sources
+
+
+def column_problems(spec: Spec) -> Iterator[Problem]:
+    """Yield what is wrong with what a spec says of its columns."""
+    for name, column in spec.columns.items():
+        path = f"columns.{name}"
+        yield from undeclared(spec, name, path)
+        rest = column.model_copy(update={"keys": (), "label": None})
+        useful = (column.keys or column.label) and rest == Column()
+        if spec.data.types.get(name) == "text" and not useful:
+            yield path, "A text column has no bounds; declare a number type, or leave it out."
+        yield from key_problems(column.keys, f"{path}.keys") if column.keys else ()
+        yield from edge_problems(column.edges, f"{path}.edges") if column.edges else ()
+        if column.keys and column.edges:
+            yield f"{path}.edges", "Not used beside keys: a query groups by one of them."
+        if column.widest is None:
+            continue
+        low, high = column.widest
+        if column.finds is not None:
+            yield from _missing_where_found(column, path)
+            continue
+        if low > high:
+            yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
+        elif float(low) >= float(high):
+            yield f"{path}.bounds", "Expected low < high, apart by more than float64 can tell."
+        elif high - low < SMALLEST_WIDTH:
+            why = f"Expected bounds apart by 1e-290 at least. Give {name} in a smaller unit."
+            yield f"{path}.bounds", why
+        else:
+            yield from _missing_number(column, path)
+
+
+def _missing_number(column: Column, path: str) -> Iterator[Problem]:
+    """Yield a problem if what missing values count as is outside of all bounds."""
+    number, (low, high) = column.number, column.widest or (0, 0)
+    if number is not None and not low <= number <= high:
+        why = f"Expected a number within the bounds, got {float(number):g}: it would be clamped. "
+        yield f"{path}.missing", why + "Let the bounds hold it, or choose another."
+
+
+def _missing_where_found(column: Column, path: str) -> Iterator[Problem]:
+    """Yield a problem if what missing values count as may be outside of bounds that are found."""
+    finds = column.finds
+    if finds is not None and column.number not in {None, finds.low, finds.high}:
+        why = "It may be outside of the bounds that are found, and would be clamped. "
+        yield f"{path}.missing", why + 'Write "skip", "none", or the bound that is known.'
+
+
+def edge_problems(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
+    """Yield what is wrong with edges, which increase."""
+    if len(edges) < 2:
+        yield key, "Expected two or more edges."
+    for left, right in pairwise(edges):
+        if left == right:
+            yield key, f"{float(left):g} is given twice."
+        elif float(left) >= float(right):
+            yield key, f"Expected increasing edges, got {float(left):g} before {float(right):g}."
+
+
+def key_problems(keys: Sequence[Key], path: str) -> Iterator[Problem]:
+    """Yield what is wrong with public keys, which are of one type, each given once."""
+    if not keys:
+        yield path, "Expected at least one key."
+    # True == 1 in Python, so the type goes beside the value.
+    for (_, value), times in Counter((type(value), value) for value in keys).items():
+        if times > 1:
+            yield path, f"The key {value!r} is given {times} times."
+    if len({type(value) for value in keys}) > 1:
+        yield path, "Expected keys of one type."
+
+
+def undeclared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
+    """Yield a problem if a CSV's column, which has no type of its own, is given none."""
+    declared = spec.data.types
+    if reads_csv(spec) and declared and column not in declared and column not in spec.derive:
+        hint = _validate.nearest(column, (*declared, *spec.derive))
+        hint = f" {hint} If both are one column, correct one of the two." if hint else ""
+        yield key, f"The column {column!r} has no type in data.types.{hint}"
+
+
+def has_bounds(spec: Spec, column: str) -> bool:
+    """Say whether a column has public bounds."""
+    known = spec.columns.get(column)
+    return known is not None and known.limits is not None
+
+
+def unbounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
+    """Yield a problem if a column, whose values are summed, has no bounds."""
+    if not has_bounds(spec, column):
+        hint = "" if column in spec.columns else _validate.nearest(column, tuple(spec.columns))
+        needs = f"The column {column!r} needs bounds: [columns.{column}] bounds = [low, high]."
+        yield key, f"{needs}{' ' if hint else ''}{hint}"

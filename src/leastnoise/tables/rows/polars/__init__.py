@@ -1,1 +1,0 @@
-"""Polars, which bounds and sums what DuckDB reads."""
