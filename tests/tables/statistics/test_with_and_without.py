@@ -95,7 +95,7 @@ def test_which_counts_are_made_of_rows_with_a_value_and_rows_without(
     statistics: list[str], more: dict[str, Any], made_of: int
 ) -> None:
     layout = layout_of(raw_of(statistics, **more))
-    assert len(layout.uses[statistics.index("count")]) == choices
+    assert len(layout.uses[statistics.index("count")]) == made_of
     # nothing is summed that no statistic is made of
     assert sorted({use for own in layout.uses for use in own}) == [*range(len(layout.components))]
 
