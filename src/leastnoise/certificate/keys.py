@@ -6,35 +6,23 @@ own (theory/release.md §9).
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Self, final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise import _validate
-from leastnoise._record import field, instance_of, one_of, record, takes, whole
+from leastnoise._record import field, record, takes, whole
 from leastnoise.balls.core import PLAIN_BITS, ball, float_above, precision
-from leastnoise.certificate.records import (
-    VERSION,
-    check_header,
-    exact_fields,
-    parse_object,
-    read_budget,
-    typed,
-)
-from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified
-from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Interval, decimal_text, float_at_least
-from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
+from leastnoise.certificate.of_tables import TableCertificate
+from leastnoise.errors import InvalidArgument
 
-KIND = "keys-certificate"
-ASSUMPTION = (
+_ASSUMPTION = (
     "each key that a unit has is published by a fair coin of its own, of the chance that the table "
     "gives the number of its units; nothing is said of other keys, not even how many there are"
 )
@@ -43,10 +31,6 @@ CERTAIN = 2**CERTAIN_BITS
 """Chances are so many parts of it: they, and what they lack of 1, are floats without rounding."""
 MOST_UNITS, MOST_GROUPS, FINEST = 2**14, 2**8, 14
 _MOST_WORK, _MOST_POINTS = 2**34, 2**22  # products of a proof, some seconds; of a lattice
-_FIELDS = (
-    *("kind", "version", "epsilon", "delta", "neighbours", "groups", "chances", "bits"),
-    "assumptions",
-)
 _TOP, _BOTTOM = 8, 4  # of the lattice: losses so far above ε, and so far below 0
 
 
@@ -64,7 +48,7 @@ def _checked_chances(value: object, *, name: str) -> tuple[int, ...]:
 
 @final
 @record()
-class KeysCertificate:
+class KeysCertificate(TableCertificate):
     """The statement: publishing keys that nobody listed, by these `chances`, meets `budget`.
 
     A key of n units is published with the probability `chances[n − 1]`/2^52, by a coin of its own;
@@ -78,55 +62,11 @@ class KeysCertificate:
     ε/2 and δ/(1 + e^(ε/2)), through the table without either unit.
     """
 
-    budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
-    chances: tuple[int, ...] = field(converter=takes(_checked_chances))
+    kind: ClassVar[str] = "keys-certificate"
+    assumption: ClassVar[str] = _ASSUMPTION
     groups: int = field(converter=whole(most=MOST_GROUPS), default=1)
+    chances: tuple[int, ...] = field(converter=takes(_checked_chances))
     bits: int = field(converter=whole(least=0, most=FINEST), default=8)
-    neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
-
-    @property
-    def sampling_rate(self) -> Fraction:
-        """What is stated is about whole tables, where it is 1."""
-        return Fraction(1)
-
-    @property
-    def proved(self) -> bool:
-        """No such object notes that it was proved: it is proved again wherever that matters."""
-        return False
-
-    @classmethod
-    def prove(
-        cls,
-        *,
-        budget: Budget,
-        chances: Iterable[int],
-        groups: int = 1,
-        bits: int = 8,
-        neighbours: Neighbours = "add-remove",
-    ) -> Self:
-        """Return the certificate; raises NotCertified where it isn't proved."""
-        made = cls(
-            budget=budget,
-            chances=tuple(chances),
-            groups=groups,
-            bits=bits,
-            neighbours=neighbours,
-        )
-        _, why = made._delta()
-        if why:
-            raise NotCertified(interval=None, why=why)
-        return made
-
-    def verify(self) -> Interval:
-        """Prove the statement again; return what δ is known to be within.
-
-        Raises CertificateRejected, with the reason, if it is false or not proved.
-        """
-        worst, why = self._delta()
-        if why:
-            raise CertificateRejected(why)
-        # both are true: what was found, and the budget that it was proved to be within
-        return Interval(0.0, min(worst, float_at_least(self.budget.delta)))
 
     def chance(self, units: int) -> Fraction:
         """Return the probability that a key of so many units is published."""
@@ -140,7 +80,6 @@ class KeysCertificate:
         return next(place for place, one in enumerate(self.chances, 1) if one >= least)
 
     def _delta(self) -> tuple[float, str]:
-        """Return an upper bound of δ, and why the statement isn't proved; "" if it is."""
         points = (_TOP + _BOTTOM + math.ceil(self.budget.epsilon)) << self.bits
         work = 4 * len(self.chances) * self.groups * points
         if self.groups > 1 and (points > _MOST_POINTS or work > _MOST_WORK):
@@ -154,48 +93,6 @@ class KeysCertificate:
         if math.isinf(found) or Fraction(found) > self.budget.delta:
             return 1.0, "Not proved: delta may be larger than the budget's."
         return found, ""
-
-    def to_json(self) -> str:
-        """Return the certificate as JSON text; every number is exact."""
-        return json.dumps(self.to_record(), indent=2)
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        return {
-            "kind": KIND,
-            "version": VERSION,
-            "epsilon": decimal_text(self.budget.epsilon),
-            "delta": decimal_text(self.budget.delta),
-            "neighbours": self.neighbours,
-            "groups": self.groups,
-            "chances": list(self.chances),
-            "bits": self.bits,
-            "assumptions": [ASSUMPTION],
-        }
-
-    @classmethod
-    def from_json(cls, text: str) -> KeysCertificate:
-        """Read what `to_json` wrote; raises like `Certificate.from_json`."""
-        return cls.from_record(parse_object(text))
-
-    @classmethod
-    def from_record(cls, record: object) -> KeysCertificate:
-        """Read what `to_record` gave."""
-        fields = exact_fields(record, _FIELDS, where="certificate")
-        check_header(fields, kind=KIND)
-        if fields["assumptions"] != [ASSUMPTION]:
-            raise CertificateRejected("The assumptions are not those under which this is proved.")
-        chances = typed(fields["chances"], list, where="chances")
-        try:
-            return cls(
-                budget=read_budget(fields),
-                chances=tuple(typed(one, int, where="chances") for one in chances),
-                groups=typed(fields["groups"], int, where="groups"),
-                bits=typed(fields["bits"], int, where="bits"),
-                neighbours=fields["neighbours"],
-            )
-        except ValueError as error:
-            raise CertificateRejected(str(error)) from error
 
 
 def bound_delta(chances: Sequence[int], groups: int, epsilon: Fraction, bits: int) -> float:

@@ -6,51 +6,37 @@ published, with a small probability that counts as δ (theory/release.md §9).
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import Any, Self, final
+from typing import ClassVar, final
 
 from flint import arb
 
-from leastnoise._record import field, instance_of, one_of, record, takes, whole
+from leastnoise._record import field, instance_of, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.core import PLAIN_BITS, ball, float_above, precision
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.records import (
-    VERSION,
-    check_header,
-    exact_fields,
-    number,
-    parse_object,
-    read_budget,
-    typed,
-)
-from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified, NotRegistered
+from leastnoise.certificate.of_tables import TableCertificate
+from leastnoise.errors import NotApplicable, NotCertified, NotRegistered
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Interval, decimal_text, exact, float_at_least
-from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
+from leastnoise.guarantees.exact import Interval, exact
+from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.noise.question import Releases
 from leastnoise.noise.registry import part_of, registered
 from leastnoise.numerics.bisection import Bisection
 
-KIND = "threshold-certificate"
-ASSUMPTION = (
+_ASSUMPTION = (
     "a group's row is published only if its noisy count, as it is published, reaches the "
     "threshold, or by a fair coin of that chance if it is one step of the grid below; nothing is "
     "said of other groups, not even how many there are"
-)
-_FIELDS = (
-    *("kind", "version", "epsilon", "delta", "neighbours", "noise", "threshold", "reach"),
-    *("chance_below", "coordinate", "assumptions"),
 )
 _COIN = 2**20  # chances are so many parts of it
 
 
 @final
 @record()
-class ThresholdCertificate:
+class ThresholdCertificate(TableCertificate):
     """The statement: publishing the rows of groups that nobody listed meets `budget`.
 
     A group's row is its numbers plus the `noise`, drawn anew for each group. It is published if the
@@ -66,13 +52,13 @@ class ThresholdCertificate:
     without either unit.
     """
 
-    budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
+    kind: ClassVar[str] = "threshold-certificate"
+    assumption: ClassVar[str] = _ASSUMPTION
     noise: Certificate = field(converter=instance_of(Certificate, like="a Certificate"))
     threshold: Fraction = field(converter=takes(exact))
     reach: Fraction = field(converter=takes(exact), default=Fraction(1))
-    coordinate: int = field(converter=whole(least=0), default=0)
-    neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
     chance_below: Fraction = field(converter=takes(exact), default=Fraction(0))
+    coordinate: int = field(converter=whole(least=0), default=0)
 
     @property
     def groups(self) -> int:
@@ -84,49 +70,9 @@ class ThresholdCertificate:
         """That of the noise: what is stated is about whole tables, where it is 1."""
         return self.noise.sampling_rate
 
-    @property
-    def proved(self) -> bool:
-        """No such object notes that it was proved: it is proved again wherever that matters."""
-        return False
-
-    @classmethod
-    def prove(
-        cls,
-        *,
-        budget: Budget,
-        noise: Certificate,
-        threshold: Fraction,
-        reach: Fraction = Fraction(1),
-        coordinate: int = 0,
-        neighbours: Neighbours = "add-remove",
-        chance_below: Fraction = Fraction(0),
-    ) -> Self:
-        """Return the certificate; raises NotCertified where it isn't proved."""
-        made = cls(
-            budget=budget,
-            noise=noise,
-            threshold=threshold,
-            reach=reach,
-            coordinate=coordinate,
-            neighbours=neighbours,
-            chance_below=chance_below,
-        )
-        _, why = made._delta()
-        if why:
-            raise NotCertified(interval=None, why=why)
-        return made
-
     def verify(self) -> Interval:
-        """Prove the statement again; return what δ is known to be within.
-
-        Raises CertificateRejected, with the reason, if any part of it is false or not proved.
-        """
         self.noise.verify()
-        worst, why = self._delta()
-        if why:
-            raise CertificateRejected(why)
-        # both are true: what was found, and the budget that it was proved to be within
-        return Interval(0.0, min(float_above(worst), float_at_least(self.budget.delta)))
+        return super().verify()
 
     def chance_alone(self) -> arb:
         """Return a ball no point of which is below p₁: reach + X is published."""
@@ -149,10 +95,9 @@ class ThresholdCertificate:
             return arb(1)
         return part_of(type(noise), "beyond")(noise, t, self.coordinate)
 
-    def _delta(self) -> tuple[arb, str]:
-        """Return an upper bound of δ, and why the statement isn't proved; "" if it is."""
+    def _delta(self) -> tuple[float, str]:
         if why := self._why_unfit():
-            return arb(1), why
+            return 1.0, why
         epsilon = self.budget.epsilon
         replaced = self.neighbours == "replace-one"
         with precision(PLAIN_BITS):
@@ -160,18 +105,18 @@ class ThresholdCertificate:
             try:
                 alone, worst = self.chance_alone(), arb(0)
             except (NotApplicable, NotRegistered) as error:
-                return arb(1), str(error)
+                return 1.0, str(error)
             for new in range(self.groups + 1):
                 published = 1 - (1 - alone) ** new
                 rest = self._of_draws(self.groups - new, epsilon / 2 if replaced else epsilon)
                 found = factor * (published + (1 - published) * rest)
                 if not found <= ball(self.budget.delta):
-                    return arb(1), (
+                    return 1.0, (
                         f"Not proved: with {new} of {self.groups} groups that no other unit is in, "
                         "delta may be larger than the budget's."
                     )
                 worst = worst.max(found)
-        return worst, ""
+        return float_above(worst), ""
 
     def _why_unfit(self) -> str:
         """Return why such a statement isn't about this noise; "" if it is."""
@@ -197,51 +142,6 @@ class ThresholdCertificate:
             return arb(0)  # all draws together are purely private, and so are some
         return _bound_draws(noise.one_release.times(draws), epsilon)
 
-    def to_json(self) -> str:
-        """Return the certificate as JSON text; every number is exact."""
-        return json.dumps(self.to_record(), indent=2)
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        return {
-            "kind": KIND,
-            "version": VERSION,
-            "epsilon": decimal_text(self.budget.epsilon),
-            "delta": decimal_text(self.budget.delta),
-            "neighbours": self.neighbours,
-            "noise": self.noise.to_record(),
-            "threshold": decimal_text(self.threshold),
-            "reach": decimal_text(self.reach),
-            "chance_below": decimal_text(self.chance_below),
-            "coordinate": self.coordinate,
-            "assumptions": [ASSUMPTION],
-        }
-
-    @classmethod
-    def from_json(cls, text: str) -> ThresholdCertificate:
-        """Read what `to_json` wrote; raises like `Certificate.from_json`."""
-        return cls.from_record(parse_object(text))
-
-    @classmethod
-    def from_record(cls, record: object) -> ThresholdCertificate:
-        """Read what `to_record` gave."""
-        fields = exact_fields(record, _FIELDS, where="certificate")
-        check_header(fields, kind=KIND)
-        if fields["assumptions"] != [ASSUMPTION]:
-            raise CertificateRejected("The assumptions are not those under which this is proved.")
-        try:
-            return cls(
-                budget=read_budget(fields),
-                noise=Certificate.from_record(fields["noise"]),
-                threshold=number(fields["threshold"], where="threshold"),
-                reach=number(fields["reach"], where="reach"),
-                coordinate=typed(fields["coordinate"], int, where="coordinate"),
-                neighbours=fields["neighbours"],
-                chance_below=number(fields["chance_below"], where="chance_below"),
-            )
-        except ValueError as error:
-            raise CertificateRejected(str(error)) from error
-
 
 def find_threshold(
     *,
@@ -262,7 +162,7 @@ def find_threshold(
 
     @cache
     def prove(steps: int, heads: int = 0) -> ThresholdCertificate:
-        return ThresholdCertificate.prove(
+        return ThresholdCertificate(
             budget=budget,
             noise=noise,
             threshold=steps * grid,
@@ -270,7 +170,7 @@ def find_threshold(
             coordinate=coordinate,
             neighbours=neighbours,
             chance_below=Fraction(heads, _COIN),
-        )
+        ).prove()
 
     def holds(steps: int, heads: int = 0) -> bool:
         try:

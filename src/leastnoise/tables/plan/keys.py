@@ -188,9 +188,9 @@ def _proved(
     finer = math.ceil(-math.log2(epsilon)) if epsilon else FINEST
     bits = min(max(_COARSE + finer, 0), FINEST)
     try:
-        return KeysCertificate.prove(
-            budget=budget, chances=chances, groups=groups, bits=bits, neighbours=neighbours
-        )
+        return KeysCertificate(
+            budget=budget, chances=tuple(chances), groups=groups, bits=bits, neighbours=neighbours
+        ).prove()
     except (NotCertified, InvalidArgument):  # InvalidArgument: too many chances
         return None
 
