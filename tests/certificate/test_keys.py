@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certificate.keys import CERTAIN, KeysCertificate, bound_delta
+from leastnoise.certificate.unlisted import CERTAIN, KeysCertificate, bound_delta
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified
 from leastnoise.guarantees.budget import Budget
 

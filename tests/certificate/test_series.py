@@ -11,7 +11,7 @@ import pytest
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
-from leastnoise.certificate.threshold import ThresholdCertificate
+from leastnoise.certificate.unlisted import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer

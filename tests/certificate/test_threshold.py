@@ -12,7 +12,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.threshold import ThresholdCertificate, find_threshold
+from leastnoise.certificate.unlisted import ThresholdCertificate, find_threshold
 from leastnoise.errors import CertificateRejected, NotCertified
 from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.budget import Budget

@@ -13,7 +13,6 @@ from leastnoise import _validate, _words
 from leastnoise._record import derived, field, instance_of, one_of, record, takes, whole
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.keys import KeysCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.records import (
     VERSION,
@@ -23,7 +22,7 @@ from leastnoise.certificate.records import (
     read_budget,
     typed,
 )
-from leastnoise.certificate.threshold import ThresholdCertificate
+from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
 from leastnoise.errors import (
     CertificateRejected,
     InvalidArgument,

@@ -15,7 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.balls.core import PLAIN_BITS, ball, float_below, precision
-from leastnoise.certificate.keys import CERTAIN, FINEST, MOST_UNITS, KeysCertificate
+from leastnoise.certificate.unlisted import CERTAIN, FINEST, MOST_UNITS, KeysCertificate
 from leastnoise.errors import InvalidArgument, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
