@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certificate.keys import CERTAIN, KeysCertificate, bound_delta
+from leastnoise.certificate.unlisted import CERTAIN, KeysCertificate, bound_delta
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotCertified
 from leastnoise.guarantees.budget import Budget
 
@@ -75,19 +75,19 @@ def test_replaced_units_have_half_of_it() -> None:
     """Through the table without either: every pair of steps, in exact rationals."""
     chances = [CERTAIN * part // 100 for part in (2, 6, 15, 40, 70, 88, 95, 99)] + [CERTAIN]
     budget = Budget(epsilon=2, delta="0.25")
-    proof = KeysCertificate.prove(budget=budget, chances=chances, neighbours="replace-one")
+    proof = KeysCertificate(budget=budget, chances=chances, neighbours="replace-one").prove()
     assert largest_delta(chances, Fraction(2), (1, -1)) <= Fraction(proof.verify().upper)
     with pytest.raises(NotCertified, match="may be larger"):
-        KeysCertificate.prove(
+        KeysCertificate(
             budget=Budget(epsilon=2, delta="0.05"), chances=chances, neighbours="replace-one"
-        )
+        ).prove()
 
 
 def proved() -> KeysCertificate:
     chances = [CERTAIN * part // 100 for part in (2, 5, 12, 25, 50, 80, 95)] + [CERTAIN]
-    return KeysCertificate.prove(
+    return KeysCertificate(
         budget=Budget(epsilon=2, delta="0.1"), chances=chances, groups=2, bits=8
-    )
+    ).prove()
 
 
 def test_it_reads_back_and_says_its_chances() -> None:

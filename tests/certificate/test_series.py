@@ -11,7 +11,7 @@ import pytest
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
-from leastnoise.certificate.threshold import ThresholdCertificate
+from leastnoise.certificate.unlisted import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer
@@ -73,7 +73,7 @@ def test_what_groups_may_leak_is_leaked_each_time() -> None:
     one = Budget(epsilon="0.25", delta="1e-5")
     law = calibrate("geometric", epsilon=one.epsilon, sensitivity=Integer(1)).certificate.noise
     noise = proved(law, one, groups=1, neighbours="add-remove")
-    groups = ThresholdCertificate.prove(budget=one, noise=noise, threshold=Fraction(60))
+    groups = ThresholdCertificate(budget=one, noise=noise, threshold=Fraction(60)).prove()
     budget = Budget(epsilon=TIMES * one.epsilon, delta=TIMES * one.delta)
     plan = PlanCertificate.prove(budget=budget, blocks=(("g", groups),), releases=TIMES)
     assert Cost.of(plan).leak == TIMES * one.delta

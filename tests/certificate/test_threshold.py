@@ -12,7 +12,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.threshold import ThresholdCertificate, find_threshold
+from leastnoise.certificate.unlisted import ThresholdCertificate, find_threshold
 from leastnoise.errors import CertificateRejected, NotCertified
 from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.budget import Budget
@@ -94,9 +94,9 @@ def least(
         most=200,
     )
     with pytest.raises(NotCertified):
-        ThresholdCertificate.prove(
+        ThresholdCertificate(
             budget=budget, noise=noise, threshold=found.threshold - 1, neighbours=neighbours
-        )
+        ).prove()
     return int(found.threshold), float(found.chance_below)
 
 
@@ -155,16 +155,16 @@ def test_how_many_units_a_group_needs(
     claim = made.certificate.about("add-remove").on_grid(Fraction(grid))
     budget = Budget(epsilon=1, delta="1e-5")
     assert made.std[0] <= std
-    ThresholdCertificate.prove(budget=budget, noise=claim, threshold=Fraction(count))
+    ThresholdCertificate(budget=budget, noise=claim, threshold=Fraction(count)).prove()
     with pytest.raises(NotCertified):
-        ThresholdCertificate.prove(budget=budget, noise=claim, threshold=Fraction(count - 1))
+        ThresholdCertificate(budget=budget, noise=claim, threshold=Fraction(count - 1)).prove()
 
 
 def test_what_is_written_is_read_and_verified_again() -> None:
     budget = Budget(epsilon=1, delta="1e-5")
     made = ln.calibrate("geometric", epsilon=1, sensitivity=Integer(1))
     claim = made.certificate.about("add-remove").on_grid(1)
-    proof = ThresholdCertificate.prove(budget=budget, noise=claim, threshold=Fraction(13))
+    proof = ThresholdCertificate(budget=budget, noise=claim, threshold=Fraction(13)).prove()
     again = ThresholdCertificate.from_json(proof.to_json())
     assert again.to_json() == proof.to_json()
     assert again.verify().upper <= 1e-5
@@ -192,9 +192,9 @@ def test_what_is_written_is_read_and_verified_again() -> None:
 def test_a_changed_certificate_is_rejected(change: dict[str, Any], says: str) -> None:
     made = ln.calibrate("geometric", epsilon=1, sensitivity=Integer(1))
     claim = made.certificate.about("add-remove").on_grid(1)
-    proof = ThresholdCertificate.prove(
+    proof = ThresholdCertificate(
         budget=Budget(epsilon=1, delta="1e-5"), noise=claim, threshold=Fraction(13)
-    )
+    ).prove()
     record = proof.to_record() | change
     with pytest.raises(CertificateRejected, match=says):
         ThresholdCertificate.from_json(json.dumps(record)).verify()
@@ -203,9 +203,9 @@ def test_a_changed_certificate_is_rejected(change: dict[str, Any], says: str) ->
 def test_who_neighbours_are_has_to_be_said() -> None:
     made = ln.calibrate("geometric", epsilon=1, sensitivity=Integer(1)).certificate.on_grid(1)
     with pytest.raises(NotCertified, match="there or not"):
-        ThresholdCertificate.prove(
+        ThresholdCertificate(
             budget=Budget(epsilon=1, delta="1e-5"), noise=made, threshold=Fraction(13)
-        )
+        ).prove()
 
 
 def test_a_coarse_grid_counts_what_is_rounded_up_to_the_threshold() -> None:

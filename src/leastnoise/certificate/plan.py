@@ -13,9 +13,6 @@ from leastnoise import _validate, _words
 from leastnoise._record import derived, field, instance_of, one_of, record, takes, whole
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.keys import KIND as KEYS
-from leastnoise.certificate.keys import KeysCertificate
-from leastnoise.certificate.quantiles import KIND as QUANTILES
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.certificate.records import (
     VERSION,
@@ -25,8 +22,7 @@ from leastnoise.certificate.records import (
     read_budget,
     typed,
 )
-from leastnoise.certificate.threshold import KIND as THRESHOLD
-from leastnoise.certificate.threshold import ThresholdCertificate
+from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
 from leastnoise.errors import (
     CertificateRejected,
     InvalidArgument,
@@ -290,12 +286,9 @@ def _block_of(record: object) -> tuple[str, Block]:
     name = typed(fields["name"], str, where="block.name")
     own = fields["certificate"]
     kind = own.get("kind") if isinstance(own, dict) else None
-    if kind == THRESHOLD:
-        return name, ThresholdCertificate.from_record(own)
-    if kind == KEYS:
-        return name, KeysCertificate.from_record(own)
-    if kind == QUANTILES:
-        return name, QuantileCertificate.from_record(own)
+    for one in (ThresholdCertificate, KeysCertificate, QuantileCertificate):
+        if kind == one.kind:
+            return name, one.from_record(own)
     return name, Certificate.from_record(own)
 
 

@@ -6,40 +6,26 @@ exponential, is best (McKenna & Sheldon 2020; theory/release.md §10).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 from leastnoise import _validate
-from leastnoise._record import A_FLAG, field, instance_of, one_of, record, takes, whole
-from leastnoise.certificate.records import (
-    VERSION,
-    check_header,
-    exact_fields,
-    number,
-    parse_object,
-    read_budget,
-    typed,
-)
-from leastnoise.errors import CertificateRejected, InvalidArgument
+from leastnoise._record import A_FLAG, field, record, takes, whole
+from leastnoise.certificate.of_tables import TableCertificate
+from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Interval, decimal_text, exact
-from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
+from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.guarantees.sensitivity import Neighbours
 
-KIND = "quantile-certificate"
-ASSUMPTION = (
+_ASSUMPTION = (
     "candidates, groups and levels are public and fixed before the rows are read; what a unit adds "
     "to all cells of all groups depends on its own rows alone, is nowhere negative, and is at most "
     "the reach in all"
 )
 MOST_LEVELS = 1000
-_FIELDS = (
-    *("kind", "version", "epsilon", "delta", "neighbours", "levels", "rates", "nested"),
-    *("candidates", "parts", "groups", "reach", "assumptions"),
-)
 
 
 @final
@@ -95,7 +81,7 @@ def _checked_numbers(values: Iterable[Any], *, name: str) -> tuple[Fraction, ...
 
 @final
 @record()
-class QuantileCertificate:
+class QuantileCertificate(TableCertificate):
     """The statement: choosing the quantiles at `levels` in each of `groups` meets `budget`.
 
     Each is the one of `candidates`, each cut into as many `parts`, with the largest Exp(1) − λs:
@@ -109,7 +95,8 @@ class QuantileCertificate:
     they cost as much as the worst of them.
     """
 
-    budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
+    kind: ClassVar[str] = "quantile-certificate"
+    assumption: ClassVar[str] = _ASSUMPTION
     levels: tuple[Fraction, ...] = field(converter=takes(_checked_numbers))
     rates: tuple[Fraction, ...] = field(converter=takes(_checked_numbers))
     nested: bool = field(converter=A_FLAG)
@@ -117,7 +104,6 @@ class QuantileCertificate:
     parts: int = field(converter=whole(least=1), default=1)
     groups: int = field(converter=whole(least=1), default=1)
     reach: Fraction = field(converter=takes(exact), default=Fraction(1))
-    neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
 
     def _check_together(self) -> None:
         ends = (Fraction(0), *self.levels, Fraction(1))
@@ -130,16 +116,6 @@ class QuantileCertificate:
         if min(self.rates) <= 0 or self.reach <= 0:
             why = "rates and a reach above 0"
             raise InvalidArgument(name="rates", value=_validate.shown(self.rates), expected=why)
-
-    @property
-    def sampling_rate(self) -> Fraction:
-        """What is stated is about whole tables."""
-        return Fraction(1)
-
-    @property
-    def proved(self) -> bool:
-        """No such object notes that it was proved: it is proved again wherever that matters."""
-        return False
 
     @classmethod
     def best(
@@ -195,71 +171,14 @@ class QuantileCertificate:
             worst[one.depth] = max(cost, worst.get(one.depth, cost))
         return sum(worst.values(), Fraction(0))
 
-    def verify(self) -> Interval:
-        """Prove the statement again; return what δ is known to be within: 0.
-
-        Raises CertificateRejected, with the reason, if the draws need more than the budget's ε.
-        """
-        if self.spent > self.budget.epsilon:
-            raise CertificateRejected(
-                f"The draws are {decimal_text(self.spent)}-private; the certificate claims epsilon="
-                f"{decimal_text(self.budget.epsilon)}."
-            )
-        return Interval(0.0, 0.0)
-
-    def to_json(self) -> str:
-        """Return the certificate as JSON text; every number is exact."""
-        return json.dumps(self.to_record(), indent=2)
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        return {
-            "kind": KIND,
-            "version": VERSION,
-            "epsilon": decimal_text(self.budget.epsilon),
-            "delta": decimal_text(self.budget.delta),
-            "neighbours": self.neighbours,
-            "levels": [decimal_text(level) for level in self.levels],
-            "rates": [decimal_text(rate) for rate in self.rates],
-            "nested": self.nested,
-            "candidates": self.candidates,
-            "parts": self.parts,
-            "groups": self.groups,
-            "reach": decimal_text(self.reach),
-            "assumptions": [ASSUMPTION],
-        }
-
-    @classmethod
-    def from_json(cls, text: str) -> QuantileCertificate:
-        """Read what `to_json` wrote; raises like `Certificate.from_json`."""
-        return cls.from_record(parse_object(text))
-
-    @classmethod
-    def from_record(cls, record: object) -> QuantileCertificate:
-        """Read what `to_record` gave."""
-        fields = exact_fields(record, _FIELDS, where="certificate")
-        check_header(fields, kind=KIND)
-        if fields["assumptions"] != [ASSUMPTION]:
-            raise CertificateRejected("The assumptions are not those under which this is proved.")
-        try:
-            return cls(
-                budget=read_budget(fields),
-                levels=_numbers(fields["levels"], where="levels"),
-                rates=_numbers(fields["rates"], where="rates"),
-                nested=fields["nested"],
-                reach=number(fields["reach"], where="reach"),
-                neighbours=fields["neighbours"],
-                candidates=typed(fields["candidates"], int, where="candidates"),
-                parts=typed(fields["parts"], int, where="parts"),
-                groups=typed(fields["groups"], int, where="groups"),
-            )
-        except ValueError as error:
-            raise CertificateRejected(str(error)) from error
-
-
-def _numbers(values: object, *, where: str) -> tuple[Fraction, ...]:
-    listed = typed(values, list, where=where)
-    return tuple(number(one, where=f"{where}[{place}]") for place, one in enumerate(listed))
+    def _delta(self) -> tuple[float, str]:
+        """Purely private draws: δ = 0."""
+        if self.spent <= self.budget.epsilon:
+            return 0.0, ""
+        return 1.0, (
+            f"The draws are {decimal_text(self.spent)}-private; the certificate claims epsilon="
+            f"{decimal_text(self.budget.epsilon)}."
+        )
 
 
 def _sensitivity(one: Choice, reach: Fraction, groups: int, neighbours: Neighbours) -> Fraction:

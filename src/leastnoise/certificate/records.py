@@ -210,6 +210,16 @@ def read_noise(record: object, *, dimension: int) -> Noise:
     return law
 
 
+def write_value(value: Any) -> Any:
+    """Return the value of a field as JSON values that `read_value` understands, exactly."""
+    return _written(value, decimal_text)
+
+
+def read_value(value: object, kind: Any, *, where: str) -> Any:
+    """Return what `write_value` wrote of a field of that type; raises as `read_record` does."""
+    return _value(value, kind, where=where, depth=0)
+
+
 def _written(value: Any, spell: Callable[[Fraction], str]) -> Any:
     if isinstance(value, tuple):
         return [_written(one, spell) for one in cast("tuple[Any, ...]", value)]

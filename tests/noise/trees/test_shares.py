@@ -9,9 +9,9 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import Rows
+from leastnoise.noise.trees.fit import best_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
-from leastnoise.noise.trees.shares import best_shares
 
 ONE_ROW = Rows(most=1)
 REPLACED = Rows(most=1, replaced=True)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.certificate.keys import CERTAIN
+from leastnoise.certificate.unlisted import CERTAIN
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.plan.keys import NEARLY, find_chances

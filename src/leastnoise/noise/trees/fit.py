@@ -1,17 +1,129 @@
-"""The scale for a budget, in closed form, and the shares where the user has set none."""
+"""The scale for a budget, in closed form, and the best shares of the levels of a tree."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import cache
+from itertools import permutations
+from typing import Any
 
-from leastnoise.errors import NotApplicable
+import numpy as np
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import SMALLEST_SQUARED
+from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact
+from leastnoise.guarantees.sensitivity import Rows
+from leastnoise.noise.base import positive_scale
 from leastnoise.noise.common.several import Several
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.law import Agreeing, other_tree
-from leastnoise.noise.trees.levels import check_work
-from leastnoise.noise.trees.shares import best_shares
+from leastnoise.noise.trees.levels import check_work, find_window, moment_of, solve
+
+_UNITS = 1000  # shares are whole thousandths: where the objective is least it is flat
+_STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that one level gives another
+_WIDE = 2  # from there on laws scale with their noise: narrower ones have the same best shares
+_NARROW = 0.05  # at ε = 20 nearly all noise is 0
+_GAINED = 1e-9  # of the objective, at least, by a step that is taken
+LEAST_VARIANCE = 1e-200  # a variance that floats take for 0
+_ONE_ROW = Rows(most=1)
+
+
+def best_shares(
+    branches: Iterable[int],
+    scale: Exact,
+    importance: Iterable[float],
+    *,
+    rows: Rows = _ONE_ROW,
+) -> tuple[Fraction, ...]:
+    """Return the shares (w_0, …, w_L), of sum 1, for which Σ_l importance_l·ln Var_l is least.
+
+    `importance` has a weight >= 0 for each level, the root's first: 0 for one that isn't published.
+    What a move of `rows` costs counts: noises of one ε are compared, that of `scale` where a move
+    costs 1. The search is deterministic; no guarantee rests on it. Raises InvalidArgument for other
+    weights, and what `Agreeing` and `level_laws` raise.
+
+    >>> shares = best_shares((10,), 1, [1, 1])
+    >>> sum(shares), [round(float(share), 2) for share in shares]
+    (Fraction(1, 1), [0.21, 0.79])
+    """
+    tree = _even_tree(branches)
+    like = "weights, such as [1, 0, 1]"
+    listed = _validate.items(importance, name="importance", like=like)
+    weights = np.array([_validate.real(one, name="importance") for one in listed])
+    if len(weights) != len(tree.shares) or not (weights >= 0).all() or not weights.any():
+        raise InvalidArgument(
+            name="importance",
+            value=f"{len(weights)} weights",
+            expected=f"{len(tree.shares)} finite weights >= 0, not all of them 0",
+        )
+
+    def loss(variances: Sequence[float]) -> float:
+        return float(weights @ np.log(variances))
+
+    return search_shares(branches, scale, loss, rows=rows)
+
+
+def search_shares(
+    branches: Iterable[int],
+    scale: Exact,
+    loss: Callable[[Sequence[float]], float],
+    *,
+    rows: Rows = _ONE_ROW,
+) -> tuple[Fraction, ...]:
+    """Return the shares for which the `loss` of the levels' variances, the root's first, is least.
+
+    As `best_shares` does, which has a loss of its own: this one gains nothing where all variances
+    are as many times larger, and takes each that is 0 in floats for 1e-200.
+    """
+    tree = _even_tree(branches)
+    narrow = min(max(float(positive_scale(scale)), _NARROW), _WIDE)
+
+    @cache
+    def loss_of(units: tuple[int, ...]) -> float:
+        law = _with(tree, units)
+        a_move = narrow * float(law.cost(rows) / rows.most)
+        rates = tuple(float(share) / a_move for share in law.shares)
+        window = find_window(law.branches, rates, proved=False)
+        laws = solve(law.branches, rates, window=window).laws
+        halves = [one.values[: window // 2] for (one,) in laws]
+        return loss([max(moment_of(one, 2), LEAST_VARIANCE) for one in halves])
+
+    return _with(tree, _least(loss_of, len(tree.shares))).shares
+
+
+def _even_tree(branches: Any) -> Agreeing:
+    listed = _validate.wholes(branches, name="branches")
+    count = len(listed) + 1
+    return Agreeing(scale=1, branches=listed, shares=[Fraction(1, count)] * count)  # pyright: ignore
+
+
+def _with(tree: Agreeing, units: tuple[int, ...]) -> Agreeing:
+    shares = tuple(Fraction(one, _UNITS) for one in units)
+    return Agreeing(scale=1, branches=tree.branches, shares=shares)
+
+
+def _least(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
+    """Return units that no step from one level to another makes better; the last has one at least.
+
+    The first that gains is taken.
+    """
+    best = (_UNITS // levels,) * (levels - 1)
+    best = (*best, _UNITS - sum(best))
+    pairs = list(permutations(range(levels), 2))
+    for step in _STEPS:
+        gaining = True
+        while gaining:
+            gaining = False
+            for giver, taker in pairs:
+                given = min(step, best[giver] - (giver == levels - 1))
+                units = list(best)
+                units[giver] -= given
+                units[taker] += given
+                if given and loss(tuple(units)) < loss(best) - _GAINED:
+                    best, gaining = tuple(units), True
+    return best
 
 
 def search(question: Question) -> Agreeing:

@@ -23,10 +23,10 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.question import Question
+from leastnoise.noise.trees.fit import LEAST_VARIANCE, search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.prefixes import ORDERS, check_moments, prefix_moments, prefix_variances
-from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.spec.query import FLIP
 

@@ -15,7 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.balls.core import PLAIN_BITS, ball, float_below, precision
-from leastnoise.certificate.keys import CERTAIN, FINEST, MOST_UNITS, KeysCertificate
+from leastnoise.certificate.unlisted import CERTAIN, FINEST, MOST_UNITS, KeysCertificate
 from leastnoise.errors import InvalidArgument, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
@@ -188,9 +188,9 @@ def _proved(
     finer = math.ceil(-math.log2(epsilon)) if epsilon else FINEST
     bits = min(max(_COARSE + finer, 0), FINEST)
     try:
-        return KeysCertificate.prove(
-            budget=budget, chances=chances, groups=groups, bits=bits, neighbours=neighbours
-        )
+        return KeysCertificate(
+            budget=budget, chances=tuple(chances), groups=groups, bits=bits, neighbours=neighbours
+        ).prove()
     except (NotCertified, InvalidArgument):  # InvalidArgument: too many chances
         return None
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.keys import KeysCertificate
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.quantiles import QuantileCertificate
-from leastnoise.certificate.threshold import ThresholdCertificate
+from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
 from leastnoise.errors import CertificateRejected, NotCertified, Refused
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import shared_draws

@@ -11,7 +11,7 @@ from leastnoise import _words
 from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.records import write_record
-from leastnoise.certificate.threshold import ThresholdCertificate
+from leastnoise.certificate.unlisted import ThresholdCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import summary

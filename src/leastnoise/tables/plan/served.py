@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.keys import KeysCertificate
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.certificate.quantiles import QuantileCertificate
-from leastnoise.certificate.threshold import ThresholdCertificate
+from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.tables.plan import shared_draws
 from leastnoise.tables.plan.summed.cumulative import Cumulative

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.certificate.threshold import find_threshold
+from leastnoise.certificate.unlisted import find_threshold
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
@@ -28,7 +28,7 @@ from leastnoise.tables.query.limits import FewGroups
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.certificate.threshold import ThresholdCertificate
+    from leastnoise.certificate.unlisted import ThresholdCertificate
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.query.layout import Layout
 

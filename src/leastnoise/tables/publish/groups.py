@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastnoise.certificate.keys import CERTAIN, CERTAIN_BITS
+from leastnoise.certificate.unlisted import CERTAIN, CERTAIN_BITS
 from leastnoise.entropy.source import Entropy, SystemEntropy
 from leastnoise.mechanism.rounding import add_noise_to_rows
 from leastnoise.mechanism.values import ScaledIntegers

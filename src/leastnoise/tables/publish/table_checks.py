@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from leastnoise.certificate.threshold import ThresholdCertificate
+    from leastnoise.certificate.unlisted import ThresholdCertificate
     from leastnoise.tables.query.ranks import Ranks
 
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written

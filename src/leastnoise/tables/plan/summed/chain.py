@@ -20,9 +20,9 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.design.marginals import choose_loss
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.noise.question import Question
+from leastnoise.noise.trees.fit import LEAST_VARIANCE, search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
-from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.noise.trees.sums import check_numbers, half_width_of_sum, variance_of_sum
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.query.noise_error import PROBABILITIES

@@ -24,9 +24,9 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.question import Question
+from leastnoise.noise.trees.fit import LEAST_VARIANCE, search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import check_work, node_laws
-from leastnoise.noise.trees.shares import LEAST_VARIANCE, search_shares
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST, Compared
 from leastnoise.tables.plan.summed.whole_counts import WholeCounts
