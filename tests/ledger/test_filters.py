@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.conversions import zcdp_delta
+from leastnoise.accounting.renyi import zcdp_delta
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells, ShiftBounds

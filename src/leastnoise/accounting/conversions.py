@@ -6,9 +6,6 @@ record, or replace one: each statement keeps the neighbours that it had.
 Every answer says of which nature it is. EXACT: some mechanism with the first guarantee needs that
 much, so that nothing smaller is true of all. UPPER_BOUND: true of all, perhaps not the least. No
 approximation by a limit theorem is offered here, and no ρ-zCDP ⇒ √(2ρ)-GDP, which is false.
-
-δ and ε of (α, τ)-Rényi and of ρ-zCDP statements are balls. Their arguments are checked by who
-calls: Fractions, rho and epsilon below 10^300, order > 1, 0 < delta.
 """
 
 from __future__ import annotations
@@ -24,6 +21,7 @@ from typing import final
 from flint import arb
 
 from leastnoise.accounting.composition import Composition
+from leastnoise.accounting.renyi import rdp_delta, rdp_epsilon, zcdp_delta
 from leastnoise.balls.core import AMPLE_BITS, ball, float_above, float_below, precision
 from leastnoise.balls.losses import LONGEST_LOSS
 from leastnoise.errors import InvalidArgument
@@ -33,44 +31,6 @@ from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.question import Releases
 from leastnoise.numerics.searches import minimise
-
-
-def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
-    """Return a ball no point of which is below δ(ε) of a ρ-zCDP release.
-
-    e^((α−1)(αρ−ε)) (1−1/α)^(α−1) / α for any α > 1 (Canonne, Kamath & Steinke 2020, Proposition 12;
-    theory/accounting.md §5); the α is found in floats, and any is right.
-    """
-    if not rho:
-        return arb(0)
-
-    def log_delta(t: float) -> float:
-        excess = math.exp(t)
-        gap = (1 + excess) * float(rho) - float(epsilon) - math.log1p(math.exp(-t))
-        return excess * gap - math.log1p(excess)
-
-    log_excesses = range(-20, 42, 2)  # log(α − 1)
-    order = 1 + Fraction(math.exp(minimise(log_delta, log_excesses)))
-    return rdp_delta(order * rho, order, epsilon)
-
-
-def rdp_delta(tau: Fraction, order: Fraction, epsilon: Fraction) -> arb:
-    """Return e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, 1 at most; δ(ε) is no more."""
-    with precision(AMPLE_BITS):
-        gap = ball(tau) - ball(epsilon)
-        return ((ball(order) - 1) * gap + _log_kappa(order)).exp().min(arb(1))
-
-
-def rdp_epsilon(tau: Fraction, order: Fraction, delta: Fraction) -> arb:
-    """Return the ε at which `rdp_delta` gives `delta`, or 0."""
-    with precision(AMPLE_BITS):
-        found = ball(tau) + (_log_kappa(order) - ball(delta).log()) / (ball(order) - 1)
-        return found.max(arb(0))
-
-
-def _log_kappa(alpha: Fraction) -> arb:
-    order = ball(alpha)
-    return (order - 1) * (1 - 1 / order).log() - order.log()
 
 
 class Nature(StrEnum):

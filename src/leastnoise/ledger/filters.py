@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Self, final
 
 from leastnoise import _words
-from leastnoise.accounting.conversions import zcdp_delta
+from leastnoise.accounting.renyi import zcdp_delta
 from leastnoise.balls.core import ball, precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import Block, PlanCertificate, times_spent

@@ -1,0 +1,52 @@
+"""δ and ε of (α, τ)-Rényi and of ρ-zCDP statements, in balls (theory/accounting.md §5).
+
+Arguments are checked by who calls: Fractions, rho and epsilon below 10^300, order > 1, 0 < delta.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from flint import arb
+
+from leastnoise.balls.core import AMPLE_BITS, ball, precision
+from leastnoise.numerics.searches import minimise
+
+
+def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
+    """Return a ball no point of which is below δ(ε) of a ρ-zCDP release.
+
+    e^((α−1)(αρ−ε)) (1−1/α)^(α−1) / α for any α > 1 (Canonne, Kamath & Steinke 2020, Proposition 12;
+    theory/accounting.md §5); the α is found in floats, and any is right.
+    """
+    if not rho:
+        return arb(0)
+
+    def log_delta(t: float) -> float:
+        excess = math.exp(t)
+        gap = (1 + excess) * float(rho) - float(epsilon) - math.log1p(math.exp(-t))
+        return excess * gap - math.log1p(excess)
+
+    log_excesses = range(-20, 42, 2)  # log(α − 1)
+    order = 1 + Fraction(math.exp(minimise(log_delta, log_excesses)))
+    return rdp_delta(order * rho, order, epsilon)
+
+
+def rdp_delta(tau: Fraction, order: Fraction, epsilon: Fraction) -> arb:
+    """Return e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, 1 at most; δ(ε) is no more."""
+    with precision(AMPLE_BITS):
+        gap = ball(tau) - ball(epsilon)
+        return ((ball(order) - 1) * gap + _log_kappa(order)).exp().min(arb(1))
+
+
+def rdp_epsilon(tau: Fraction, order: Fraction, delta: Fraction) -> arb:
+    """Return the ε at which `rdp_delta` gives `delta`, or 0."""
+    with precision(AMPLE_BITS):
+        found = ball(tau) + (_log_kappa(order) - ball(delta).log()) / (ball(order) - 1)
+        return found.max(arb(0))
+
+
+def _log_kappa(alpha: Fraction) -> arb:
+    order = ball(alpha)
+    return (order - 1) * (1 - 1 / order).log() - order.log()
