@@ -37,8 +37,6 @@ from leastnoise.noise.draw import find_quantile, has_quantiles
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
     from leastnoise.audit.claim import Claim, Distribution

@@ -43,7 +43,6 @@ from leastnoise.guarantees.sensitivity import L1, L2, Integer
 
 if TYPE_CHECKING:
     from leastnoise.audit.claim import Subject
-    from leastnoise.audit.law import Centre, ClaimedLaw
 
 _TAILS = (0.0005, 0.005, 0.02, 0.06, 0.12, 0.2, 0.35)
 _PROBABILITIES = [*_TAILS, *(1 - p for p in reversed(_TAILS))]

@@ -24,8 +24,11 @@ from leastnoise.errors import InvalidArgument
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from leastnoise.balls.losses import LossLattice
+
     Floats = NDArray[np.float64]
     Complexes = NDArray[np.complex128]
+    Exponents = NDArray[np.int64]
 
 
 def relative_error(size: int) -> float:
@@ -106,14 +109,6 @@ def _roots_of_unity(size: int, count: int) -> Complexes:
         pairs = [(arb(-2 * j) / size).sin_cos_pi() for j in range(count)]
     return np.array([complex(float(cosine), float(sine)) for sine, cosine in pairs])
 
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from leastnoise.balls.losses import LossLattice
-
-    Floats = NDArray[np.float64]
-    Exponents = NDArray[np.int64]
 
 BLOCK = 256
 

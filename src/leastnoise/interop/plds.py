@@ -32,7 +32,6 @@ from leastnoise.noise.question import Releases
 
 if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 _WHY = (
     "dp-accounting convolves in floats: its errors of about 1e-16 in every mass are not accounted "

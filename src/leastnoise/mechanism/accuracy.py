@@ -49,6 +49,9 @@ from leastnoise.numerics.searches import IncreasingRoot
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
+    from leastnoise.noise.base import Noise
+
+    Floats = NDArray[np.float64]
 
 _SMALLEST, _LARGEST = math.log(1e-6), math.log(1000)  # ln ε
 _LEAST_TAIL = 1e-4  # of a law whose difference from another is bounded
@@ -251,14 +254,6 @@ def _calibrated(certificate: Certificate, epsilon: Fraction) -> Certificate:
     least = calibrate_family(family, question, search=search).certificate
     return least.on_grid(default_grid(least.noise))
 
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from leastnoise.certificate.certificate import Certificate
-    from leastnoise.noise.base import Noise
-
-    Floats = NDArray[np.float64]
 
 _SMOOTH = 0.01  # h/s: how much wider than need be a half-width is, about
 _NEAR_0 = 1e-4  # of α: below it 1 − α²E X²/2 is exact, and the quotients above lose digits

@@ -31,7 +31,6 @@ from leastnoise.tables.spec.model import About
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.exact import Interval

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from flint import arb
 
@@ -25,9 +24,6 @@ from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.proof import delta_of_ratio
 from leastnoise.noise.question import ProvedDelta, Releases
 from leastnoise.noise.registry import part_of, registered
-
-if TYPE_CHECKING:
-    from leastnoise.noise.question import Releases
 
 # Working precisions in turn; the first whose enclosure is as accurate as is enough for the family
 # is used.

@@ -20,7 +20,6 @@ from leastnoise.guarantees.bodies.one_sided import Layout, Mixing, OneSided, Pie
 from leastnoise.guarantees.bodies.shares import Radical, raise_rational, sum_at_most_one
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 

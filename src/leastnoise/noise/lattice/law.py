@@ -19,8 +19,6 @@ from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise
 from leastnoise.noise.common.law import StepNoise, Steps, lattice_places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import ArrayLike, NDArray
 
 

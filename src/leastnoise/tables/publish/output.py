@@ -29,10 +29,17 @@ from leastnoise.tables.values import spill
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
+
     from leastnoise._notebooks import Columns
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.query.results import Table
+
+    SigningKey = Ed25519PrivateKey
 
 PLAN, CERTIFICATE, SPEC = "plan.json", "certificate.json", "spec.toml"
 LARGEST = {
@@ -170,14 +177,6 @@ def read_text(folder: Path, name: str) -> str:
         raise SourceError(f"Expected the directory of a release: {folder} has no {name}.")
     return _files.read_text(folder / name, most=LARGEST[name], links=False)
 
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
-        Ed25519PrivateKey,
-        Ed25519PublicKey,
-    )
-
-    SigningKey = Ed25519PrivateKey
 
 RECORD, SIGNATURE = "release.json", "release.sig"
 _KIND, _VERSION = "release-record", 1

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.ledger.series import Begun, Series
     from leastnoise.tables.plan.plan import Plan

@@ -21,16 +21,19 @@ from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of
 from leastnoise.tables.statistics.base import CLOSE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from leastnoise.tables.plan.plan import BlockPlan
+    from leastnoise.tables.plan.summed.cumulative import Cumulative
+    from leastnoise.tables.plan.summed.levels import Levels
     from leastnoise.tables.plan.summed.margins import Margins
     from leastnoise.tables.query.results import Table
 
     Floats = NDArray[np.float64]
+    Sums = Callable[[NDArray[Any]], list[NDArray[Any]]]
 
 
 def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArray[np.int64]:
@@ -196,20 +199,6 @@ def margins_of(blocks: Sequence[BlockPlan]) -> Margins:
     if margin is None:
         raise TypeError("these are tables of a block without margins")
     return margin.whole
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from leastnoise.tables.plan.plan import BlockPlan
-    from leastnoise.tables.plan.summed.cumulative import Cumulative
-    from leastnoise.tables.plan.summed.levels import Levels
-    from leastnoise.tables.query.results import Table
-
-    Sums = Callable[[NDArray[Any]], list[NDArray[Any]]]
 
 
 def publish_running_sums(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) -> list[Table]:

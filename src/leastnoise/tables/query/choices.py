@@ -13,7 +13,7 @@ from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.totals import Sum
 
 if TYPE_CHECKING:
-    from leastnoise.tables.query.limits import Numbers, OfCells
+    from leastnoise.tables.query.limits import OfCells
     from leastnoise.tables.spec.model import Contribution, Spec
     from leastnoise.tables.spec.query import Query
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy, Assumed, Query
-    from leastnoise.tables.statistics.base import Statistic
 
 PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 """Of the half-widths of a `NoiseError`."""

@@ -26,17 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise._notebooks import Columns
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.ranks import Ranks
-    from leastnoise.tables.statistics.base import Floats, Four, NoiseError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.query import Query
-    from leastnoise.tables.statistics.base import Asked
+    from leastnoise.tables.statistics.base import Asked, Floats, Four, NoiseError
 
     Part = Layout | Ranks
     """A part of a block: what noise is added to, or quantiles."""

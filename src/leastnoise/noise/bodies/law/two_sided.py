@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from leastnoise.guarantees.bodies.one_sided import Balls, Coordinate, OneSided
+    from leastnoise.guarantees.bodies.one_sided import Balls, Coordinate
     from leastnoise.guarantees.sensitivity import Sensitivity
 
 

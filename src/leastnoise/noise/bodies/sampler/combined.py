@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from flint import arb
     from numpy.typing import NDArray
 
-    from leastnoise.entropy.lazy import LazyReal
     from leastnoise.entropy.source import Entropy
 
 

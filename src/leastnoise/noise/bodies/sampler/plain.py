@@ -31,9 +31,6 @@ from leastnoise.noise.bodies.sampler.reals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from flint import arb
     from numpy.typing import NDArray
 
     from leastnoise.entropy.source import Entropy

@@ -43,10 +43,8 @@ from leastnoise.noise.bodies.sampler.plain import (
 from leastnoise.noise.bodies.sampler.reals import Computed, Reals, Uniforms
 
 if TYPE_CHECKING:
-    from flint import arb
     from numpy.typing import NDArray
 
-    from leastnoise.entropy.lazy import LazyReal
     from leastnoise.entropy.source import Entropy
     from leastnoise.guarantees.bodies.one_sided import Balls, OneSided
 
