@@ -135,7 +135,12 @@ class Composition:
         """
         wanted = Budget(epsilon=1, delta=delta).delta
         if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].compositions == 1):
-            return self._inverted(wanted)
+            for part in self.parts:
+                if why := type(part.noise).why_not(dimension=part.noise.dimension, delta=wanted):
+                    raise NotApplicable(family=part.noise.name, why=why)
+            return enclose_epsilon(
+                lambda epsilon: prove_composed(self.parts, epsilon), wanted, family=self._family
+            )
         if not wanted:
             return self._largest()
         if serves(self.parts) and (found := self._by_moments(wanted)):
@@ -173,15 +178,6 @@ class Composition:
             low += part.compositions * Fraction(found.lower)
             high += part.compositions * Fraction(found.upper)
         return Interval(-float_at_least(-low), float_at_least(high))
-
-    def _inverted(self, delta: Fraction) -> Interval:
-        """Return an interval that contains ε(delta) where every δ(ε) is proved on its own."""
-        for part in self.parts:
-            if why := type(part.noise).why_not(dimension=part.noise.dimension, delta=delta):
-                raise NotApplicable(family=part.noise.name, why=why)
-        return enclose_epsilon(
-            lambda epsilon: prove_composed(self.parts, epsilon), delta, family=self._family
-        )
 
     @property
     def _family(self) -> str:

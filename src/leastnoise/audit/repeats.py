@@ -126,7 +126,11 @@ def _repeats(subject: Subject) -> Iterator[_Test]:
         yield from _repeats_of_draws(outputs[:, index], chance[index])
     if isinstance(subject.claim.noise, Gaussian | Laplace):
         # coordinates that aren't said to be independent may have a sum that is known
-        yield from _repeats_of_coordinates(outputs, chance)
+        for i, j in combinations(range(len(chance)), 2):
+            for word, sign in (("Differences", -1), ("Sums", 1)):
+                again = _aligned_sums(outputs[:, i], sign * outputs[:, j])
+                if again is not None:
+                    yield _repeated(f"{word} of coordinates {i} and {j} repeat", again, chance[i])
 
 
 def _repeats_of_draws(column: NDArray[np.float64], chance: tuple[int, int]) -> Iterator[_Test]:
@@ -136,16 +140,6 @@ def _repeats_of_draws(column: NDArray[np.float64], chance: tuple[int, int]) -> I
         for word, other in (("Differences", -z), ("Sums", z)):
             if (again := _aligned_sums(y, other)) is not None:
                 yield _repeated(f"{word} of draws of one run repeat", again, chance)
-
-
-def _repeats_of_coordinates(
-    outputs: NDArray[np.float64], chance: list[tuple[int, int]]
-) -> Iterator[_Test]:
-    for i, j in combinations(range(len(chance)), 2):
-        for word, sign in (("Differences", -1), ("Sums", 1)):
-            again = _aligned_sums(outputs[:, i], sign * outputs[:, j])
-            if again is not None:
-                yield _repeated(f"{word} of coordinates {i} and {j} repeat", again, chance[i])
 
 
 def _repeated(name: str, equal: NDArray[np.bool_], chance: tuple[int, int]) -> _Test:

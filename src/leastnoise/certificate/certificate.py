@@ -306,7 +306,12 @@ class Certificate:
         known = (*_FIELDS, _NEIGHBOURS) if stated else _FIELDS
         fields = exact_fields(record, known, where="certificate")
         check_header(fields, kind="certificate")
-        _check_fixed(fields)
+        typed(fields["compositions"], int, where="compositions")
+        rate = number(fields["sampling_rate"], where="sampling_rate")
+        if not LEAST_SAMPLING_RATE <= rate <= 1:
+            raise CertificateRejected("sampling_rate must be above 0 and at most 1.")
+        if fields["assumptions"] != list(assumptions_at(rate)):
+            raise CertificateRejected("The assumptions are not those under which this is proved.")
         try:
             geometry = _geometry_of(fields)
             dimension = typed(fields["dimension"], int, where="dimension")
@@ -348,15 +353,6 @@ def _reproduced(fresh: Interval, stated: Interval, most: Fraction) -> bool:
     """Whether δ, now known to be in `fresh` and at most `most`, is surely in `stated`."""
     below = min(Fraction(fresh.upper), most) <= Fraction(stated.upper)
     return stated.lower <= fresh.lower and below
-
-
-def _check_fixed(fields: dict[str, Any]) -> None:
-    typed(fields["compositions"], int, where="compositions")
-    rate = number(fields["sampling_rate"], where="sampling_rate")
-    if not LEAST_SAMPLING_RATE <= rate <= 1:
-        raise CertificateRejected("sampling_rate must be above 0 and at most 1.")
-    if fields["assumptions"] != list(assumptions_at(rate)):
-        raise CertificateRejected("The assumptions are not those under which this is proved.")
 
 
 def assumptions_at(sampling_rate: Fraction) -> tuple[str, ...]:

@@ -163,7 +163,16 @@ class LatticeProgram:
             found = self._optimum(chosen, allowance)
             if found is None:
                 break
-            solved = self._solution(chosen, found)
+            prices = -found.ineqlin.marginals
+            multipliers = prices[len(chosen.shift) :] / self.delta
+            solved = Solution(
+                program=self,
+                columns=found.x[: self._columns] * self._sizes,
+                multipliers=multipliers,
+                rows=chosen,
+                prices=prices[: len(chosen.shift)] / chosen.size,
+                level=float(found.eqlin.marginals[0]),
+            )
             losses.append(float(found.fun))
             missing = self._broken(rows, active, solved, losses)
             if not missing.any():
@@ -233,18 +242,6 @@ class LatticeProgram:
             if found.status == 0:
                 return found
         return None
-
-    def _solution(self, rows: LatticeRows, kept: Any) -> Solution:
-        prices = -kept.ineqlin.marginals
-        multipliers = prices[len(rows.shift) :] / self.delta
-        return Solution(
-            program=self,
-            columns=kept.x[: self._columns] * self._sizes,
-            multipliers=multipliers,
-            rows=rows,
-            prices=prices[: len(rows.shift)] / rows.size,
-            level=float(kept.eqlin.marginals[0]),
-        )
 
     def _rows(self) -> LatticeRows:
         """Return the rows (j, i) with the columns and coefficients of q_i and q_{i−j}.

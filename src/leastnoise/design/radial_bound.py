@@ -78,7 +78,9 @@ def tail(dimension: int) -> Tail:
         least = 2.0**-100  # below the last node F is only known to be at most this
         while upper[-1] > least or len(nodes) < 3:
             nodes.append(float(np.exp(ratio * len(nodes))))
-            value = _ball_at(nodes[-1], dimension)
+            at = arb(nodes[-1])
+            half = ball(dimension - 1) / 2
+            value = (at * (2 - at)).beta_lower(half, arb("0.5"), regularized=True) / 2
             lower.append(float_below(value))
             upper.append(float_above(value))
     t, low, high = (np.array(values[::-1]) for values in (nodes, lower, upper))
@@ -95,12 +97,6 @@ def tail(dimension: int) -> Tail:
         lower=low,
         lower_slopes=before if convex else below_chord,
     )
-
-
-def _ball_at(t: float, dimension: int) -> arb:
-    at = arb(t)
-    half = ball(dimension - 1) / 2
-    return (at * (2 - at)).beta_lower(half, arb("0.5"), regularized=True) / 2
 
 
 LEVEL_BITS = 52

@@ -18,7 +18,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.learn.choice import AUTO
 from leastnoise.learn.fitting import Spent, publish_moments, read_numbers
-from leastnoise.learn.least_squares import Solution, solve
+from leastnoise.learn.least_squares import solve
 from leastnoise.learn.scaler import checked_bounds, stated, to_unit
 
 Floats = NDArray[np.float64]
@@ -134,7 +134,16 @@ class LinearRegression(RegressorMixin, BaseEstimator):
             self, columns, constant=constant, label="linear regression"
         )
         found = solve(published, constant=constant, ridge=ridge)
-        self._take(found, scales)
+        to_data, middle = scales.to_data()
+        weights = to_data @ found.weights
+        errors = np.sqrt(np.diag(to_data @ found.covariance @ to_data.T).clip(0))
+        if found.hidden:  # the bias along such a direction is in no formula
+            errors = np.full_like(errors, np.inf)
+        self.coef_: Floats = weights[1:]
+        self.intercept_: float = float(middle + weights[0])
+        self.standard_errors_: Floats = errors[1:]
+        self.intercept_standard_error_: float = float(errors[0])
+        self.hidden_directions_: int = found.hidden
         self.privacy_: Spent = spent
         self.certificate_: Certificate = spent.certificate
         if found.hidden:  # last: a caller's filter may raise it, and the model is there
@@ -168,19 +177,6 @@ class LinearRegression(RegressorMixin, BaseEstimator):
         )
         low, high = (np.concatenate(ends) for ends in zip(*both, strict=True))
         return _Scales(low=low, high=high, shifted=constant)
-
-    def _take(self, found: Solution, scales: _Scales) -> None:
-        """Set coefficients and standard errors, in the units of the data."""
-        to_data, middle = scales.to_data()
-        weights = to_data @ found.weights
-        errors = np.sqrt(np.diag(to_data @ found.covariance @ to_data.T).clip(0))
-        if found.hidden:  # the bias along such a direction is in no formula
-            errors = np.full_like(errors, np.inf)
-        self.coef_: Floats = weights[1:]
-        self.intercept_: float = float(middle + weights[0])
-        self.standard_errors_: Floats = errors[1:]
-        self.intercept_standard_error_: float = float(errors[0])
-        self.hidden_directions_: int = found.hidden
 
 
 @final

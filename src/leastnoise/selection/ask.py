@@ -104,7 +104,10 @@ def fix_parameters(family: type[Noise], parameters: Mapping[str, Setting] | None
             (kind, _), values = get_args(kind), _validate.items(listed, name=name, like=like)
             fixed[name] = tuple(_one_parameter(one, name, kind) for one in values)
         else:
-            _refuse_list(name, kind)
+            if kind not in (Fraction, int):
+                raise InvalidArgument(
+                    name="parameter", value=name, expected="a parameter that is one number"
+                )
             fixed[name] = _one_parameter(value, name, kind)
     return fixed
 
@@ -119,10 +122,3 @@ def _whole_parameter(value: Exact, name: str) -> int:
     if number is not None and number.denominator == 1:
         return int(number)
     return _validate.whole(value, name=name, least=0)
-
-
-def _refuse_list(name: str, kind: object) -> None:
-    if kind not in (Fraction, int):
-        raise InvalidArgument(
-            name="parameter", value=name, expected="a parameter that is one number"
-        )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.spec.query import Predicate, Query
+    from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked
 
     Parts = tuple[tuple[Layout, ...], ...]
@@ -172,17 +172,15 @@ def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             )
         for column, predicate in predicates.items():
             key = f"{path}.conditions.{name}.{column}"
-            yield from _predicate(predicate, key)
-
-
-def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
-    ends = [end for end in (predicate.min, predicate.max, predicate.below) if end is not None]
-    if bool(ends) == bool(predicate.among):
-        yield key, "Expected min, max or below, or else among."
-    if predicate.max is not None and predicate.below is not None:
-        yield key, "Expected max or below, not both."
-    if len({type(value) for value in predicate.among}) > 1:
-        yield f"{key}.among", "Expected keys of one type."
+            ends = [
+                end for end in (predicate.min, predicate.max, predicate.below) if end is not None
+            ]
+            if bool(ends) == bool(predicate.among):
+                yield key, "Expected min, max or below, or else among."
+            if predicate.max is not None and predicate.below is not None:
+                yield key, "Expected max or below, not both."
+            if len({type(value) for value in predicate.among}) > 1:
+                yield f"{key}.among", "Expected keys of one type."
 
 
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:

@@ -124,13 +124,9 @@ def _remove(path: Path, descriptor: int) -> None:
         for name in files:
             os.unlink(name, dir_fd=at)
         for name in folders:
-            _unlink_folder(name, at)
+            # A link to a folder is listed as one, but isn't.
+            if stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=at)
+            else:
+                os.rmdir(name, dir_fd=at)
     path.rmdir()
-
-
-def _unlink_folder(name: str, at: int) -> None:
-    # A link to a folder is listed as one, but isn't.
-    if stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
-        os.unlink(name, dir_fd=at)
-    else:
-        os.rmdir(name, dir_fd=at)
