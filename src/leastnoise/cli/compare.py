@@ -192,17 +192,7 @@ class _Request:
         with terminal.stages(silent=self.silent) as stage:
             if self.dimension == 1:
                 return self._of_one_number(here, at, stage)
-            from leastnoise.guarantees.exact import decimal_text
-            from leastnoise.report.figures import dimensions_around, error_figure, radius_figure
-
-            error_figure({self.dimension: here})  # refuses before the work rather than after it
-            epsilon = decimal_text(self.epsilon)
-            found: dict[int, Comparison] = {}
-            for dimension in dimensions_around(self.dimension, least=self.least):
-                stage(f"Comparing in {dimension:,} dimensions")
-                found[dimension] = here if dimension == self.dimension else at(epsilon, dimension)
-            radius = radius_figure(here)
-            return [error_figure(found), *([radius] if radius else [])]
+            return self._of_a_vector(here, at, stage)
 
     def _of_one_number(
         self, here: Comparison, at: Callable[[str, int], Comparison], stage: Callable[[str], None]
@@ -218,6 +208,21 @@ class _Request:
             found[epsilon] = here if epsilon == self.epsilon else at(shown, 1)
         served = {epsilon: one for epsilon, one in found.items() if one.candidates}
         return [error_by_epsilon(served), density_figure(here)]
+
+    def _of_a_vector(
+        self, here: Comparison, at: Callable[[str, int], Comparison], stage: Callable[[str], None]
+    ) -> list[Figure]:
+        from leastnoise.guarantees.exact import decimal_text
+        from leastnoise.report.figures import dimensions_around, error_figure, radius_figure
+
+        error_figure({self.dimension: here})  # refuses before the work rather than after it
+        epsilon = decimal_text(self.epsilon)
+        found: dict[int, Comparison] = {}
+        for dimension in dimensions_around(self.dimension, least=self.least):
+            stage(f"Comparing in {dimension:,} dimensions")
+            found[dimension] = here if dimension == self.dimension else at(epsilon, dimension)
+        radius = radius_figure(here)
+        return [error_figure(found), *([radius] if radius else [])]
 
     def draw(self, figures: list[Figure]) -> str:
         """Write the file, and return what a terminal shows of it: all, if it is the target.

@@ -1,4 +1,4 @@
-"""The law of least loss: bodies."""
+"""The least noise in the shape of a body for a budget: K-norm, staircase or two-sided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs: δ(ε) in balls: bodies."""
+"""Enclosures of δ(ε) for noise in the shape of a body, and of its privacy losses."""
 
 from __future__ import annotations
 

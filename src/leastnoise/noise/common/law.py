@@ -1,4 +1,4 @@
-"""Parameters, densities, moments: common."""
+"""What several rooms' laws share: densities in steps, on the line and by the radius."""
 
 from __future__ import annotations
 

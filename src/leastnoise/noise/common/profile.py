@@ -1,4 +1,4 @@
-"""Profiles δ(ε) in floats, and quantiles of a coordinate: common."""
+"""δ(ε) in floats of the classic laws, and quantiles, where several rooms ask for them."""
 
 from __future__ import annotations
 

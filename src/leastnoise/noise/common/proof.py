@@ -1,4 +1,4 @@
-"""Proofs: δ(ε) in balls: common."""
+"""Enclosures of δ(ε) that several rooms rest on, and what a proof may cost."""
 
 from __future__ import annotations
 

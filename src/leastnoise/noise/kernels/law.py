@@ -1,4 +1,4 @@
-"""Parameters, densities, moments: kernels."""
+"""Gaussian mixtures and quasi-Gaussian noise: parameters, densities and moments."""
 
 from __future__ import annotations
 

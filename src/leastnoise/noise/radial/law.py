@@ -1,4 +1,4 @@
-"""Parameters, densities, moments: radial."""
+"""Generalized gamma noise and the l2 mechanism's: parameters, densities and moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses on a lattice, better known than from δ(ε): radial."""
+"""Losses of generalized gamma noise on a lattice, better known than from δ(ε)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact draws: radial."""
+"""Exact draws of generalized gamma and l2 noise: a radius, and a uniform direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters, densities, moments: shells."""
+"""Spherical densities in steps: parameters, densities and moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The law of least loss: steps."""
+"""The least noise in steps for a budget: its scale, and the steps' place or radius."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters, densities, moments: steps."""
+"""Noise on the line in steps: staircases, cut off or not, geometric and Tulap noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles δ(ε) in floats, and quantiles of a coordinate: steps."""
+"""δ(ε) of noise in steps, and quantiles of its coordinates, in floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs: δ(ε) in balls: steps."""
+"""Enclosures of δ(ε) for noise in steps, and of its largest privacy loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact draws: steps."""
+"""Exact draws of noise in steps: a step, then uniform in it; and shares of geometric noise."""
 
 from __future__ import annotations
 

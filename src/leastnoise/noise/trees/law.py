@@ -1,4 +1,4 @@
-"""Parameters, density, moments: noise on a tree's cells whose sums agree."""
+"""Noise on the cells of a tree whose sums agree: parameters, density and moments."""
 
 from __future__ import annotations
 

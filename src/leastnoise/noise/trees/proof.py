@@ -1,4 +1,4 @@
-"""Proof: δ(ε) of noise on a tree.
+"""Enclosure of δ(ε) for noise on a tree.
 
 Under a shift s the exponent Σ_v w_v|z_v|/scale moves by at most Σ_v w_v|s_v|/scale, whatever z is,
 and the normaliser is one constant: no loss is larger than ε₀ = shift/scale, where `shift` is the

@@ -1,1 +1,1 @@
-"""Parameters, densities, moments: bodies."""
+"""Laws in the shape of a body: their parameters, densities and moments."""

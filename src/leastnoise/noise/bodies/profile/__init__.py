@@ -1,1 +1,1 @@
-"""Quantiles of a coordinate: bodies."""
+"""Quantiles of a coordinate of noise in the shape of a body, in floats."""

@@ -1,4 +1,4 @@
-"""Quantiles of a coordinate: noise in the gauge of a body."""
+"""Quantiles of a coordinate of noise in the gauge of a body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantiles of a coordinate: two-sided noise on cubes and simplices, and on products of these."""
+"""Quantiles of a coordinate of two-sided noise on cubes, simplices and products of these."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Profiles δ(ε) in floats, and quantiles of a coordinate: kernels."""
+"""δ(ε) of sums of Gaussian kernels, and quantiles of them, in floats."""

@@ -1,1 +1,1 @@
-"""Proofs: δ(ε) in balls: kernels."""
+"""Enclosures of δ(ε) for sums of Gaussian kernels."""
