@@ -71,7 +71,7 @@ Register-ArgumentCompleter -Native -CommandName %(prog_name)s -ScriptBlock {
         return item.value
 
 
-def options(command: Declared) -> Declared:
+def completion_options(command: Declared) -> Declared:
     """Declare the two options, which take the current shell if none is named."""
     more = {"metavar": "[SHELL]", "is_flag": False, "flag_value": "", "is_eager": True}
     more |= {"callback": _answer, "expose_value": False}
@@ -151,7 +151,7 @@ REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
 @click.version_option(
     __version__, message="%(prog)s %(version)s", prog_name="leastnoise", help="Print the version."
 )
-@options
+@completion_options
 def app() -> None:
     """The least noise that a differential-privacy guarantee allows: found, proved, sampled."""
 

@@ -157,7 +157,7 @@ def _rows_of(layout: Layout | Ranks, unit: str, said: Sequence[str]) -> list[str
     ]
     filters = [f"Only rows where {text} count." for text in layout.filters]
     limits = [] if layout.by_row else [f"Each {unit} {layout.limits}."]
-    kept = results.in_words(layout) if isinstance(layout, Layout) else ()
+    kept = results.describe_kept_groups(layout) if isinstance(layout, Layout) else ()
     return [*limits, *said, *dropped, *layout.joined, *filters, *layout.missing, *kept]
 
 

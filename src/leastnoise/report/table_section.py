@@ -267,7 +267,7 @@ def _decided(
     ]
     said += [_published_keys(one) for one in plan.get("keys", []) if one["name"] == name]
     said += [_chosen(one, names) for one in plan.get("quantiles", []) if one["name"] == name]
-    said += dict.fromkeys(one for part in noisy for one in results.in_words(part))
+    said += dict.fromkeys(one for part in noisy for one in results.describe_kept_groups(part))
     said += [
         text
         for one in plan["blocks"]

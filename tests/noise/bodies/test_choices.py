@@ -12,7 +12,7 @@ from scipy import stats
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
-from leastnoise.noise.bodies.sampler.plain import (
+from leastnoise.noise.bodies.sampler.scalars import (
     choose_below,
     choose_log_concave,
     choose_many_below,

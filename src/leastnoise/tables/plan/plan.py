@@ -186,7 +186,7 @@ class BlockPlan:
             "wishes": [wish.to_record() for wish in wishes(layout, errors)],
             **({"joined": list(layout.joined)} if layout.joined else {}),
             **({"filters": list(layout.filters)} if layout.filters else {}),
-            **({"published": said} if (said := [*results.in_words(layout)]) else {}),
+            **({"published": said} if (said := [*results.describe_kept_groups(layout)]) else {}),
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
             **({"clipped": layout.clipped_record} if layout.clipped else {}),
             **({} if self.margin is None else {"margins": self.margin.whole.to_record()}),

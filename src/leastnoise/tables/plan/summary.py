@@ -94,7 +94,7 @@ def list_sentences(plan: Plan) -> list[str]:
     ]
     said += what_counts(plan)
     chosen = [layout for layout in layouts if isinstance(layout, Layout)]
-    said += dict.fromkeys(one for layout in chosen for one in results.in_words(layout))
+    said += dict.fromkeys(one for layout in chosen for one in results.describe_kept_groups(layout))
     said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
     said += [text for part in plan.keys for text in part.in_words()]
     firsts = [draw[0].summed for draw in plan.draws]

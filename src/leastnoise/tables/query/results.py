@@ -112,7 +112,7 @@ def wrong_rows(layout: Layout, told: Mapping[str, Sequence[float]]) -> str | Non
     return None
 
 
-def in_words(layout: Layout) -> Iterator[str]:
+def describe_kept_groups(layout: Layout) -> Iterator[str]:
     """Yield how counts are rounded, and which groups are published, in sentences."""
     if layout.multiple > 1 and any(asked.counts for asked in layout.statistics):
         yield (

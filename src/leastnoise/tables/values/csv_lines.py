@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from leastnoise.errors import SourceError
 from leastnoise.tables.spec.source import Dialect
 from leastnoise.tables.spec.values import MAX_TEXT, UTF_8
-from leastnoise.tables.values import compression, parquet_rows
+from leastnoise.tables.values import compression, parquet_rows, pipe
 from leastnoise.tables.values.casts import Held, Rows
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def readable(
     that isn't. Where it is `rehearsed`, a pipe of a header alone, whatever the file is.
     """
     if rehearsed:
-        with compression.piped(iter([b"\n"]), folder / "lines.csv") as piped:
+        with pipe.piped(iter([b"\n"]), folder / "lines.csv") as piped:
             yield piped
         return
     if not compression.is_compressed(path) and parquet_rows.is_utf8(path):
@@ -170,7 +170,7 @@ def readable(
             block if _is_plain(block, dialect) else _mended(block, places, dialect)
             for block in (_without_mark(_blocks(file)) if dialect.names else _blocks(file))
         )
-        with compression.piped(blocks, folder / "lines.csv") as piped:
+        with pipe.piped(blocks, folder / "lines.csv") as piped:
             yield piped
 
 

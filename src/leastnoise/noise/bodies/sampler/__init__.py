@@ -6,8 +6,8 @@ made of the same bits; `Source` is how the recipe of one body asks for points of
 
 | file | what |
 |---|---|
-| `reals` | vectors of random reals |
+| `reals`, `scalars` | random reals, in vectors and alone; choices |
 | `arrange` | vectors made of others |
-| `plain`, `combined`, `signed` | recipes of bodies; single numbers and choices for them |
+| `plain`, `combined`, `signed` | recipes of bodies |
 | `draw` | which recipe is whose, and the laws |
 """

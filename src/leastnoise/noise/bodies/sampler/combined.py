@@ -15,7 +15,7 @@ from leastnoise.entropy.lazy import LazyReal, certainly_less, decide
 from leastnoise.entropy.scaled import Constant
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.noise.bodies.sampler import plain
+from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import (
     Gathered,
     Joined,
@@ -25,7 +25,6 @@ from leastnoise.noise.bodies.sampler.arrange import (
     each,
     scaled,
 )
-from leastnoise.noise.bodies.sampler.plain import choose_below
 from leastnoise.noise.bodies.sampler.reals import (
     Computed,
     Estimates,
@@ -36,6 +35,7 @@ from leastnoise.noise.bodies.sampler.reals import (
     Shares,
     Uniforms,
 )
+from leastnoise.noise.bodies.sampler.scalars import choose_below
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ def at_most_surface(source: Source, body: AtMost, gauges: Reals) -> Reals:
         lambda gauge: _at_most(
             source,
             body,
-            lambda parts: plain.divide(gauge, find_largest_or_share(parts, body.most)),
+            lambda parts: scalars.divide(gauge, find_largest_or_share(parts, body.most)),
         ),
     )
 
@@ -309,7 +309,7 @@ def together_surface(source: Source, body: Together, gauges: Reals) -> Reals:
         own = zip(body.bodies, body.radii, shares, strict=True)
         return Joined(
             [
-                source.surface(one, alone(plain.multiply_by(r, plain.multiply(gauge, share))))
+                source.surface(one, alone(scalars.multiply_by(r, scalars.multiply(gauge, share))))
                 for one, r, share in own
             ]
         )
@@ -323,7 +323,7 @@ def together_uniform(source: Source, body: Together, radii: Reals) -> Reals:
     def point(radius: LazyReal) -> Reals:
         if body.exponent is None:
             return _product(source, body, radius, end=None)
-        inner = plain.multiply(radius, plain.draw_root(source.entropy, body.dimension))
+        inner = scalars.multiply(radius, scalars.draw_root(source.entropy, body.dimension))
         return together_surface(source, body, alone(inner))
 
     return each(radii, point)
@@ -350,7 +350,7 @@ def _by_dimension(entropy: Entropy, body: Together) -> int:
 def _product(source: Source, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
     found = []
     for index, (one, radius) in enumerate(zip(body.bodies, body.radii, strict=True)):
-        scaled = alone(plain.multiply_by(radius, whole))
+        scaled = alone(scalars.multiply_by(radius, whole))
         found.append(source.surface(one, scaled) if index == end else source.uniform(one, scaled))
     return Joined(found)
 
@@ -358,10 +358,10 @@ def _product(source: Source, body: Together, whole: LazyReal, *, end: int | None
 def draw_power_shares(entropy: Entropy, sizes: Sequence[int], exponent: Fraction) -> list[LazyReal]:
     """Return (G_i/ΣG)^(1/p), G_i ~ Gamma(sizes[i]/p), p = exponent; 0 for size 0."""
     if sum(size > 0 for size in sizes) == 1:
-        return [plain.ONE if size else plain.NOTHING for size in sizes]
-    parts = [plain.draw_gamma(entropy, size / exponent) for size in sizes]
-    whole = plain.add(parts)
+        return [scalars.ONE if size else scalars.NOTHING for size in sizes]
+    parts = [scalars.draw_gamma(entropy, size / exponent) for size in sizes]
+    whole = scalars.add(parts)
     return [
-        plain.raise_to(plain.divide(one, whole), 1 / exponent) if size else plain.NOTHING
+        scalars.raise_to(scalars.divide(one, whole), 1 / exponent) if size else scalars.NOTHING
         for one, size in zip(parts, sizes, strict=True)
     ]

@@ -24,10 +24,14 @@ from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
-from leastnoise.noise.bodies.sampler import combined, plain, signed
+from leastnoise.noise.bodies.sampler import combined, plain, scalars, signed
 from leastnoise.noise.bodies.sampler.arrange import Moved, Moves, Source, alone, scaled
-from leastnoise.noise.bodies.sampler.plain import choose_below, choose_log_concave, choose_weighted
 from leastnoise.noise.bodies.sampler.reals import Gammas, Listed, Reals, RealsSampler, Uniforms
+from leastnoise.noise.bodies.sampler.scalars import (
+    choose_below,
+    choose_log_concave,
+    choose_weighted,
+)
 from leastnoise.noise.bodies.sampler.signed import weights
 from leastnoise.noise.common.law import cumulative
 
@@ -121,8 +125,8 @@ class Draw(Source):
             s = moves.shape
             moves = Moves(
                 shape=s,
-                added=plain.draw_below(self.entropy, moves.added, s),
-                removed=plain.draw_below(self.entropy, moves.removed, of.dimension - s),
+                added=scalars.draw_below(self.entropy, moves.added, s),
+                removed=scalars.draw_below(self.entropy, moves.removed, of.dimension - s),
             )
         return surface(self, of, moves)
 
@@ -130,7 +134,7 @@ class Draw(Source):
         # exponentials in a sum; for one number a gamma of larger shape is drawn as such
         most_summed = 4
         if count == 1 and shape > most_summed:
-            return Listed([plain.draw_gamma(self.entropy, shape)])
+            return Listed([scalars.draw_gamma(self.entropy, shape)])
         return Gammas(count, self.entropy, shape=shape)
 
 
@@ -258,9 +262,9 @@ def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: E
 
 def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
     if core == 0:
-        return plain.draw_gamma(entropy, power + 1)
+        return scalars.draw_gamma(entropy, power + 1)
     i = choose_weighted(entropy, lambda: _exponential_terms(core, power))
-    return plain.add([Constant(core), plain.draw_gamma(entropy, power - i + 1)])
+    return scalars.add([Constant(core), scalars.draw_gamma(entropy, power - i + 1)])
 
 
 def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
@@ -284,4 +288,4 @@ def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
 
 def _shares_of_shapes(of: OneSided, ends: list[arb]) -> tuple[arb, ...]:
     products = zip(weights(of), ends, reversed(ends), strict=True)
-    return plain.cumulate([w * a * b for w, a, b in products])
+    return scalars.cumulate([w * a * b for w, a, b in products])

@@ -18,7 +18,7 @@ from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
 from leastnoise.guarantees.bodies.one_sided import coefficients
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Jointly
-from leastnoise.noise.bodies.sampler import plain
+from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import (
     Gathered,
     Joined,
@@ -33,14 +33,14 @@ from leastnoise.noise.bodies.sampler.combined import (
     draw_power_shares,
     find_largest_or_share,
 )
-from leastnoise.noise.bodies.sampler.plain import (
+from leastnoise.noise.bodies.sampler.reals import Computed, Reals, Uniforms
+from leastnoise.noise.bodies.sampler.scalars import (
     choose_below,
     choose_many_below,
     choose_weighted,
     cumulate,
     permutation,
 )
-from leastnoise.noise.bodies.sampler.reals import Computed, Reals, Uniforms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ def counts_sides(source: Source, counts: Counts, moves: Moves, *, inside: bool) 
             return _cube_surface(source, size, whole, unit)
         parts = capped(source.entropy, cells=size, shape=1, cap=counts.most)
         if not inside:
-            whole = plain.divide(whole, find_largest_or_share(parts, counts.most))
+            whole = scalars.divide(whole, find_largest_or_share(parts, counts.most))
         return Rows(factors=alone(whole), parts=parts, units=[unit], row=size)
 
     d = counts.queries
@@ -72,7 +72,7 @@ def counts_sides(source: Source, counts: Counts, moves: Moves, *, inside: bool) 
 
 def _cube_surface(source: Source, size: int, whole: LazyReal, unit: Fraction) -> Reals:
     """One coordinate at the end, the first: they are shuffled anyway; the others below it."""
-    largest = alone(plain.multiply_by(unit, whole))
+    largest = alone(scalars.multiply_by(unit, whole))
     if size == 1:
         return largest
     others = Uniforms(size - 1, source.entropy)
@@ -114,7 +114,7 @@ def _falling(source: Source, of: OneSided) -> Reals:
     # a uniform point of a cube needs no gauge of its own
     inside = isinstance(of, Counts)
     shapes = (s + 1, t + 1) if inside else (s, t)
-    added, removed = (plain.draw_gamma(source.entropy, shape) for shape in shapes)
+    added, removed = (scalars.draw_gamma(source.entropy, shape) for shape in shapes)
     moves = Moves(shape=s, added=added, removed=removed)
     return source.sides(of, moves, inside=inside)
 
@@ -133,9 +133,9 @@ def signed_uniform(source: Source, body: Signed, radii: Reals) -> Reals:
 
 def _hull(source: Source, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
     s = _shape_of_hull(source.entropy, of)
-    parts = [plain.draw_gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
-    factor = plain.divide(whole, plain.add(parts))
-    added, removed = (plain.multiply(factor, one) for one in parts[:2])
+    parts = [scalars.draw_gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
+    factor = scalars.divide(whole, scalars.add(parts))
+    added, removed = (scalars.multiply(factor, one) for one in parts[:2])
     return source.sides(of, Moves(shape=s, added=added, removed=removed), inside=False)
 
 
@@ -171,10 +171,10 @@ def differences_surface(source: Source, body: Differences, gauges: Reals) -> Rea
         s = _shape_of_differences(source.entropy, of)
         t = of.dimension - s
         if choose_below(source.entropy, of.dimension) < s:
-            lower = plain.draw_below(source.entropy, gauge, t)
+            lower = scalars.draw_below(source.entropy, gauge, t)
             moves = Moves(shape=s, added=gauge, removed=lower)
         else:
-            lower = plain.draw_below(source.entropy, gauge, s)
+            lower = scalars.draw_below(source.entropy, gauge, s)
             moves = Moves(shape=s, added=lower, removed=gauge)
         return source.sides(of, moves, inside=False)
 
@@ -215,8 +215,8 @@ def counted_sums_surface(source: Source, body: CountedSums, moves: Moves) -> Rea
     for s, alpha, beta in zip(shapes, above, beneath, strict=True):
         own = Moves(
             shape=s,
-            added=plain.multiply(moves.added, alpha),
-            removed=plain.multiply(moves.removed, beta),
+            added=scalars.multiply(moves.added, alpha),
+            removed=scalars.multiply(moves.removed, beta),
         )
         cells.append(_cell(source, body, own))
     return Joined(cells)
@@ -243,14 +243,14 @@ def _cell(source: Source, body: CountedSums, moves: Moves) -> Reals:
     That is |c| itself where α or β is 0, and else any one of the sums; the others are below it.
     """
     q = len(body.bounds)
-    largest = plain.add([moves.added, moves.removed])
+    largest = scalars.add([moves.added, moves.removed])
     count = _difference(moves, body.bounds[0])
     end = -1 if moves.shape in (0, q) else choose_below(source.entropy, q - 1)
     found: list[Reals] = [alone(count)]
     for index, bound in enumerate(body.bounds[1:]):
         if index == end:
             sign = 1 if source.entropy.bits(1) else -1
-            found.append(alone(plain.multiply_by(sign * bound, largest)))
+            found.append(alone(scalars.multiply_by(sign * bound, largest)))
         else:
             uniform = Uniforms(1, source.entropy, signed=True)
             found.append(Rows(factors=alone(largest), parts=uniform, units=[bound], row=1))
@@ -266,10 +266,10 @@ def counted_surface(source: Source, body: Counted, moves: Moves) -> Reals:
         return [own[s] if s <= last else arb(0), own[s - 1] if s > 0 else arb(0)]
 
     if choose_weighted(source.entropy, reached_or_passed) == 0:
-        lower = plain.draw_below(source.entropy, moves.removed, last - s)
+        lower = scalars.draw_below(source.entropy, moves.removed, last - s)
         inner = Moves(shape=s, added=moves.added, removed=lower)
     else:
-        lower = plain.draw_below(source.entropy, moves.added, s - 1)
+        lower = scalars.draw_below(source.entropy, moves.added, s - 1)
         inner = Moves(shape=s - 1, added=lower, removed=moves.removed)
     rows = _difference(moves, body.bound)
     return Joined([source.sides(body.of, inner, inside=False), alone(rows)])
@@ -291,8 +291,8 @@ def jointly_surface(source: Source, body: Jointly, moves: Moves) -> Reals:
     for one, r, s, p, q in zip(body.parts, body.radii, shapes, above, beneath, strict=True):
         own = Moves(
             shape=s,
-            added=plain.multiply_by(r, plain.multiply(moves.added, p)),
-            removed=plain.multiply_by(r, plain.multiply(moves.removed, q)),
+            added=scalars.multiply_by(r, scalars.multiply(moves.added, p)),
+            removed=scalars.multiply_by(r, scalars.multiply(moves.removed, q)),
         )
         found.append(source.sides(one, own, inside=False))
     return Joined(found)
@@ -307,7 +307,7 @@ def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -
     for size in shapes:
         at_end = 0 <= number < size
         number -= size
-        found.append(plain.ONE if at_end else plain.draw_below(entropy, plain.ONE, size))
+        found.append(scalars.ONE if at_end else scalars.draw_below(entropy, scalars.ONE, size))
     return found
 
 

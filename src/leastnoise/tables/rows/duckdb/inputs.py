@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.spec.source import Dialect
-from leastnoise.tables.values import compression, csv_lines, parquet_rows, spill
+from leastnoise.tables.values import csv_lines, parquet_rows, pipe, spill
 from leastnoise.tables.values.casts import Held, Rows
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class CsvFile(Input):
         """A pattern, which DuckDB would take its name for, finds no pipe."""
         if parquet_rows.one_file(folder) != folder.absolute().as_posix():
             raise OSError(f"DuckDB reads no pipe in {folder}, for the letters in its name.")
-        compression.make(folder / "rehearsal")
+        pipe.make(folder / "rehearsal")
 
 
 @final

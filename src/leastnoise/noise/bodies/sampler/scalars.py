@@ -1,0 +1,173 @@
+"""Single numbers: discrete choices, and lazy reals made of others."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import reduce
+from itertools import accumulate, count
+from operator import mul
+from typing import TYPE_CHECKING
+
+import numpy as np
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.entropy.lazy import LazyAnyGamma, LazyExponential, LazyReal, LazyUniform, decide
+from leastnoise.entropy.scaled import Constant, choose
+from leastnoise.noise.bodies.sampler.reals import Computed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.entropy.source import Entropy
+
+
+# Discrete choices: exact, from bits and enclosures of the weights alone.
+
+
+Weight = Callable[[int], arb]
+
+
+def choose_below(entropy: Entropy, limit: int) -> int:
+    """Return a whole number, uniform on 0 … limit − 1."""
+    size = (limit - 1).bit_length()
+    if size == 0:
+        return 0
+    while (found := entropy.bits(size)) >= limit:
+        pass
+    return found
+
+
+def choose_many_below(entropy: Entropy, limit: int, *, size: int) -> NDArray[np.int64]:
+    """Return `size` independent numbers, each uniform on 0 … limit − 1."""
+    bound = np.uint64((1 << 64) - (1 << 64) % limit - 1)
+    words = entropy.words(size).copy()  # what is read from a source can't be written to
+    while (again := np.flatnonzero(words > bound)).size:
+        words[again] = entropy.words(again.size)
+    return (words % np.uint64(limit)).astype(np.int64)
+
+
+def permutation(entropy: Entropy, size: int) -> NDArray[np.int64]:
+    """Return a uniform permutation of 0 … size − 1.
+
+    It sorts random words. All are drawn anew if two are equal, which treats all orders alike.
+    """
+    while True:
+        words = entropy.words(size)
+        order = np.argsort(words, kind="stable")
+        ranked = words[order]
+        if not np.any(ranked[1:] == ranked[:-1]):
+            return order
+
+
+def cumulate(weights: Sequence[arb]) -> tuple[arb, ...]:
+    """Return P(J <= j) for P(J = j) ∝ weights[j]; the last is 1."""
+    sums = list(accumulate(weights))
+    return (*(partial / sums[-1] for partial in sums[:-1]), arb(1))
+
+
+def choose_weighted(entropy: Entropy, weights: Callable[[], Sequence[arb]]) -> int:
+    """Return J with P(J = j) ∝ weights()[j], which are enclosed at the current precision."""
+    return choose(entropy, lambda: cumulate(weights()))
+
+
+def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start: int) -> int:
+    """Return K with P(K = k) ∝ weight(k), k >= 0, weight(k)² >= weight(k − 1)·weight(k + 1) > 0.
+
+    `weights()` makes of the current precision the function weight, which encloses. `start` is best
+    near the largest weight. Outward from there, ratios of neighbours only fall: a ratio ρ < 1
+    bounds all beyond by ρ/(1 − ρ) of the last weight. As many weights are summed as make both tails
+    negligible; a uniform that falls in one waits for more.
+    """
+    uniform = LazyUniform(entropy)
+
+    def question(bits: int) -> int | None:
+        weight = weights()
+        middle = weight(start)
+        above, over = _outward((weight(k) for k in count(start + 1)), middle, bits)
+        inward = (weight(k) for k in range(start - 1, -1, -1))
+        below, under = _outward(inward, middle, bits)
+        terms = [*reversed(below), middle, *above]
+        sums = list(accumulate(terms, initial=under))
+        place = uniform.enclose(bits) * (sums[-1] + over)
+        index = bisect_left(sums, 1, key=lambda bound: int(not bound <= place))
+        if 0 < index < len(sums) and sums[index - 1] <= place < sums[index]:
+            return start - len(below) + index - 1
+        return None
+
+    return decide(question)
+
+
+def _outward(weights: Iterator[arb], last: arb, bits: int) -> tuple[list[arb], arb]:
+    """Return weights until the rest is negligible, and a ball from 0 to that rest.
+
+    `last` is the weight before the first.
+    """
+    terms, largest, small = [], last, arb((1, -bits))
+    for term in weights:
+        terms.append(term)
+        ratio = term / last
+        if ratio < 1:
+            rest = term * ratio / (1 - ratio)
+            if rest < largest * small:
+                return terms, rest.union(arb(0))
+        largest, last = largest.max(term), term
+    return terms, arb(0)
+
+
+# Single lazy reals from others: gammas, powers of a uniform, products.
+
+
+NOTHING, ONE = Constant(Fraction(0)), Constant(Fraction(1))
+
+
+def draw_gamma(entropy: Entropy, shape: Fraction | int) -> LazyReal:
+    """Return a Gamma(shape, 1); 0 for shape 0."""
+    if shape == 0:
+        return NOTHING
+    few = 3  # exponentials are cheaper than a gamma of larger shape
+    if shape in range(few + 1):
+        return add([LazyExponential(entropy) for _ in range(int(shape))])
+    return LazyAnyGamma(entropy, shape=Fraction(shape))
+
+
+def draw_root(entropy: Entropy, degree: int) -> LazyReal:
+    """Return U^(1/degree), U uniform: the gauge of a uniform point of a body of that dimension."""
+    uniform = LazyUniform(entropy)
+    if degree == 1:
+        return uniform
+    return Computed(lambda bits: (uniform.enclose(bits).log() / degree).exp())
+
+
+def draw_below(entropy: Entropy, end: LazyReal, shape: int) -> LazyReal:
+    """Return end·Beta(shape, 1): of density ∝ x^(shape − 1) up to `end`; 0 for shape 0."""
+    return multiply(end, draw_root(entropy, shape)) if shape else NOTHING
+
+
+def add(parts: Sequence[LazyReal]) -> LazyReal:
+    """Return the sum."""
+    return Computed(lambda bits: sum((part.enclose(bits) for part in parts), ball(0)))
+
+
+def multiply(*factors: LazyReal) -> LazyReal:
+    """Return the product."""
+    return Computed(lambda bits: reduce(mul, (factor.enclose(bits) for factor in factors)))
+
+
+def multiply_by(factor: Fraction | int, number: LazyReal) -> LazyReal:
+    """Return factor·number."""
+    return Computed(lambda bits: ball(factor) * number.enclose(bits))
+
+
+def divide(above: LazyReal, below: LazyReal) -> LazyReal:
+    """Return above/below."""
+    return Computed(lambda bits: above.enclose(bits) / below.enclose(bits))
+
+
+def raise_to(base: LazyReal, exponent: Fraction) -> LazyReal:
+    """Return base^exponent for a base > 0."""
+    if exponent == 1:
+        return base
+    return Computed(lambda bits: (base.enclose(bits).log() * ball(exponent)).exp())
