@@ -245,7 +245,7 @@ def test_a_refused_release_leaves_nothing(folder: Path) -> None:
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from leastnoise.tables.publish import output, rehearsal, table_files  # rehearsal keeps the real one
+from leastnoise.tables.publish import output, prepare, table_files  # prepare keeps the real one
 from leastnoise.tables.publish.release import Release
 stop, folder = int(sys.argv[1]), Path(sys.argv[2])
 steps = 0
