@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from leastnoise.tables.publish.output import RECORD, Seal, sum_of
+from leastnoise.tables.publish.seal import RECORD, Seal, sum_of
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 
 

@@ -14,7 +14,7 @@ from leastnoise._notebooks import Shown
 from leastnoise.errors import CertificateRejected, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import difference_half_width
-from leastnoise.tables.publish.output import Seal
+from leastnoise.tables.publish.seal import Seal
 from leastnoise.tables.publish.table_checks import numbers_of
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory

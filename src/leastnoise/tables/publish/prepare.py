@@ -26,8 +26,8 @@ from leastnoise.errors import (
 )
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish import output
-from leastnoise.tables.publish.output import Seal, sum_of
 from leastnoise.tables.publish.quantiles import table_at
+from leastnoise.tables.publish.seal import Seal, sum_of
 from leastnoise.tables.publish.table_checks import check_table
 from leastnoise.tables.publish.table_files import write_table
 from leastnoise.tables.query.results import joined, key_names, publish_all, table_of
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.ledger.series import Begun, Series
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.publish.output import SigningKey
+    from leastnoise.tables.publish.seal import SigningKey
     from leastnoise.tables.query.layout import LaidOut, Layout
     from leastnoise.tables.query.results import Part, Table
     from leastnoise.tables.rows.source import Source

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self, final, overload
 from leastnoise import _validate, _words
 from leastnoise.errors import InvalidArgument, NotCertified, Refused, SpecError
 from leastnoise.tables.parse import added_queries, spec_file
-from leastnoise.tables.publish import output, prepare
-from leastnoise.tables.publish.output import ReleasedTables, Seal, private_key
+from leastnoise.tables.publish import output, prepare, seal
+from leastnoise.tables.publish.output import ReleasedTables
 from leastnoise.tables.publish.prepare import Standing
 from leastnoise.tables.query.layout import MAX_ROWS
 from leastnoise.tables.rows import source
@@ -21,7 +21,6 @@ from leastnoise.tables.spec.values import LEAST
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.publish.output import SigningKey
     from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.engine import SparkRows
@@ -261,7 +260,7 @@ class Release:
         """
         tell = _validate.listener(progress) or (lambda _: None)
         wanted, label = self._spec.output, prepare.label_of(self._spec, label)
-        key = None if sign is None else private_key(_validate.path(sign, name="sign"))
+        key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
         standing = self.standing()
         if standing is not None:
             standing.check_left()
@@ -286,7 +285,7 @@ class Release:
                     put_texts(folder, spec=plan.spec, plan=plan, certificate=plan.certificate)
                 for table in released.tables.values():
                     write_table(table, folder, wanted.format)
-                sealed = Seal.of(folder, entry=released.entry, place=released.place)
+                sealed = seal.Seal.of(folder, entry=released.entry, place=released.place)
                 sealed.write(folder, key)
         return released
 
@@ -298,7 +297,7 @@ class Release:
         path: Path | None,
         folder: Path | None,
         label: str,
-        key: SigningKey | None = None,
+        key: seal.SigningKey | None = None,
     ) -> ReleasedTables:
         tell("Checking the source")
         found = source.find_source(self._spec, self._folder, self._frame)

@@ -14,7 +14,7 @@ from leastnoise.ledger.check import charged_account
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.publish import output
+from leastnoise.tables.publish import output, seal
 from leastnoise.tables.publish.quantiles import chosen_in
 from leastnoise.tables.publish.summed import check_levels, check_running_sums, check_sums
 from leastnoise.tables.publish.table_checks import check_table, is_close
@@ -86,7 +86,7 @@ def verify_directory(
     it says, or, without a key, that nobody wrote both a table and its SHA-256 anew.
     """
     folder = _validate.path(path, name="path")
-    public = None if key is None else output.public_key(_validate.path(key, name="key"))
+    public = None if key is None else seal.public_key(_validate.path(key, name="key"))
     laid = _stored_spec(folder)
     spec = laid.spec
     certificate = _stored_certificate(folder)
@@ -108,13 +108,13 @@ def verify_directory(
         if draw[0].level is not None:
             check_levels(folder, draw, kind)
     _check_found(plan, folder, kind)
-    sealed = output.Seal.read(folder)
+    sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
     sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in rows)])
     _check_place(spec, sealed)
     if public is not None:
-        output.check_signature(folder, public)
-    unchecked = None if output.is_signed(folder) else False
+        seal.check_signature(folder, public)
+    unchecked = None if seal.is_signed(folder) else False
     return VerifiedRelease(
         spec=spec,
         certificate=certificate,
@@ -125,7 +125,7 @@ def verify_directory(
         entry=sealed.entry,
         place=sealed.place,
         account=None if ledger is None else _charged(spec, certificate, sealed, ledger),
-        others=output.others(folder, sealed),
+        others=seal.others(folder, sealed),
         signed=True if public is not None else unchecked,
     )
 
@@ -143,19 +143,19 @@ def _check_found(plan: Plan, folder: Path, kind: str) -> None:
             raise CertificateRejected(why)
 
 
-def _check_place(spec: Spec, sealed: output.Seal) -> None:
+def _check_place(spec: Spec, sealed: seal.Seal) -> None:
     """Raise CertificateRejected unless it is one of the releases of the spec's series, if any."""
     place = sealed.place
     if (spec.series is None) != (place is None):
         raise CertificateRejected(
-            f"{output.RECORD} and the spec differ in whether it is of a series."
+            f"{seal.RECORD} and the spec differ in whether it is of a series."
         )
     if place is not None and not (place <= spec.releases and sealed.entry is not None):
-        raise CertificateRejected(f"{output.RECORD} says no release that the series has.")
+        raise CertificateRejected(f"{seal.RECORD} says no release that the series has.")
 
 
 def _charged(
-    spec: Spec, certificate: PlanCertificate, sealed: output.Seal, ledger: str | Path
+    spec: Spec, certificate: PlanCertificate, sealed: seal.Seal, ledger: str | Path
 ) -> Account:
     """Return the account that was charged; raises CertificateRejected if none was."""
     if sealed.entry is None:
