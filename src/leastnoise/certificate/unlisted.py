@@ -33,7 +33,7 @@ from leastnoise.noise.question import Releases
 from leastnoise.noise.registry import part_of, registered
 from leastnoise.numerics.bisection import Bisection
 
-_OF_ROWS = (
+_ROW_ASSUMPTION = (
     "a group's row is published only if its noisy count, as it is published, reaches the "
     "threshold, or by a fair coin of that chance if it is one step of the grid below; nothing is "
     "said of other groups, not even how many there are"
@@ -60,7 +60,7 @@ class ThresholdCertificate(TableCertificate):
     """
 
     kind: ClassVar[str] = "threshold-certificate"
-    assumption: ClassVar[str] = _OF_ROWS
+    assumption: ClassVar[str] = _ROW_ASSUMPTION
     noise: Certificate = field(converter=instance_of(Certificate, like="a Certificate"))
     threshold: Fraction = field(converter=takes(exact))
     reach: Fraction = field(converter=takes(exact), default=Fraction(1))
@@ -205,7 +205,7 @@ def _bound_draws(draws: Releases, epsilon: Fraction) -> arb:
     return prove_composed((draws,), epsilon).upper
 
 
-_OF_KEYS = (
+_KEY_ASSUMPTION = (
     "each key that a unit has is published by a fair coin of its own, of the chance that the table "
     "gives the number of its units; nothing is said of other keys, not even how many there are"
 )
@@ -246,7 +246,7 @@ class KeysCertificate(TableCertificate):
     """
 
     kind: ClassVar[str] = "keys-certificate"
-    assumption: ClassVar[str] = _OF_KEYS
+    assumption: ClassVar[str] = _KEY_ASSUMPTION
     groups: int = field(converter=whole(most=MOST_GROUPS), default=1)
     chances: tuple[int, ...] = field(converter=takes(_checked_chances))
     bits: int = field(converter=whole(least=0, most=FINEST), default=8)
