@@ -57,7 +57,7 @@ def test_a_clock_takes_what_is_fine_enough_and_else_goes_on(folder: Path) -> Non
         find.find_design(TASK, timed)
     record = json.loads(next(folder.iterdir()).read_text())
     record.pop("key")
-    find.store(find._key(TASK, timed), record)
+    find.store_record(find._key(TASK, timed), record)
     assert find.find_design(TASK, timed) == found
 
 
@@ -108,10 +108,10 @@ def test_the_platform_decides_the_folder(system: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr("sys.platform", system)
     for name in ("LEASTNOISE_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
-    assert find.directory().name == "leastnoise"
+    assert find.cache_folder().name == "leastnoise"
     if system == "linux":
         monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-        assert find.directory() == Path("/somewhere/leastnoise")
+        assert find.cache_folder() == Path("/somewhere/leastnoise")
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,14 @@ def test_a_bound_kept_under_another_problems_name_is_not_shown(folder: Path) -> 
         loss=Loss.MSE, epsilon=vector.budget.epsilon, delta=vector.budget.delta, witness=witness
     )
     one = Task(budget=TASK.budget, loss=Loss.MSE)
-    find.store(find._key(one, USUAL), {"bound": bound.to_json(), "masses": None, "cells": None})
+    find.store_record(
+        find._key(one, USUAL), {"bound": bound.to_json(), "masses": None, "cells": None}
+    )
     assert find.load_design(one) is None
     plane = VectorTask(budget=TASK.budget, dimension=2)
-    find.store(find._bound_key(plane, USUAL), {"bound": bound.to_json()})
+    find.store_record(find._bound_key(plane, USUAL), {"bound": bound.to_json()})
     assert find.load_bound(plane, USUAL) is None
-    find.store(find._bound_key(vector, USUAL), {"bound": bound.to_json()})
+    find.store_record(find._bound_key(vector, USUAL), {"bound": bound.to_json()})
     assert find.load_bound(vector, USUAL) == bound
 
 
@@ -167,5 +169,5 @@ def test_a_bound_for_whole_numbers_is_none_for_all_noise(folder: Path) -> None:
     assert kept.bound is not None
     for other in (TASK, Task(budget=TASK.budget, loss=Loss.MAE, scope="integer", steps=3)):
         record = {"bound": kept.bound.to_json(), "masses": None, "cells": None}
-        find.store(find._key(other, USUAL), record)
+        find.store_record(find._key(other, USUAL), record)
         assert find.load_design(other) is None

@@ -47,7 +47,7 @@ def test_a_bound_is_kept_and_proved_again() -> None:
 @pytest.mark.slow
 def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     find.find_bound(TASK, effort=EFFORT)
-    (stored,) = (p.read_text() for p in find.directory().iterdir())
+    (stored,) = (p.read_text() for p in find.cache_folder().iterdir())
     damages: dict[str, Any] = {
         "dimension": stored.replace('\\"dimension\\": 6', '\\"dimension\\": 7'),
         "epsilon": stored.replace('\\"epsilon\\": \\"1\\"', '\\"epsilon\\": \\"2\\"'),
@@ -55,7 +55,7 @@ def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPa
     }
     for name, text in damages.items():
         assert text != stored, name
-        (path,) = find.directory().iterdir()
+        (path,) = find.cache_folder().iterdir()
         path.write_text(text)
         assert find.load_bound(TASK, EFFORT) is None, name
         path.write_text(stored)

@@ -35,10 +35,10 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 from leastnoise.noise.question import Loss, Question
 
-_VERSION = 1
+_VERSION = 1  # of the records in the cache
 
 
-def directory() -> Path:
+def cache_folder() -> Path:
     """Return the platform's folder for a user's caches, with leastnoise's own in it.
 
     `LEASTNOISE_CACHE` overrides it.
@@ -54,7 +54,7 @@ def directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "leastnoise"
 
 
-def load(key: str) -> dict[str, object] | None:
+def load_record(key: str) -> dict[str, object] | None:
     """Return the record that was stored under `key`, or None if there is none to be read."""
     try:
         path = _path(key)
@@ -67,7 +67,7 @@ def load(key: str) -> dict[str, object] | None:
     return record if matches and record.get("version") == _VERSION else None
 
 
-def store(key: str, record: dict[str, object]) -> None:
+def store_record(key: str, record: dict[str, object]) -> None:
     """Store `record` under `key`, whole or not at all; a disk that can't be written is no error."""
     with contextlib.suppress(OSError, RuntimeError, LeastnoiseError):
         path = _path(key)
@@ -76,7 +76,7 @@ def store(key: str, record: dict[str, object]) -> None:
 
 
 def _path(key: str) -> Path:
-    return directory() / f"design-{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+    return cache_folder() / f"design-{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
 
 GAP = 0.005
@@ -88,7 +88,7 @@ _USUAL = Effort()
 
 def load_design(task: Task, effort: Effort = _USUAL) -> Design | None:
     """Return the stored design that `effort` finds for `task`, if it can be proved again."""
-    record = load(_key(task, effort))
+    record = load_record(_key(task, effort))
     if record is None:
         return None
     try:
@@ -145,7 +145,7 @@ def find_design(task: Task, effort: Effort = _USUAL) -> Design:
         masses = None if made.law is None else list(made.law.masses)
         cells = None if made.law is None else made.law.cells
         record = {"bound": made.bound.to_json(), "masses": masses, "cells": cells}
-        store(_key(task, effort), record)
+        store_record(_key(task, effort), record)
     return made
 
 
@@ -233,7 +233,7 @@ class VectorTask:
 
 def load_bound(task: VectorTask, effort: Effort) -> LowerBound | None:
     """Return the stored bound that `effort` finds for `task`, if it can be proved again."""
-    record = load(_bound_key(task, effort))
+    record = load_record(_bound_key(task, effort))
     if record is None:
         return None
     try:
@@ -257,7 +257,7 @@ def find_bound(task: VectorTask, *, effort: Effort) -> LowerBound:
     bound = LowerBound.prove(
         loss=Loss.MSE, epsilon=task.budget.epsilon, delta=task.budget.delta, witness=witness
     )
-    store(_bound_key(task, effort), {"bound": bound.to_json()})
+    store_record(_bound_key(task, effort), {"bound": bound.to_json()})
     return bound
 
 
