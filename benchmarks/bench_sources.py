@@ -24,7 +24,7 @@ from benchmarks.timing import print_rows
 from leastnoise.tables.parse.spec_file import parse
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding
-from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.rows.source import find_source
 
@@ -106,7 +106,7 @@ def child(kind: str, folder: Path) -> None:
     start = time.perf_counter()
     layout = lay_out_query(spec, spec.query[0])[0][0]
     found = find_source(spec, folder, given)
-    with reading.open_engine(found.rows, columns=found.columns) as engine:
+    with duckdb_engine.open_engine(found.rows, columns=found.columns) as engine:
         integers = bounding.query_vector(engine, spec, layout, salt="").tolist()
     seconds = time.perf_counter() - start
     print(seconds, most_memory() - before, *integers)

@@ -23,7 +23,7 @@ from benchmarks.timing import print_rows
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding, source
-from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 
 ROWS, PERSONS, ROUNDS = 10_000_000, 2_000_000, 5
 SPEC = """
@@ -63,7 +63,7 @@ def ours(folder: Path) -> list[int]:
     ((layout,),) = lay_out_query(spec, spec.query[0])
     assert layout.bits == BITS
     found = source.find_source(spec, folder)
-    with reading.open_engine(found.rows, columns=found.columns) as engine:
+    with duckdb_engine.open_engine(found.rows, columns=found.columns) as engine:
         return bounding.query_vector(engine, spec, layout, salt="").tolist()
 
 

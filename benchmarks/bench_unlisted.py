@@ -21,7 +21,7 @@ from benchmarks.timing import print_rows
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import exact, source
-from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb.inputs import Input
 
 ROWS, PERSONS, CODES, ROUNDS = 10_000_000, 2_000_000, 8_571, 5
@@ -64,7 +64,7 @@ def ours(folder: Path, unit: str, statistics: str) -> list[tuple[object, ...]]:
     one = 2**layout.bits
     found = source.find_source(spec, folder)
     assert isinstance(found.rows, Input)
-    with reading.open_engine(found.rows, columns=found.columns) as engine:
+    with duckdb_engine.open_engine(found.rows, columns=found.columns) as engine:
         groups = exact.group_totals(engine, spec, layout, salt=SALT)
     if unit != "row":
         return [(key, rows // one) for _, key, rows, _ in groups]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leastnoise.cli import options, records, terminal
-from leastnoise.cli.commands import MANY, Command, Kind, argument, options_of
+from leastnoise.cli.command import MANY, Command, Kind, argument, options_of
 from leastnoise.cli.options import INTEGER, NOISE, NUMBER, SEARCH, SECONDS
 
 if TYPE_CHECKING:

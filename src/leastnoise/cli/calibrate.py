@@ -9,7 +9,7 @@ import click
 
 from leastnoise import _files, _words
 from leastnoise.cli import options, records, terminal
-from leastnoise.cli.commands import MANY, REQUIRED, Command, Kind, argument, option, options_of
+from leastnoise.cli.command import MANY, REQUIRED, Command, Kind, argument, option, options_of
 from leastnoise.cli.options import BUDGET, FILE, NOISE, NUMBER, OUTPUT
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import click
 
 from leastnoise.cli import options, records, terminal
-from leastnoise.cli.commands import Command, Kind, option
+from leastnoise.cli.command import Command, Kind, option
 from leastnoise.cli.options import OUTPUT, SEARCH
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from leastnoise.cli.commands import Declared, among, option, together
+from leastnoise.cli.command import Declared, among, option, together
 from leastnoise.cli.terminal import say
 
 _PROGRAM, _VARIABLE = "leastnoise", "_LEASTNOISE_COMPLETE"

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from leastnoise.cli import records, terminal
-from leastnoise.cli.commands import Command, Kind, argument, option
+from leastnoise.cli.command import Command, Kind, argument, option
 from leastnoise.cli.options import FILE, OUTPUT
 
 SPEC = """\

@@ -9,7 +9,7 @@ import click
 
 from leastnoise import _words
 from leastnoise.cli import options, records, terminal
-from leastnoise.cli.commands import (
+from leastnoise.cli.command import (
     MANY,
     REQUIRED,
     Command,

@@ -13,7 +13,7 @@ from leastnoise import __version__
 from leastnoise.cli import (
     audit,
     calibrate,
-    commands,
+    command,
     compare,
     completion,
     demo,
@@ -29,7 +29,7 @@ REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
 
 @click.group(
     "leastnoise",
-    cls=commands.Group,
+    cls=command.Group,
     commands=[
         calibrate.command,
         compare.command,
@@ -69,7 +69,7 @@ def main() -> NoReturn:
         interrupted = isinstance(error.__cause__, KeyboardInterrupt)
         code = INTERRUPTED if interrupted else REFUSED  # of a prompt
     except click.UsageError as error:
-        _fail(commands.complaint(error), MALFORMED)
+        _fail(command.complaint(error), MALFORMED)
     except InvalidInput as error:
         _fail(f"leastnoise: {error}", MALFORMED)
     except LeastnoiseError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, final
 
 from leastnoise import _validate
-from leastnoise.cli.commands import (
+from leastnoise.cli.command import (
     MANY,
     MOST_DIGITS,
     REQUIRED,

@@ -16,7 +16,7 @@ import click
 from leastnoise import _files, _words
 from leastnoise.cli import options, records, terminal
 from leastnoise.cli import spec as specs
-from leastnoise.cli.commands import Command, Kind, argument, option
+from leastnoise.cli.command import Command, Kind, argument, option
 from leastnoise.cli.options import FILE, FOLDER, NAME, OUTPUT
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import click
 
 from leastnoise import _words
 from leastnoise.cli import options, records, terminal
-from leastnoise.cli.commands import MANY, REQUIRED, Command, Kind, argument, option
+from leastnoise.cli.command import MANY, REQUIRED, Command, Kind, argument, option
 from leastnoise.cli.options import FILE, NAME, OUTPUT, QUERY
 
 if TYPE_CHECKING:

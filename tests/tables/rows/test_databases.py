@@ -15,7 +15,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import databases
-from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from tests.tables.reference import SALT
 from tests.tables.several import ROWS, TYPES, answers, raw_spec
 
@@ -164,7 +164,7 @@ def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) ->
         )
     table = databases.DuckDBTable(tmp_path / "rows.duckdb", "rows")
     for wanted in ("int", "float"):
-        with reading.open_engine(table, columns={"x": wanted}) as engine:
+        with duckdb_engine.open_engine(table, columns={"x": wanted}) as engine:
             found = engine.rows(engine.frame.select(engine.column("x", "v")))
         assert sorted(value for (value,) in found) == sorted(map(float, whole))
 

@@ -16,7 +16,7 @@ import zstandard
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb import files
 from leastnoise.tables.rows.duckdb.inputs import Several
 from tests.tables.several import ROWS, TYPES, answers, raw_spec, write
@@ -106,7 +106,7 @@ def test_files_that_differ_are_refused_by_their_metadata(tmp_path: Path, what: s
 
 def test_decimals_of_other_digits_are_other_types(tmp_path: Path) -> None:
     for name, digits in (("a", "DECIMAL(10, 2)"), ("b", "DECIMAL(38, 10)")):
-        with reading.duckdb.connect() as connection:
+        with duckdb_engine.duckdb.connect() as connection:
             sql = f"SELECT 1 AS who, 2024 AS year, 2.5::{digits} AS x"
             connection.sql(sql).write_parquet(str(tmp_path / f"{name}.parquet"))
     with pytest.raises(SourceError, match=r"DECIMAL\(38,10\) in b\.parquet"):

@@ -17,7 +17,7 @@ from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding, source
-from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb.inputs import CsvFile
 from tests.tables.reference import SALT
 
@@ -296,7 +296,7 @@ def test_the_machine_and_no_constant_limits_the_memory(tmp_path: Path) -> None:
     query = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
     with duckdb.connect() as connection:
         expected = connection.sql(query).fetchall()[0][0]
-    with reading.open_engine(CsvFile(tmp_path / "rows.csv"), columns={}) as engine:
+    with duckdb_engine.open_engine(CsvFile(tmp_path / "rows.csv"), columns={}) as engine:
         limit, folder = engine._connection.sql(query).fetchall()[0]
         assert limit == expected
         assert Path(folder).stat().st_mode & 0o777 == 0o700

@@ -25,8 +25,9 @@ from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.databases import Copy
 from leastnoise.tables.rows.duckdb.inputs import Input
 from leastnoise.tables.rows.spark.engine import SparkRows
-from leastnoise.tables.values import arrow_values, duck
+from leastnoise.tables.values import arrow_values
 from leastnoise.tables.values.casts import MOST_DIGITS, Held, Rows, held
+from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -194,7 +195,7 @@ class Frame(Input):
         """
         if self._copy is not None:
             return self._copy
-        with duck.connected() as connection:
+        with open_connection() as connection:
             columns = self.columns(connection)
         kept = {name: held.sql for name, held in columns if name in used}
         places = {place for place, (name, _) in enumerate(columns) if name in used}

@@ -15,7 +15,7 @@ from polars.io.plugins import register_io_source
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.engine import Engine
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def open_engine(
 ) -> Iterator[Polars]:
     """Yield an engine over the `columns` (name to type) of the rows, and more; see `duckdb`'s."""
     try:
-        with reading.open_engine(
+        with duckdb_engine.open_engine(
             source, columns=columns, computed=computed, rehearsed=rehearsed
         ) as reader:
             yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns, computed)

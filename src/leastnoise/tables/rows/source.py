@@ -12,7 +12,7 @@ from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.expressions.computed import NOTHING, Computed, compute
 from leastnoise.tables.parse.columns import Problem, unit_problems, uses_of
 from leastnoise.tables.rows.duckdb import databases, files
-from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
 from leastnoise.tables.rows.duckdb.joined import join_tables
 from leastnoise.tables.rows.duckdb.postgres import PostgresTable
@@ -155,7 +155,7 @@ def list_columns(rows: Input | SparkRows) -> dict[str, Held]:
 
     Raises SourceError if there is nothing readable, no room for temporary files, or a name twice.
     """
-    columns = reading.list_columns(rows) if isinstance(rows, Input) else rows.columns()
+    columns = duckdb_engine.list_columns(rows) if isinstance(rows, Input) else rows.columns()
     return by_name(columns, rows.name)
 
 
@@ -183,7 +183,7 @@ def open_engine(
         return on_polars.open_engine(
             found.rows, columns=found.columns, computed=found.computed, rehearsed=rehearsed
         )
-    return reading.open_engine(
+    return duckdb_engine.open_engine(
         found.rows,
         columns=found.columns,
         computed=found.computed,

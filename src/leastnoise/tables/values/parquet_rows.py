@@ -17,8 +17,9 @@ import duckdb
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.spec.values import MAX_TEXT
-from leastnoise.tables.values import duck, spill
+from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import MOST_DIGITS, Held, Rows, within_precision
+from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -68,7 +69,7 @@ def opened(content: bytes) -> Iterator[duckdb.DuckDBPyRelation]:
 
     DuckDB opens a name, which could be another file by now than the one that was checked.
     """
-    with spill.folder() as folder, duck.connected(memory_limit=_MEMORY) as connection:
+    with spill.folder() as folder, open_connection(memory_limit=_MEMORY) as connection:
         copy = folder / "table.parquet"
         copy.write_bytes(content)
         yield connection.read_parquet(one_file(copy), hive_partitioning=False)

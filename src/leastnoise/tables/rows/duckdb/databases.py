@@ -18,8 +18,9 @@ import duckdb
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.inputs import Input
-from leastnoise.tables.values import duck, spill
+from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import MAX_TEXT, Held, Rows, held
+from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -124,7 +125,7 @@ class Copy:
         """
         listed = ", ".join(f"{sql} AS c{at}" for at, sql in enumerate(columns.values()))
         limit = " LIMIT 0" if rehearsed else ""
-        with duck.connected(str(path)) as connection:
+        with open_connection(str(path)) as connection:
             connection.register("the_given", given)
             width = len(connection.table("the_given").columns)
             places = ", ".join(f"c{at}" for at in range(width))

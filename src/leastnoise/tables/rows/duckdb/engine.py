@@ -16,8 +16,9 @@ from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.expressions.duckdb_sql import Compiled, given, uses
 from leastnoise.tables.rows.engine import Engine
-from leastnoise.tables.values import duck, spill
+from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import as_day, by_use
+from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -71,7 +72,7 @@ def _connected(folder: Path, threads: int | None) -> Iterator[duckdb.DuckDBPyCon
     }
     if threads is not None:
         config["threads"] = threads
-    with duck.connected(**config) as connection:
+    with open_connection(**config) as connection:
         yield connection
 
 
@@ -81,7 +82,7 @@ def list_columns(source: Input) -> list[tuple[str, Held]]:
     Raises SourceError if there is nothing readable, or no room for temporary files.
     """
     _rehearse(source)
-    with duck.connected() as connection:
+    with open_connection() as connection:
         return source.columns(connection)
 
 

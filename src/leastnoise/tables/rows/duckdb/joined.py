@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _validate
 from leastnoise.errors import SpecError
-from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
 from leastnoise.tables.values.casts import Held, Rows, by_use
 
@@ -160,12 +160,12 @@ def join_tables(spec: Spec, rows: Input, find: Callable[[Join], Input]) -> Input
 
     Raises SpecError listing what is wrong with their keys.
     """
-    left = by_name(reading.list_columns(rows), rows.name)
+    left = by_name(duckdb_engine.list_columns(rows), rows.name)
     sides: list[Side] = []
     problems: list[Problem] = []
     for name, join in spec.data.join.items():
         found = find(join)
-        right = by_name(reading.list_columns(found), found.name)
+        right = by_name(duckdb_engine.list_columns(found), found.name)
         kind = spec.data.types.get(join.on) or (left[join.on].type if join.on in left else None)
         wrong = [
             why

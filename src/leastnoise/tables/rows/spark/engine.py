@@ -30,7 +30,7 @@ from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.rows.spark import casts
 from leastnoise.tables.rows.spark.casts import Casts
 from leastnoise.tables.spec.source import CONNECT, is_database
-from leastnoise.tables.values import duck
+from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -134,7 +134,7 @@ def _of_files(session: Any, rows: Input) -> SparkRows:
     parts = rows.parts if isinstance(rows, Several) else (Part(file=rows),)
     if not all(isinstance(part.file, ParquetFile) for part in parts):
         raise SourceError(f"{rows.name} can't be read by Spark. {_ONLY_PARQUET}")
-    with duck.connected() as connection:
+    with open_connection() as connection:
         columns = dict(rows.columns(connection))
     keys = parts[0].keys
     kinds = {name: casts.named(held.exactly) for name, held in columns.items()}

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 
 
-def connected(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnection:
+def open_connection(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnection:
     """Return a connection, to be used in a `with`; no extension is ever installed."""
     fixed = {"autoinstall_known_extensions": False, "python_enable_replacements": False}
     return duckdb.connect(database, config={**fixed, **config})
