@@ -59,8 +59,8 @@ class Family:
         and no bound on it, as the ball's lower end is stated too.
     attained: says whether that ball is δ(ε) itself for all shifts of a sensitivity, and not above
         it; left out where it always is, and for `VectorNoise` where it never is.
-    lower_profile: returns ε ↦ δ(ε), ε >= 0, of one shift, the same at every ε, or None; left out
-        where the curve that `proof` encloses is of such a shift.
+    lower_profile: returns ε ↦ δ(ε), ε >= 0, of one shift that is the same at every ε, or None if
+        none is known; left out where what `proof` encloses is already δ(ε) of one such shift.
     tails: encloses P(Z > z) and Q(Z > z) of the loss Z, from the law, a shift and z; left out where
         slopes of δ(ε) do as well.
     enough_bits: the relative accuracy of δ at which the proof tries no higher precision.

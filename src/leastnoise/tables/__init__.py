@@ -1,8 +1,12 @@
 """From a table and a spec to published tables: plan, bound, sum, add noise, write, verify.
 
-The way of the data is that of the folders: what a `spec` may say and what `values` mean; which
-`statistics` there are; what each `query` asks for; a TOML text becomes a spec by `parse`; `plan`
-finds its noise, `rows` its integers; `publish`.
+Whoever stands later in this list imports whoever stands before, never the other way: what a `spec`
+may say, and what `values` mean; which row `expressions` and `statistics` there are; what each
+`query` asks for; how a TOML text becomes a spec (`parse`); the noise of a spec (`plan`) and its
+integers (`rows`), neither of which knows the other; what is made of both (`publish`).
+
+A release runs from `publish.release` on: the spec is parsed, planned and charged, then the integers
+are summed, noise is added, and tables are written and sealed.
 
 | API | symbol | meaning |
 |---|---|---|

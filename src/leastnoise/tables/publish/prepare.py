@@ -118,10 +118,10 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
 def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None = None) -> None:
     """Write every table as one of zeros, check it as `verify` does, and keep room for the release.
 
-    In the place of each there is a longer table then, beside them a seal that is as long as theirs,
-    until `make_room`. How long one of groups that nobody listed will be isn't known, and there is
-    an empty one. Raises InvalidInput if a key or a name is more than the format, or the disk,
-    can hold.
+    Until `make_room` the disk then holds, in place of each table, one that is at least as long, and
+    beside them a seal as long as theirs will be. A table of groups that nobody listed is written
+    empty, since its length isn't known. Raises InvalidInput if a key or a name is more than the
+    format, or the disk, can hold.
     """
     kind = spec.output.format if spec.output else "parquet"
     reserve = folder / _RESERVE

@@ -28,10 +28,10 @@ def about_middles(
     A row moves the count by 1 and the value about the middle of its bounds, in units of its radius,
     by up to 1 either way: to any corner of the box that hides both. Of the box of a count and a
     value from 0 it reaches two edges alone. So a sum of values in [0, B] has noise of √2·B/ε, not
-    of 2·B/ε. A replaced row moves the value about the middle by 2, and one from 0 by 1 unless it
-    may be negative: then, or where a mean needs it anyway, it is less, too. Noise must not choose
-    which counts are published: sums would be biased. Limits in l1 or l2 norm are about sums from 0,
-    as are ratios.
+    of 2·B/ε. A row that is replaced moves the value about the middle by up to 2, and one from 0 by
+    up to 1, or more where it may be negative: so values that are never negative are then summed
+    from 0, unless a mean sums them about the middle anyway. Noise must not choose which counts are
+    published: sums would be biased. Limits in l1 or l2 norm are about sums from 0, as are ratios.
     """
     needs = [own for _, own in asked]
     given, there = spec.contribution, {one for own in needs for one in own}

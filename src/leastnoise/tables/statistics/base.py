@@ -1,9 +1,11 @@
 """What a statistic says of itself: all that the way from a spec to a verified table asks of it.
 
-A class for each, listed in `registry`; nothing else names one. It says how it is spelled and what
-its column has to be; which numbers are summed for it, which is what a unit can move (`Component`);
-its value and interval from the noisy numbers; the error that a plan shows; and what `verify` finds
-wrong.
+A class for each, listed in `registry`, which alone is asked for all of them. It says how it is
+spelled and what its column has to be; which numbers are summed for it, which is what a unit can
+move (`Component`); its value and interval from the noisy numbers; the error that a plan shows; and
+what `verify` finds wrong. A new one is known to the rest by what it says here: elsewhere a class is
+named only where that statistic is treated as no other is (a sum about the middle of its bounds, a
+quantile that is chosen).
 """
 
 from __future__ import annotations
@@ -56,14 +58,14 @@ class Component:
 
     But "without" is 1/radius where the row has no value of the column: see `query.choices`.
 
-    The last is the "square": as far to either side of 0 as u, so that no noise is spent on knowing
-    that u² isn't negative. A count of a `column` is 1 where the row has a value. The column's value
-    and its square are 0 where it is missing and left out: neither is larger than that count. One
-    that is "outside" is 1 where the row has a value outside the column's bounds, and "over" is that
-    this unit is over a limit.
+    A "square" is 2u² − 1, which fills [−1, 1] as u does. Of u², which fills [0, 1] alone, noise
+    would also hide moves below 0 that no row makes. A count of a `column` is 1 where the row
+    has a value. The column's value and its square are 0 where it is missing and left out: neither
+    is larger than that count. One that is "outside" is 1 where the row has a value outside the
+    column's bounds, and "over" is that this unit is over a limit.
     A value that is `filled` counts as 0 where it is missing, before it is centred.
-    `lowers` says that it may be below 0. One that is `apart` is summed by itself, whatever bounds
-    are found: by some it would be another component of its column.
+    `lowers` says that it may be below 0. One that is `apart` is summed by itself, so that it stays
+    apart when bounds are found: with some bounds it would equal another component of its column.
     """
 
     kind: Literal["count", "without", "units", "value", "square", "outside", "over"]
@@ -288,7 +290,7 @@ class OneColumn(Asked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfColumn(OneColumn, Statistic):
+class ColumnStatistic(OneColumn, Statistic):
     """A statistic of one column, or of none."""
 
 

@@ -23,11 +23,11 @@ from leastnoise.tables.statistics.base import (
     SUFFIXES,
     Beside,
     ColumnIs,
+    ColumnStatistic,
     Component,
     Floats,
     Four,
     Ingredients,
-    OfColumn,
     Statistic,
     bounds_of,
     centred_value,
@@ -242,7 +242,7 @@ class Quotient(Statistic):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Mean(OfColumn, Quotient):
+class Mean(ColumnStatistic, Quotient):
     """`mean(column)`: the sum of values, counted from the middle of the bounds, over their count.
 
     It is inside the bounds.
@@ -282,7 +282,7 @@ class Ratio(Quotient):
         return f"{self.kind}_{self.above.label}_by_{self.below.label}"
 
     @property
-    def parts(self) -> tuple[OfColumn, ...]:
+    def parts(self) -> tuple[ColumnStatistic, ...]:
         """The two that are divided."""
         return self.above, self.below
 

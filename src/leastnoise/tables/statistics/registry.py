@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leastnoise.tables.spec.query import Query
-    from leastnoise.tables.statistics.base import Asked, OfColumn
+    from leastnoise.tables.statistics.base import Asked, ColumnStatistic
 
-_OF_COLUMN: tuple[type[OfColumn], ...] = (
+_OF_COLUMN: tuple[type[ColumnStatistic], ...] = (
     Count,
     CountUnits,
     CountOverLimits,

@@ -25,12 +25,12 @@ from leastnoise.tables.statistics.base import (
     SUFFIXES,
     Beside,
     ColumnIs,
+    ColumnStatistic,
     Component,
     Ends,
     Floats,
     Four,
     Ingredients,
-    OfColumn,
     centred_value,
     count_of,
     outside,
@@ -55,7 +55,7 @@ class _Known(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spread(OfColumn):
+class Spread(ColumnStatistic):
     """A variance V of scaled values, or what follows from it."""
 
     column_is: ClassVar[ColumnIs] = "required"

@@ -21,12 +21,12 @@ from leastnoise.tables.statistics.base import (
     ROUNDING,
     Beside,
     ColumnIs,
+    ColumnStatistic,
     Component,
     Ends,
     Floats,
     Four,
     Ingredients,
-    OfColumn,
     bounds_of,
     centred_value,
     count_of,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Total(OfColumn):
+class Total(ColumnStatistic):
     """A statistic that is one number times its unit, or the weighted sum of two."""
 
     clamps: ClassVar[bool] = True

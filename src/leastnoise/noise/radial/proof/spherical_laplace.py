@@ -1,4 +1,4 @@
-"""Enclosure of δ(ε) for the l2 mechanism."""
+"""Enclosure of δ(ε) for the l2 mechanism (Joseph et al. 2025), which is spherical Laplace noise."""
 
 from __future__ import annotations
 

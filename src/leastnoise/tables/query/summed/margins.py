@@ -1,8 +1,8 @@
 """A block whose totals are published, too: which tables those are, and what a unit moves in each.
 
 All published tables are sums of one estimate of the cells. Noise is drawn into some tables of exact
-sums (see `plan.margins`), which need not be published ones. A table is the set of the `group_by`
-columns that it is by, as a bit mask: 0 is the total.
+sums (see `plan.summed.margins`), which need not be published ones. A table is the set of the
+`group_by` columns that it is by, as a bit mask: 0 is the total.
 
 Where values are counted, too, they are measured about the middle of their bounds: a row moves the
 box of both to its corners then, and no noise is spent on shifts that can't be. The sum of values is
