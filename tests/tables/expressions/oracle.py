@@ -108,6 +108,9 @@ def _arithmetic(random: random.Random, depth: int) -> Expression:
         first, second = one.value(row), two.value(row)
         if first is None or second is None or (word in "/%" and second == 0):
             return None
+        if whole:  # exactly, in Python's own integers
+            exact = _exactly(word, int(first), int(second))
+            return float(exact) if abs(exact) <= LARGEST else None
         first, second = float(first), float(second)
         try:
             result = {
@@ -122,6 +125,12 @@ def _arithmetic(random: random.Random, depth: int) -> Expression:
         return _whole_or_none(result, kind)
 
     return Expression(f"({one.text}) {word} ({two.text})", kind, value)
+
+
+def _exactly(word: str, first: int, second: int) -> int:
+    if word == "%":  # as C has it: the remainder has the sign of the first
+        return abs(first) % abs(second) * (-1 if first < 0 else 1)
+    return {"+": first + second, "-": first - second, "*": first * second}[word]
 
 
 def _rounded(random: random.Random, depth: int) -> Expression:

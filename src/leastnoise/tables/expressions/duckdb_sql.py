@@ -7,7 +7,6 @@ from datetime import date
 from typing import TYPE_CHECKING, final
 
 from leastnoise.tables.expressions.tree import (
-    LARGEST_FLOAT,
     LARGEST_INT,
     LOWER,
     ROUNDED_BELOW,
@@ -122,23 +121,33 @@ class Compiled:
 
 
 def _computed(node: Call, first: str, second: str) -> str:
-    """Return a result of arithmetic, NULL where there is none: whole numbers end at 2^53."""
+    """SQL of a result of arithmetic: NULL if it isn't finite, or a whole number beyond 2^53.
+
+    A result that float64 rounds to 2^53 is 2^53 if it is even, and else 2^53 + 1.
+    """
     result = f"{first} {node.operator} {second}"
-    most = LARGEST_INT if node.type == "int" else LARGEST_FLOAT
-    there = f"abs({result}) <= CAST('{most!r}' AS DOUBLE)"
+    there = f"isfinite({result})"
+    if node.type == "int":
+        even = f"{first} % 2 * ({second} % 2) = 0"
+        if node.operator in {"+", "-"}:
+            even = f"abs({first} % 2) = abs({second} % 2)"
+        inside = f"abs({result}) < {LARGEST_INT}"
+        there = f"({inside} OR abs({result}) = {LARGEST_INT} AND {even})"
     if node.operator in {"/", "%"}:
         there = f"{second} <> 0 AND {there}"
     return f"CASE WHEN {there} THEN {result} END"
 
 
 def given(kind: Type, place: int) -> str:
-    """Return SQL of a column that an expression looks at, from its casts: see `casts.by_use`.
+    """SQL of a column in expressions, from its casts (see `casts.by_use`).
 
-    Numbers that aren't finite are NULL, and whole ones that float64 doesn't hold.
+    Whole numbers are NULL beyond 2^53, which is decided before float64 rounds them.
     """
-    if kind in {"int", "float"}:
-        most = LARGEST_INT if kind == "int" else LARGEST_FLOAT
-        return f"CASE WHEN abs(v{place}) <= CAST('{most!r}' AS DOUBLE) THEN v{place} END"
+    if kind == "int":
+        inside = f"k{place} BETWEEN -{LARGEST_INT} AND {LARGEST_INT}"
+        return f"CASE WHEN {inside} THEN CAST(k{place} AS DOUBLE) END"
+    if kind == "float":
+        return f"v{place}"
     return f"d{place}" if kind == "date" else f"k{place}"
 
 

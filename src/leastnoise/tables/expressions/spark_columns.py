@@ -104,7 +104,7 @@ class Compiled:
         return f.trunc(*given, node.unit) if word == "date_trunc" else self._forms[word](*given)
 
     def _computed(self, node: Call, first: Any, second: Any) -> Any:
-        """Return a result of arithmetic, NULL where there is none: whole numbers end at 2^53."""
+        """A result of arithmetic, as `duckdb_sql` has it; ± and × round to 2^53 what is odd."""
         f = self._f
         result = {
             "+": lambda: first + second,
@@ -113,7 +113,13 @@ class Compiled:
             "/": lambda: f.when(second != 0.0, first / second),  # in ANSI mode it raises for 0
             "%": lambda: f.when(second != 0.0, first % second),
         }[node.operator]()
-        return f.when(f.abs(result) <= (_MOST_INT if node.type == "int" else LARGEST_FLOAT), result)
+        if node.type != "int":
+            return f.when(f.abs(result) <= LARGEST_FLOAT, result)
+        even = (first % 2.0) * (second % 2.0) == 0.0
+        if node.operator in {"+", "-"}:
+            even = f.abs(first % 2.0) == f.abs(second % 2.0)
+        inside = f.abs(result) < _MOST_INT
+        return f.when(inside | ((f.abs(result) == _MOST_INT) & even), result)
 
 
 def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
@@ -156,10 +162,12 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
 
 
 def given(f: Any, kind: Type, place: int) -> Any:
-    """Return a column that an expression looks at, from its casts; see `duckdb_sql.given`."""
-    if kind in {"int", "float"}:
-        number = f.col(f"v{place}")
-        return f.when(f.abs(number) <= (_MOST_INT if kind == "int" else LARGEST_FLOAT), number)
+    """A column in expressions, from its casts; see `duckdb_sql.given`."""
+    if kind == "int":
+        whole = f.col(f"k{place}")
+        return f.when(whole.between(-LARGEST_INT, LARGEST_INT), whole.cast("double"))
+    if kind == "float":
+        return f.col(f"v{place}")
     return f.col(f"d{place}" if kind == "date" else f"k{place}")
 
 

@@ -48,7 +48,10 @@ class Engine(ABC):
 
     @property
     def frame(self) -> nw.LazyFrame[Any]:
-        """The typed rows; columns are called as `column` says, and unreadable values are NULL.
+        """The typed rows, with columns called as `column` says.
+
+        A value that can't be read is NULL, and so is a number that isn't finite: the casts of every
+        engine remove these, so that nothing behind them meets NaN.
 
         They may be read once only.
         """
@@ -66,10 +69,9 @@ class Engine(ABC):
         return nw.col(self._filters[text])
 
     def has_value(self, name: str) -> nw.Expr:
-        """Return whether the column `name` has a value: a finite number, or a text."""
-        if self._types[name] == "text":
-            return ~nw.col(self.column(name, "k")).is_null()
-        return nw.col(self.column(name, "v")).is_finite()
+        """True in a row where the column `name` has a value: a text, or a finite number."""
+        use: Use = "k" if self._types[name] == "text" else "v"
+        return ~nw.col(self.column(name, use)).is_null()
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

@@ -131,10 +131,14 @@ def within_precision(sql: str, precision: int, scale: int) -> str:
 
 
 def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
-    """Return SQL for each use that a column of the type `wanted` can have.
+    """SQL for each use that a column of the type `wanted` can have.
 
-    Texts are compared by their bytes, whatever collation a database's column has.
+    Texts are compared by their bytes, whatever collation a database's column has. A float that
+    isn't finite is NULL in every use. Only a text can still make a `v` infinite or NaN: see
+    `finite`.
     """
+    if held.kind in {"FLOAT", "DOUBLE"}:
+        held = replace(held, sql=finite(held.sql))
     if held.kind == "VARCHAR":
         held = replace(held, sql=f'({held.sql} COLLATE "binary")')
     found: dict[Use, str] = {}
@@ -151,11 +155,20 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
         # Straight to float64, so that a number past 64 bits is clamped and not missing.
         inner = f"TRY_CAST({held.sql} AS BOOLEAN)" if wanted == "bool" else _nearest(held)
         number = f"TRY_CAST({inner} AS DOUBLE)"
-        if held.kind == "VARCHAR" and wanted == "float":  # see NUMBER; infinity isn't used either
+        if held.kind == "VARCHAR" and wanted == "float":  # see NUMBER
             odd = f"contains({held.sql}, '_') OR contains({held.sql}, '+-')"
             number = f"CASE WHEN NOT ({odd}) THEN {number} END"
         found["v"] = _whole(held, wanted, number)
     return found
+
+
+def finite(number: str) -> str:
+    """SQL of a float that is NULL where it is infinite or NaN.
+
+    It is no comparison: DuckDB decides comparisons by a column's minimum and maximum, which leave
+    NaN out in Parquet files. `connection` switches that off, and this guard would hold without it.
+    """
+    return f"CASE WHEN isfinite({number}) THEN {number} END"
 
 
 def as_day(held: Held) -> str:

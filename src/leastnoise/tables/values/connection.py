@@ -1,4 +1,9 @@
-"""Connections to an embedded DuckDB that fetches nothing, and sees no variable of this program."""
+"""Connections to an embedded DuckDB that fetches nothing, and sees no variable of this program.
+
+They evaluate every condition in every row. DuckDB would otherwise decide conditions, and skip rows,
+by the minimum and maximum of a column. In Parquet files these leave NaN out, and other people's
+rows decide them: then one row changes how others are read.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,21 @@ from typing import Any
 import duckdb
 
 
+_BY_STATISTICS = (
+    "statistics_propagation",  # replaces a condition that holds between minimum and maximum
+    "filter_pushdown",  # lets the reader of a file skip the rows that a condition excludes
+    "join_filter_pushdown",  # makes such conditions of the keys of a join
+    "row_group_pruner",
+    "partial_aggregate_pushdown",
+)
+"""The optimisers of DuckDB that believe a file's statistics. An unknown name is an error."""
+
+
 def open_connection(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnection:
-    """Return a connection, to be used in a `with`; no extension is ever installed."""
-    fixed = {"autoinstall_known_extensions": False, "python_enable_replacements": False}
+    """Open a connection, to be used in a `with`. It never installs an extension."""
+    fixed = {
+        "autoinstall_known_extensions": False,
+        "python_enable_replacements": False,
+        "disabled_optimizers": ",".join(_BY_STATISTICS),
+    }
     return duckdb.connect(database, config={**fixed, **config})

@@ -17,7 +17,7 @@ from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.expressions.duckdb_sql import Compiled, given, uses
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.values import spill
-from leastnoise.tables.values.casts import as_day, by_use
+from leastnoise.tables.values.casts import as_day, by_use, finite
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
@@ -139,6 +139,10 @@ class DuckDB(Engine):
         }
         listed = ", ".join(f"{sql} AS {name}" for name, sql in casts.items()) or "0 AS nothing"
         query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and paths are bound
+        texts = {f"v{i}" for i, name in enumerate(columns) if rows.columns[name].kind == "VARCHAR"}
+        if read := sorted(texts & casts.keys()):  # a text such as 1e400 is infinite
+            only = ", ".join(f"{finite(name)} AS {name}" for name in read)
+            query = f"SELECT * REPLACE ({only}) FROM ({query})"  # noqa: S608  # own names
         if not computed.expressions:
             return self._connection.sql(query, params=rows.bound)
         query, bound = _beside(query, stored, list(columns), computed)

@@ -6,6 +6,7 @@ is made of functions alone, and never of SQL text, whose escapes depend on the s
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.tables.values.casts import (
@@ -81,10 +82,12 @@ class Casts:
         self._f = functions
 
     def by_use(self, column: Any, kind: str, wanted: ColumnType) -> dict[Use, Any]:
-        """Return for each use a column, of one whose type is called `kind`; see `casts.by_use`."""
+        """Columns for each use of one whose type is called `kind`; see `casts.by_use`."""
         kind = held(kind).kind
         if kind == "TIMESTAMP":  # of which expressions alone use the day
             return {}
+        if kind in {"FLOAT", "DOUBLE"}:
+            column = self._finite(column)
         if kind == "VARCHAR":
             column = self._text(column)
         found: dict[Use, Any] = {}
@@ -99,6 +102,10 @@ class Casts:
         if wanted != "text":
             found["v"] = self._number(column, kind, wanted)
         return found
+
+    def _finite(self, number: Any) -> Any:
+        """A number that is NULL where it is infinite or NaN, which Spark holds for the largest."""
+        return self._f.when(self._f.abs(number) <= sys.float_info.max, number)
 
     def _text(self, column: Any) -> Any:
         """Return a text that is UTF-8, not too long, and equal to no other one."""
@@ -152,6 +159,7 @@ class Casts:
             return self._truth(column, kind).cast("double")
         if kind == "VARCHAR":
             pattern = WHOLE if wanted == "int" else NUMBER
-            return f.when(self._matches(column, pattern), column.try_cast("double"))
+            number = f.when(self._matches(column, pattern), column.try_cast("double"))
+            return self._finite(number)
         number = column.try_cast("double")
         return self._if_whole(column, kind, number) if wanted == "int" else number

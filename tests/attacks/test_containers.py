@@ -1,0 +1,30 @@
+"""Hostile rows in every container: each has the integers that plain Python gives."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.attacks.guard import PARTS, Guard
+from tests.tables.containers import compare
+
+Case = dict[str, Any]
+
+
+def drawn(random: Random) -> Case:
+    return {"seed": random.getrandbits(64)}
+
+
+def attack(case: Case) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        compare(case["seed"], Path(folder))
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("part", range(PARTS))
+def test_long(guard: Guard, part: int) -> None:
+    guard.part("containers", part, fewer=35)  # 7 random expressions each
