@@ -16,6 +16,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         files=5,
         texts=12,
         values=5,
+        containers=1,
         models=2,
         regressions=10,
     )

@@ -7,6 +7,7 @@ integers of random specs, before noise, in every container with those of plain P
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import narwhals as nw
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -24,6 +26,7 @@ from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
 from tests.tables.expressions.oracle import random_expression
@@ -42,6 +45,11 @@ _ARROW = {
 SCHEMA = pa.schema([("who", pa.int64()), *((name, _ARROW[kind]) for name, kind in TYPES.items())])
 _IN_CSV = {name: kind for name, kind in TYPES.items() if kind not in {"date", "timestamp"}}
 _FILTERS = 6
+_FRAME = {
+    "version": 1,
+    "privacy": {"unit": "who", "epsilon": 1, "delta": "1e-6"},
+    "contribution": {"max_rows": 1},
+}
 Spec = dict[str, Any]
 
 
@@ -159,12 +167,8 @@ def random_spec(rng: random.Random, *, names: Sequence[str] = tuple(TYPES)) -> t
         {"name": "bands", "filter": filters[0].text, "histogram": _BANDS},
         {"name": "ends", "conditions": {"low": {"x": {"max": 1}}, "any": {"x": {"min": -1e300}}}},
     ]
-    spec = {
-        "version": 1,
-        "data": {},
+    spec = _FRAME | {
         "derive": {"z": derived.text},
-        "privacy": {"unit": "who", "epsilon": 1, "delta": "1e-6"},
-        "contribution": {"max_rows": 1},
         "columns": {"z": {"bounds": [-1000, 1000]}},
         "query": queries,
     }
@@ -183,21 +187,24 @@ def _random(rng: random.Random, kind: str, names: Sequence[str]) -> Any:
             return expression
 
 
+def _as_read(row: Row) -> Row:
+    """The row in expressions: numbers that aren't finite, or are whole past 2^53, are missing."""
+    most = {"float": sys.float_info.max, "int": 2**53}
+
+    def read(name: str, value: Any) -> Any:
+        kind = TYPES.get(name)
+        odd = kind in most and value is not None and not abs(value) <= most[kind]
+        return None if odd else value
+
+    return {name: read(name, value) for name, value in row.items()}
+
+
 def expected_integers(
     rows: Sequence[Row], spec: Spec, meaning: Any
 ) -> dict[str, tuple[Any, list[int]]]:
     """For each query its layout, and the integers by plain Python."""
     filters, derived = meaning
-    seen = [
-        row
-        | {
-            name: None
-            for name, kind in TYPES.items()
-            if (kind == "float" and row[name] is not None and not abs(row[name]) < INF)
-            or (kind == "int" and row[name] is not None and abs(row[name]) > 2**53)
-        }
-        for row in rows
-    ]
+    seen = [_as_read(row) for row in rows]
     parsed = spec_file.parse(spec | {"data": {"source": "rows.parquet"}})
     results = {}
     for place, (query, raw) in enumerate(zip(parsed.query, spec["query"], strict=True)):
@@ -227,16 +234,18 @@ def found_integers(
     rows = source.find_source(parsed, folder, frame)
     results: dict[str, list[int]] = {}
     with ExitStack() as stack:
+        engine: Engine | None = None
         for name, (layout, _) in expected.items():
-            if container.once or not results:
+            if engine is None or container.once:
                 engine = stack.enter_context(source.open_engine(rows))
             results[name] = bounding.query_vector(engine, parsed, layout, salt=SALT).tolist()
     return results
 
 
-def compare(seed: object, folder: Path, **data: Any) -> None:
+def compare(seed: object, folder: Path, only: Sequence[str] = (), **data: Any) -> None:
     """Raise AssertionError where a container has other integers than plain Python has.
 
+    With `only`, containers of these names are compared and no others.
     `data` is added to each spec's own, such as another engine, which then reads the Parquet files.
     """
     rng = random.Random(str(seed))
@@ -247,9 +256,38 @@ def compare(seed: object, folder: Path, **data: Any) -> None:
     for container in containers(rows, folder):
         if container.name == "csv" and not in_csv:
             continue
-        if data and not container.parquet:
+        if (data and not container.parquet) or (only and container.name not in only):
             continue
         found = found_integers(container, spec, folder, expected, **data)
         for place, (name, (_, wanted)) in enumerate(expected.items()):
             what = f"{container.name}: {spec['query'][place]} with {spec['derive']}"
             assert found[name] == wanted, f"{what} gives {found[name]} for {wanted}"
+
+
+def compare_filters(seed: object, folder: Path, count: int, **data: Any) -> None:
+    """Raise AssertionError where a Parquet file has other rows that pass one of `count` filters.
+
+    One query asks for all of them, which is fast where a query is slow.
+    """
+    rng = random.Random(str(seed))
+    rows = hostile_rows(rng)
+    filters = [_random(rng, "bool", tuple(TYPES)) for _ in range(count)]
+    queries = [
+        {"name": f"f{place}", "filter": one.text, "statistics": ["count"]}
+        for place, one in enumerate(filters)
+    ]
+    spec = _FRAME | {"query": queries}
+    seen = [_as_read(row) for row in rows]
+    wanted = [sum(one.value(row) is True for row in seen) for one in filters]
+    for container in containers(rows, folder):
+        if not container.parquet:
+            continue
+        parsed = spec_file.parse(spec | {"data": {**container.data, **data}})
+        with source.open_engine(source.find_source(parsed, folder)) as engine:
+            held = [
+                nw.when(engine.holds(one.text)).then(1).otherwise(0).sum().alias(f"n{place}")
+                for place, one in enumerate(filters)
+            ]
+            (found,) = engine.rows(engine.frame.select(*held))
+        for one, passed, number in zip(filters, found, wanted, strict=True):
+            assert passed == number, f"{container.name}: {one.text} keeps {passed} of {number}"
