@@ -180,6 +180,21 @@ def test_timestamps_with_a_zone_or_of_milliseconds_are_refused(
     assert "in microseconds, without a time zone" in found["derive.week"]
 
 
+@pytest.mark.parametrize(
+    "used", [{"derive": {"week": "date(seen)"}}, {"query": [{"filter": "seen is null"}]}]
+)
+def test_int96_is_named_with_what_to_write(tmp_path: Path, used: dict[str, Any]) -> None:
+    ROWS.to_parquet(tmp_path / "r.parquet", index=False, use_deprecated_int96_timestamps=True)
+    changes = {name: value for name, value in used.items() if name == "derive"}
+    query = {"name": "q", "statistics": ["count"]} | used.get("query", [{}])[0]
+    given = raw("r.parquet", **({"derive": {}} | changes), query=[query], columns={})
+    with pytest.raises(SpecError, match="'seen' holds INT96 timestamps.*cast to timestamp_ntz"):
+        integers(given, tmp_path)
+    plain = {"name": "q", "statistics": ["count"]}
+    unused = raw("r.parquet", derive={}, query=[plain], columns={})
+    assert any(map(any, integers(unused, tmp_path).values()))
+
+
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize(
     ("unit", "kind"),

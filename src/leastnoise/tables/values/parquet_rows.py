@@ -30,6 +30,11 @@ _TREE_SQL = (
 )
 _MEMORY = "2GB"  # a Parquet file of a kilobyte can say that it holds a terabyte
 _MAGIC = "*?["
+_INT96 = (
+    "holds INT96 timestamps, which Spark, Hive and Impala write without saying of which time zone "
+    "they are. Write them as timestamps in microseconds without a time zone (in Spark: cast to "
+    "timestamp_ntz), or write their days as dates."
+)
 _NUMBER = "file_row_number"  # a column that DuckDB adds
 
 
@@ -128,6 +133,8 @@ def _held(sql: str, kind: str, element: _Element) -> Held:
     kind = kind.split("(", maxsplit=1)[0] if not kind.endswith("]") else kind
     if element.converted == "DECIMAL":
         return _decimal(sql, element)
+    if element.type == "INT96":
+        return Held(sql=sql, kind=kind, only=(), why=_INT96)
     if kind == "VARCHAR":
         sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {sql} END"
     elif kind == "BLOB":
