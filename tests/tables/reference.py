@@ -217,7 +217,10 @@ def contributions(
                 mine[cell, i] = 2**bits
             else:
                 add = 2**bits
-                if kind in {"value", "square", "filled"}:
+                name, *others = name if isinstance(name, tuple) else (name,)
+                if not all(has_value(row[one]) for one in others):
+                    add = 0
+                elif kind in {"value", "square", "filled"}:
                     own = columns[name]
                     add = fixed(row[name], own, centre=centre, radius=radius, bits=bits, kind=kind)
                 elif kind == "outside":

@@ -13,6 +13,8 @@ from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.spec.source import dialect_of, is_csv
 from leastnoise.tables.spec.values import MAX_TEXT, NONE, SKIP
+from leastnoise.tables.statistics.base import may_be_left_out
+from leastnoise.tables.statistics.quotients import Ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,9 +32,13 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
     """
     said: list[str] = []
     used: dict[str, list[OneColumn]] = {}
-    for part in (part for asked in statistics for part in asked.parts):
-        if part.column:
-            used.setdefault(part.column, []).append(part)
+    for asked in statistics:
+        of_rows = _of_ratio(spec, asked) if isinstance(asked, Ratio) else ""
+        for part in asked.parts:
+            if part.column and not (of_rows and may_be_left_out(spec, part.column)):
+                used.setdefault(part.column, []).append(part)
+        if of_rows:
+            said.append(of_rows)
     for name, own in used.items():
         said.append(_of_values(spec, query, name, own))
     for name, grouping in spec.groupings(query).items():
@@ -55,6 +61,22 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
         if dialect.decimal == ",":
             said.append("Numbers are read with a decimal comma: one with a point is missing.")
     return tuple(dict.fromkeys(said))
+
+
+def _of_ratio(spec: Spec, ratio: Ratio) -> str:
+    """Say which rows enter a ratio; nothing if a row has a value of both columns anyway."""
+    label, needed = ratio.in_words(spec.labels), ratio.needed(spec)
+    names = [spec.labels.get(name, name) for name in needed]
+    if names:
+        both = _words.in_turn(names, "and")
+        return f"{label} is of rows with a value of {both}; others add to neither part."
+    above = ratio.above.column
+    if not ratio.below.column and may_be_left_out(spec, above):
+        return (
+            f"{label} counts all rows: one without a value of {spec.labels.get(above, above)} adds "
+            "0 to the sum."
+        )
+    return ""
 
 
 def _without(spec: Spec, key: str) -> str:

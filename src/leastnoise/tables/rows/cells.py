@@ -61,7 +61,11 @@ def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
         if component.of_values:
             values[f"x{index}"] = component
             counts_as = spec.columns[component.column].counts_as
-            columns[f"x{index}"] = finite(engine, component.column, counts_as)
+            value = finite(engine, component.column, counts_as)
+            if component.paired:
+                none = nw.lit(None, nw.Float64)
+                value = nw.when(engine.has_value(component.paired)).then(value).otherwise(none)
+            columns[f"x{index}"] = value
         elif component.column:
             ends = 2**layout.bits, 0
             if component.kind == "without":  # what is NULL has no value, either
@@ -108,6 +112,8 @@ def publishable(engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]) -> n
 def _counts(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
     """Return whether a row has a value, or one that bounds clamp."""
     there = engine.has_value(component.column)
+    if component.paired:
+        there &= engine.has_value(component.paired)
     if component.kind != "outside":
         return there
     low, high = map(float, bounds_of(spec, component.column))
