@@ -287,9 +287,7 @@ def _parts(
     return _with_and_without(found)
 
 
-def _of_both(
-    made: list[list[_Part]], texts: list[str], spec: dict[str, Any]
-) -> list[list[_Part]]:
+def _of_both(made: list[list[_Part]], texts: list[str], spec: dict[str, Any]) -> list[list[_Part]]:
     """Return the parts of a ratio in rows with both values: "a&b" is column a where b is, too."""
     names = [text.rstrip(")").partition("(")[2] for text in texts]
     if not names[1]:

@@ -110,22 +110,17 @@ def scalars(
     return with_and_without(found) if apart and not over_rows else found
 
 
-def both_present(
-    new: list[Scalar], parts: list[str], columns: dict[str, Any]
-) -> list[Scalar]:
+def both_present(new: list[Scalar], parts: list[str], columns: dict[str, Any]) -> list[Scalar]:
     """The two components of a ratio in the rows that have a value of both columns."""
     above, below = (part.partition("(")[2].rstrip(")") for part in parts)
     gaps = [one for one in (above, below) if columns.get(one, {}).get("missing", "skip") == "skip"]
     if not below or above == below:
         return new
     found: list[Scalar] = []
-    for (kind, name, *rest), own in zip(new, (above, below), strict=True):
-        others = [one for one in gaps if one != own]
-        if kind == "count":
-            name = tuple(sorted(gaps)) if len(gaps) > 1 else (gaps or [None])[0]
-        elif others:
-            name = (own, *others)
-        found.append((kind, name, *rest))
+    for (kind, _, centre, radius), own in zip(new, (above, below), strict=True):
+        needed = sorted(gaps) if kind == "count" else [own, *(one for one in gaps if one != own)]
+        name = tuple(needed) if len(needed) > 1 else (needed or [None])[0]
+        found.append((kind, name, centre, radius))
     return found
 
 

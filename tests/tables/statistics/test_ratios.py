@@ -144,7 +144,9 @@ def test_missing_values_leave_a_weighted_mean_as_it_is() -> None:
         (block,) = release.plan().blocks
         said = "is of rows with a value of weight and weighted; others add to neither part."
         assert (missing == "skip") is any(said in one for one in block.layout.missing)
-        assert release.run().tables["q"].columns[parse(text).label][0] == pytest.approx(true, rel=1e-4)
+        assert release.run().tables["q"].columns[parse(text).label][0] == pytest.approx(
+            true, rel=1e-4
+        )
 
 
 @pytest.mark.parametrize(

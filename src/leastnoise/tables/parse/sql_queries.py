@@ -214,8 +214,8 @@ def _refusal(node: exp.Expr) -> str:
         return f"{said!r} looks at other rows, so one person would change another's."
     if isinstance(node, exp.Div):
         return (
-            f'{said!r}: write statistics = ["ratio(sum(a), sum(b))"], which is of rows with a value '
-            'of both, or "mean(a)". With missing = 0 in both columns each sum is of its own rows.'
+            f'{said!r}: write statistics = ["ratio(sum(a), sum(b))"], of rows with both values, '
+            'or "mean(a)". With missing = 0 in both columns each sum is of its own rows.'
         )
     known = (
         "count(*), count(x), count(distinct unit), sum(x), avg(x), var_pop(x), stddev_pop(x), "

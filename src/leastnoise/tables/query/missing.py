@@ -30,16 +30,8 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
 
     Of bins that drop rows `layout.Bins.dropped` says so.
     """
-    said: list[str] = []
-    used: dict[str, list[OneColumn]] = {}
-    for asked in statistics:
-        of_rows = _of_ratio(spec, asked) if isinstance(asked, Ratio) else ""
-        for part in asked.parts:
-            if part.column and not (of_rows and may_be_left_out(spec, part.column)):
-                used.setdefault(part.column, []).append(part)
-        if of_rows:
-            said.append(of_rows)
-    for name, own in used.items():
+    said = [_of_ratio(spec, asked) for asked in statistics if isinstance(asked, Ratio)]
+    for name, own in _by_column(spec, statistics).items():
         said.append(_of_values(spec, query, name, own))
     for name, grouping in spec.groupings(query).items():
         if isinstance(grouping, Bands):
@@ -60,7 +52,18 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
         said.append(f"Texts are read as {dialect.encoding}: one that isn't counts as missing.")
         if dialect.decimal == ",":
             said.append("Numbers are read with a decimal comma: one with a point is missing.")
-    return tuple(dict.fromkeys(said))
+    return tuple(dict.fromkeys(filter(None, said)))
+
+
+def _by_column(spec: Spec, statistics: Sequence[Asked]) -> dict[str, list[OneColumn]]:
+    """The statistics of each column, without parts of ratios of which `_of_ratio` says enough."""
+    used: dict[str, list[OneColumn]] = {}
+    for asked in statistics:
+        ratio = isinstance(asked, Ratio)
+        for part in asked.parts:
+            if part.column and not (ratio and may_be_left_out(spec, part.column)):
+                used.setdefault(part.column, []).append(part)
+    return used
 
 
 def _of_ratio(spec: Spec, ratio: Ratio) -> str:
