@@ -207,8 +207,8 @@ def least_counted(plan: Plan) -> list[str]:
     """Say how much limits and bounds must take away before the counts of that show it."""
     errors = [one for block in plan.blocks if block.layout.clipped for one in block.errors]
     said = [
-        f"{one.statistic} is known within ±{_words.number(one.half_width_95)} (95 %): below that it "
-        "can't be told from none."
+        f"{one.statistic} is known within ±{_words.number(one.half_width_95)} (95 %): below that "
+        "it can't be told from none."
         for one in errors
     ]
     if said:
