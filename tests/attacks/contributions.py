@@ -95,7 +95,10 @@ def _in_cells(
         if cell is None:
             continue
         seen.add(cell)
-        for i, (kind, column, centre, radius) in enumerate(parts):
+        for i, (kind, name, centre, radius) in enumerate(parts):
+            column, *others = name.split("&")
+            if not all(_there(row[one]) for one in others):
+                continue
             if kind == "units":
                 total[cell][i] = Fraction(1)
             elif kind == "count":
@@ -263,8 +266,11 @@ def _parts(
     Sums beside a count are made of it and of values about a middle: docs/tables-reference.md.
     """
     asked = query.get("statistics", ["count"])
-    texts = [part for text in asked for part in text.removeprefix("ratio(").split(", ")]
-    each = [(text, _made_of(text, spec, by_row=by_row)) for text in texts]
+    each: list[tuple[str, list[_Part]]] = []
+    for text in asked:
+        texts = text.removeprefix("ratio(").split(", ")
+        made = [_made_of(one, spec, by_row=by_row) for one in texts]
+        each += zip(texts, made if len(texts) == 1 else _of_both(made, texts, spec), strict=True)
     there = {one for _, own in each for one in own}
     divided = [text for text in asked if text.startswith("ratio(")]
     from_zero = bool({"l1", "l2"} & spec.get("contribution", {}).keys())
@@ -279,6 +285,19 @@ def _parts(
     if divided_by_rows or replaced or from_zero or _fills(spec, query, by_row=by_row):
         return found
     return _with_and_without(found)
+
+
+def _of_both(made: list[list[_Part]], texts: list[str], spec: dict[str, Any]) -> list[list[_Part]]:
+    """Return the parts of a ratio in rows with both values: "a&b" is column a where b is, too."""
+    names = [text.rstrip(")").partition("(")[2] for text in texts]
+    if not names[1]:
+        return made
+    gaps = sorted({one for one in names if _missing(one, spec) == "skip"})
+    found: list[list[_Part]] = []
+    for ((kind, _, *rest),), name in zip(made, names, strict=True):
+        needed = gaps if kind == "count" else [name, *(one for one in gaps if one != name)]
+        found.append([(kind, "&".join(needed), *rest)])
+    return found
 
 
 def _fills(spec: dict[str, Any], query: dict[str, Any], *, by_row: bool) -> bool:

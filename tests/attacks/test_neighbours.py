@@ -116,6 +116,7 @@ def _query(random: Random, *, by_row: bool, low: float, over: bool) -> dict[str,
     kinds = ["count", "count_units", "sum(x)", "mean(x)", "sum(k)", "mean(k)"]
     kinds += ["count(x)", "count(k)", "count(town)", "var(x)", "std(x)", "var(k)", "std(k)"]
     kinds += ["ratio(sum(k), count)", "ratio(sum(x), count(k))", "ratio(sum(k), count(town))"]
+    kinds += ["ratio(sum(k), count(x))"]
     if low >= 0:
         kinds.append("ratio(sum(k), sum(x))")
     if by_row:

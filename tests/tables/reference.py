@@ -212,12 +212,15 @@ def contributions(
             continue
         mine = per_unit.setdefault(person, {})
         cell = () if parts[0][0] == "outside" else cell  # of all groups together
-        for i, (kind, name, centre, radius) in enumerate(parts):
+        for i, (kind, names, centre, radius) in enumerate(parts):
+            name, *others = names if isinstance(names, tuple) else (names,)
             if kind == "units":
                 mine[cell, i] = 2**bits
             else:
                 add = 2**bits
-                if kind in {"value", "square", "filled"}:
+                if not all(has_value(row[one]) for one in others):
+                    add = 0
+                elif kind in {"value", "square", "filled"}:
                     own = columns[name]
                     add = fixed(row[name], own, centre=centre, radius=radius, bits=bits, kind=kind)
                 elif kind == "outside":

@@ -7,7 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 Scalar = tuple[str, Any, Fraction, Fraction]
-"""A component: (kind, column, centre, radius)."""
+"""A component: (kind, column, centre, radius).
+
+In place of a column there may be two: then it is of the first, in rows that have both values.
+"""
 ROWS: Scalar = ("count", None, Fraction(0), Fraction(1))
 
 
@@ -88,7 +91,8 @@ def scalars(
         name = rest.rstrip(")")
         if kind == "ratio":
             parts = [f"{part.strip().rstrip(')')})" for part in rest.split(",")]
-            new = scalars([one.replace("count)", "count") for one in parts], columns, by_row=by_row)
+            parts = [one.replace("count)", "count") for one in parts]
+            new = both_present(scalars(parts, columns, by_row=by_row), parts, columns)
         elif kind == "count_units":
             new = [ROWS if by_row else ("units", *ROWS[1:])]
         elif kind == "count_outside":
@@ -104,6 +108,20 @@ def scalars(
             new.append(values_of(name, columns))
         found += [one for one in new if one not in found]
     return with_and_without(found) if apart and not over_rows else found
+
+
+def both_present(new: list[Scalar], parts: list[str], columns: dict[str, Any]) -> list[Scalar]:
+    """The two components of a ratio in the rows that have a value of both columns."""
+    above, below = (part.partition("(")[2].rstrip(")") for part in parts)
+    gaps = [one for one in (above, below) if columns.get(one, {}).get("missing", "skip") == "skip"]
+    if not below or above == below:
+        return new
+    found: list[Scalar] = []
+    for (kind, _, centre, radius), own in zip(new, (above, below), strict=True):
+        needed = sorted(gaps) if kind == "count" else [own, *(one for one in gaps if one != own)]
+        name = tuple(needed) if len(needed) > 1 else (needed or [None])[0]
+        found.append((kind, name, centre, radius))
+    return found
 
 
 def with_and_without(found: list[Scalar]) -> list[Scalar]:

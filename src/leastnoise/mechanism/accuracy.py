@@ -39,7 +39,7 @@ from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.profile.gauge import list_representatives
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.classic.law import Gaussian, Laplace
-from leastnoise.noise.draw import find_difference, find_quantile, has_quantiles
+from leastnoise.noise.draw import find_difference, find_quantile, find_weighted, has_quantiles
 from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.registry import registered
 from leastnoise.noise.steps.law import Geometric
@@ -97,6 +97,22 @@ def half_width_of_quotient(
         return None
     found = find_difference(certificate.noise, probability, places, ratio)
     return None if found is None else found + (1 + ratio) * _added(certificate) / 2
+
+
+def half_width_of_three(
+    certificate: Certificate,
+    probability: float,
+    places: tuple[int, int, int],
+    weights: tuple[float, float, float],
+) -> float | None:
+    """Find t with P(|Σ w_j E_j| <= t) >= probability, of three errors of one draw; weights >= 0.
+
+    None where their law isn't known.
+    """
+    if certificate.geometry is not None:
+        return None
+    found = find_weighted(certificate.noise, probability, places, weights)
+    return None if found is None else found + sum(weights) * _added(certificate) / 2
 
 
 def half_widths(certificate: Certificate, probability: float) -> NDArray[np.float64]:

@@ -108,3 +108,26 @@ def find_difference(
     except NotApplicable:
         return None
     return found * max(ratio / near, 1.0) if near else found
+
+
+def find_weighted(
+    noise: Noise,
+    probability: float,
+    places: tuple[int, int, int],
+    weights: tuple[float, float, float],
+) -> float | None:
+    """Find t with P(|Σ w_j X_j| <= t) = probability, j = places, of weights >= 0, not all 0.
+
+    It is at most a thousandth of the largest weight's more than need be. None where the law of
+    three coordinates together isn't known.
+    """
+    family = registered(type(noise))
+    if family.spherical:
+        return find_quantile(noise, probability) * math.hypot(*weights)
+    find = family.part("weighted")
+    if find is None:
+        return None
+    try:
+        return float(noise.scale) * find(noise, 1 - probability, places, weights)
+    except NotApplicable:
+        return None

@@ -123,6 +123,7 @@ OURS: Mapping[str, Family] = {
         sampler="leastnoise.noise.bodies.sampler.draw:k_norm_sampler",
         quantile="leastnoise.noise.bodies.profile.gauge:one_coordinate_quantile",
         difference="leastnoise.noise.bodies.profile.gauge:difference_quantile",
+        weighted="leastnoise.noise.bodies.profile.weighted:weighted_quantile",
         beyond="leastnoise.noise.bodies.proof:beyond",
         knows_quantiles="leastnoise.noise.bodies.profile.gauge:one_coordinate_known",
     ),
@@ -139,6 +140,7 @@ OURS: Mapping[str, Family] = {
         sampler="leastnoise.noise.bodies.sampler.draw:k_staircase_sampler",
         quantile="leastnoise.noise.bodies.profile.gauge:one_coordinate_quantile",
         difference="leastnoise.noise.bodies.profile.gauge:difference_quantile",
+        weighted="leastnoise.noise.bodies.profile.weighted:weighted_quantile",
         knows_quantiles="leastnoise.noise.bodies.profile.gauge:one_coordinate_known",
     ),
     "l2": Family(
@@ -245,6 +247,7 @@ OURS: Mapping[str, Family] = {
         sampler="leastnoise.noise.bodies.sampler.draw:truncated_k_staircase_sampler",
         quantile="leastnoise.noise.bodies.profile.gauge:one_coordinate_quantile",
         difference="leastnoise.noise.bodies.profile.gauge:difference_quantile",
+        weighted="leastnoise.noise.bodies.profile.weighted:weighted_quantile",
         knows_quantiles="leastnoise.noise.bodies.profile.gauge:one_coordinate_known",
     ),
     "truncated-laplace": Family(

@@ -103,6 +103,8 @@ class Family:
     difference: returns t with P(|X_i − r·X_j| > t·scale) = p, from the law, p, i and j, and r >= 0;
         raises NotApplicable where that isn't known, and is left out where it never is, and of
         spherical noise, whose `quantile` says it.
+    weighted: returns t with P(|Σ w_j X_j| > t·scale) = p of three coordinates, from the law, p, the
+        places and weights >= 0; as `difference`.
     knows_quantiles: says whether `quantile` knows those of a law; left out where it knows all.
     """
 
@@ -137,6 +139,7 @@ class Family:
     share: Part | None = None
     quantile: Part | None = None
     difference: Part | None = None
+    weighted: Part | None = None
     beyond: Part | None = None
     knows_quantiles: Part | None = None
 
@@ -204,6 +207,7 @@ _OPTIONAL = (
     "share",
     "quantile",
     "difference",
+    "weighted",
     "beyond",
     "knows_quantiles",
 )

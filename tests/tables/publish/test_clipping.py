@@ -10,9 +10,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from leastnoise import _words
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
 from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
+from leastnoise.tables.plan.summary import list_sentences
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.resealed import verify_resealed
@@ -72,6 +75,24 @@ def test_the_counts_are_published_proved_and_close_to_the_truth(tmp_path: Path) 
     assert "isn't known" not in page
     for said in ("count_over_limits counts each who with more than 2 rows", "values below 0 or"):
         assert said in (out / "plan.json").read_text()
+
+
+def test_a_plan_says_what_a_share_will_show() -> None:
+    """Before it is bought: a count below its ± looks like none."""
+    halves: list[list[float]] = []
+    for share in ("0.05", "0.1"):
+        privacy = {"unit": "who", "epsilon": 1}
+        found = plan(spec_file.lay_out(raw_of(clipping=share) | {"privacy": privacy}))
+        errors = [one for block in found.blocks if block.layout.clipped for one in block.errors]
+        assert [one.statistic for one in errors] == ["count_over_limits", "count_outside_x"]
+        for one in errors:
+            said = f"{one.statistic} is known within ±{_words.number(one.half_width_95)} (95 %)"
+            assert any(text.startswith(said) for text in found.notes)
+            assert any(text.startswith(said) for text in list_sentences(found))
+        halves.append([one.half_width_95 for one in errors])
+    assert halves[0] == pytest.approx([2 * half for half in halves[1]], rel=0.1)
+    plain = plan(spec_file.lay_out(raw_of(clipping=None)))
+    assert not any("is known within" in text for text in plain.notes)
 
 
 def test_two_queries_have_the_budget_that_one_had() -> None:

@@ -102,15 +102,72 @@ def test_little_noise_gives_the_ratio_of_clamped_sums(tmp_path: Path, missing: A
     found = release.run().tables["q"].columns
     if missing != "skip":
         cases, persons = (np.where(np.isnan(one), missing, one) for one in (cases, persons))
-    total, there = np.nansum(np.clip(cases, -1, 6)), np.isfinite(cases).sum()
-    below = [np.nansum(np.clip(persons, 0, 100)), 2000, np.isfinite(persons).sum(), there]
-    for text, one in zip(texts, below, strict=True):
+    cases, persons = np.clip(cases, -1, 6), np.clip(persons, 0, 100)
+    both = np.isfinite(cases) & np.isfinite(persons)
+    total = cases[both].sum()
+    expected = [
+        total / persons[both].sum(),
+        np.nansum(cases) / 2000,
+        total / both.sum(),
+        np.nanmean(cases),
+    ]
+    for text, one in zip(texts, expected, strict=True):
         label = parse(text).label
-        assert found[label][0] == pytest.approx(total / one, rel=1e-5)
+        assert found[label][0] == pytest.approx(one, rel=1e-5)
         # values are rounded by up to 2^−28 of the largest, which no interval counts
         low, high = found[f"{label}_low"][0], found[f"{label}_high"][0]
-        assert low - 1e-6 <= total / one <= high + 1e-6
+        assert low - 1e-6 <= one <= high + 1e-6
         assert high - low < 0.01
+
+
+def test_missing_values_leave_a_weighted_mean_as_it_is() -> None:
+    """With the weights of missing values it would be 4 % too low, and outside its interval."""
+    rng = np.random.default_rng(5)  # makes the table, no noise
+    weight, value = rng.uniform(1, 3, 5000), rng.uniform(2, 6, 5000)
+    value[rng.random(5000) < 0.04] = math.nan
+    there = np.isfinite(value)
+    own = np.average(value[there], weights=weight[there])
+    every = np.nansum(weight * value) / weight.sum()
+    assert every < 0.97 * own
+    text = "ratio(sum(weighted), sum(weight))"
+    for missing, true in (("skip", own), (0, every)):
+        release = ln.Release(
+            data=pd.DataFrame({"weight": weight, "value": value}),
+            privacy={"unit": "row", "epsilon": 10_000},
+            derive={"weighted": "weight * value"},
+            columns={
+                "weighted": {"bounds": [0, 18], "missing": missing},
+                "weight": {"bounds": [0, 3], "missing": missing},
+            },
+            query=[{"name": "q", "statistics": [text]}],
+        )
+        (block,) = release.plan().blocks
+        said = "is of rows with a value of weight and weighted; others add to neither part."
+        assert (missing == "skip") is any(said in one for one in block.layout.missing)
+        assert release.run().tables["q"].columns[parse(text).label][0] == pytest.approx(
+            true, rel=1e-4
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "needed", "says"),
+    [
+        ("ratio(sum(x), sum(y))", {"x", "y"}, "is of rows with a value of x and y"),
+        ("ratio(sum(y), sum(x))", {"x", "y"}, "is of rows with a value of x and y"),
+        ("ratio(sum(x), count(y))", {"x", "y"}, "is of rows with a value of x and y"),
+        ("ratio(sum(x), count(x))", {"x"}, "is of rows with a value of x;"),
+        ("ratio(sum(x), sum(full))", {"x"}, "is of rows with a value of x;"),
+        ("ratio(sum(full), count(x))", {"x"}, "is of rows with a value of x;"),
+        ("ratio(sum(x), count(full))", {"x"}, "is of rows with a value of x;"),
+        ("ratio(sum(x), count)", {"x"}, "counts all rows: one without a value of x adds 0"),
+    ],
+)
+def test_a_ratio_says_which_rows_it_is_of(text: str, needed: set[str], says: str) -> None:
+    asked = layout([text], columns={"full": {"bounds": [0, 1], "missing": 0}})
+    above, below = asked.components
+    assert above.needed - {"full"} == needed
+    assert below.needed - {"full"} == (needed if ", count)" not in text else set())
+    assert any(says in one for one in asked.missing)
 
 
 def test_a_denominator_that_may_be_0_leaves_no_bound_but_what_is_public() -> None:
@@ -119,7 +176,7 @@ def test_a_denominator_that_may_be_0_leaves_no_bound_but_what_is_public() -> Non
     cases: dict[str, tuple[float, float, float]] = {  # scale, and where it lies
         "ratio(sum(z), sum(y))": (1 / 8, -math.inf, math.inf),
         "ratio(sum(x), sum(y))": (30 / 8, 0.0, math.inf),
-        "ratio(sum(z), count(y))": (1.0, -math.inf, math.inf),
+        "ratio(sum(z), count(y))": (1.0, -1.0, 1.0),
         "ratio(sum(z), count(z))": (1.0, -1.0, 1.0),
         "ratio(sum(x), count(x))": (30.0, 0.0, 30.0),
     }
@@ -169,12 +226,12 @@ def test_what_a_plan_expects_of_a_share_is_the_most_that_is_published(text: str,
     assert ((high - low) / 2).max() >= half * 0.99 if n != 5 else True
 
 
-@pytest.mark.parametrize("text", ["ratio(sum(z), sum(y))", "ratio(sum(y), count(x))"])
+@pytest.mark.parametrize("text", ["ratio(sum(z), sum(y))", "ratio(sum(y), sum(x))"])
 def test_what_a_plan_expects_of_an_open_ratio(text: str) -> None:
     """Every row adds the most above, and, to a sum below, half of the most: as the note says."""
     asked, own = alone(text, 1.0, 2.0)
     for rows in (4, 40, 4000):
-        n = rows / 2 if "sum(y))" in text else rows
+        n = rows / 2
         s, count = grid((0, rows), (n, n), points=201)
         _, std, low, high = values(asked, own, [s, count])
         assert std.max() == pytest.approx(asked.expected_std(own, [1.0, 2.0], rows))

@@ -213,7 +213,10 @@ def _refusal(node: exp.Expr) -> str:
     if isinstance(node, exp.Window):
         return f"{said!r} looks at other rows, so one person would change another's."
     if isinstance(node, exp.Div):
-        return f'{said!r}: write statistics = ["ratio(sum(a), sum(b))"], or "mean(a)".'
+        return (
+            f'{said!r}: write statistics = ["ratio(sum(a), sum(b))"], of rows with both values, '
+            'or "mean(a)". With missing = 0 in both columns each sum is of its own rows.'
+        )
     known = (
         "count(*), count(x), count(distinct unit), sum(x), avg(x), var_pop(x), stddev_pop(x), "
         "median(x) and quantile_cont(x, 0.9)"

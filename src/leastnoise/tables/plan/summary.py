@@ -100,7 +100,8 @@ def list_sentences(plan: Plan) -> list[str]:
     firsts = [draw[0].summed for draw in plan.draws]
     said += [text for first in firsts if first for text in first.whole.in_words()]
     said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
-    said += [PLAIN, OWN_NOISE, *counted_in(layouts)] if plan.blocks else []
+    if plan.blocks:
+        said += [PLAIN, OWN_NOISE, *counted_in(layouts), *least_counted(plan)]
     return [*said, *quantiles_notes(plan.quantiles)] if plan.quantiles else said
 
 
@@ -202,6 +203,19 @@ def counted_in(layouts: Sequence[Layout | Ranks]) -> list[str]:
     return [said, *dict.fromkeys(text for layout in own for text in layout.clipped)]
 
 
+def least_counted(plan: Plan) -> list[str]:
+    """Say how much limits and bounds must take away before the counts of that show it."""
+    errors = [one for block in plan.blocks if block.layout.clipped for one in block.errors]
+    said = [
+        f"{one.statistic} is known within ±{_words.number(one.half_width_95)} (95 %): below that "
+        "it can't be told from none."
+        for one in errors
+    ]
+    if said:
+        said.append("Twice the share of the budget about halves that, and takes it from the rest.")
+    return said
+
+
 def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:
     """Return which rows count, each with its query."""
     said = [
@@ -289,7 +303,8 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     """Return the notes of a plan."""
     layouts = [block.layout for block in plan.blocks]
     sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
-    notes = (CLIP_NOTE, *counted_in(layouts), *_of_sizes(sized)) if layouts else ()
+    counted = (*counted_in(layouts), *least_counted(plan))
+    notes = (CLIP_NOTE, *counted, *_of_sizes(sized)) if layouts else ()
     notes += tuple(quantiles_notes(plan.quantiles)) if plan.quantiles else ()
     by_row = (*plan.blocks, *plan.quantiles, *plan.keys)[0].layout.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)

@@ -77,7 +77,7 @@ def with_and_without(  # noqa: PLR0917 (one call)
     """
     rows = Component(kind="count")
     others = {one for own in needs for one in own if own != (rows,)}
-    columns = {one.column for one in others}
+    columns = {one.needed for one in others}
     if any(not isinstance(way, InCells) or way.apart or way.fills(numbers) for way in ways):
         return None
     replaces = spec.privacy.neighbours == "replace-one"
@@ -85,8 +85,11 @@ def with_and_without(  # noqa: PLR0917 (one call)
         return None
     if len(columns) != 1 or (rows,) not in needs or any(one.filled for one in others):
         return None
-    count = Component(kind="count", column=columns.pop())
-    if not count.column or count not in others:
+    needed = columns.pop()
+    if len(needed) != 1:
+        return None
+    count = Component(kind="count", column=min(needed))
+    if count not in others:
         return None
     root = Fraction(math.isqrt(len(others) * 4**_ROOT_BITS), 2**_ROOT_BITS)
     without = Component(kind="without", column=count.column, radius=1 / root)

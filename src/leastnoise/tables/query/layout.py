@@ -209,7 +209,7 @@ class Layout:
             rows=Component(kind="count") in self.components,
             without=1 / last.radius if last.kind == "without" else Fraction(0),
             values=tuple(
-                sum(one.lowers for one in self.components if one.column == counted.column)
+                sum(one.lowers for one in self.components if one.needed == counted.needed)
                 for counted in self.components
                 if counted.kind == "count" and counted.column
             ),

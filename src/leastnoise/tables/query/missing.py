@@ -13,6 +13,8 @@ from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.spec.source import dialect_of, is_csv
 from leastnoise.tables.spec.values import MAX_TEXT, NONE, SKIP
+from leastnoise.tables.statistics.base import may_be_left_out
+from leastnoise.tables.statistics.quotients import Ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,12 +30,8 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
 
     Of bins that drop rows `layout.Bins.dropped` says so.
     """
-    said: list[str] = []
-    used: dict[str, list[OneColumn]] = {}
-    for part in (part for asked in statistics for part in asked.parts):
-        if part.column:
-            used.setdefault(part.column, []).append(part)
-    for name, own in used.items():
+    said = [_of_ratio(spec, asked) for asked in statistics if isinstance(asked, Ratio)]
+    for name, own in _by_column(spec, statistics).items():
         said.append(_of_values(spec, query, name, own))
     for name, grouping in spec.groupings(query).items():
         if isinstance(grouping, Bands):
@@ -54,7 +52,34 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str
         said.append(f"Texts are read as {dialect.encoding}: one that isn't counts as missing.")
         if dialect.decimal == ",":
             said.append("Numbers are read with a decimal comma: one with a point is missing.")
-    return tuple(dict.fromkeys(said))
+    return tuple(dict.fromkeys(filter(None, said)))
+
+
+def _by_column(spec: Spec, statistics: Sequence[Asked]) -> dict[str, list[OneColumn]]:
+    """The statistics of each column, without parts of ratios of which `_of_ratio` says enough."""
+    used: dict[str, list[OneColumn]] = {}
+    for asked in statistics:
+        ratio = isinstance(asked, Ratio)
+        for part in asked.parts:
+            if part.column and not (ratio and may_be_left_out(spec, part.column)):
+                used.setdefault(part.column, []).append(part)
+    return used
+
+
+def _of_ratio(spec: Spec, ratio: Ratio) -> str:
+    """Say which rows enter a ratio; nothing if a row has a value of both columns anyway."""
+    label, needed = ratio.in_words(spec.labels), ratio.needed(spec)
+    names = [spec.labels.get(name, name) for name in needed]
+    if names:
+        both = _words.in_turn(names, "and")
+        return f"{label} is of rows with a value of {both}; others add to neither part."
+    above = ratio.above.column
+    if not ratio.below.column and may_be_left_out(spec, above):
+        return (
+            f"{label} counts all rows: one without a value of {spec.labels.get(above, above)} adds "
+            "0 to the sum."
+        )
+    return ""
 
 
 def _without(spec: Spec, key: str) -> str:

@@ -60,8 +60,7 @@ def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     for index, component in enumerate(layout.components):
         if component.of_values:
             values[f"x{index}"] = component
-            counts_as = spec.columns[component.column].counts_as
-            columns[f"x{index}"] = finite(engine, component.column, counts_as)
+            columns[f"x{index}"] = _value(engine, spec, component)
         elif component.column:
             ends = 2**layout.bits, 0
             if component.kind == "without":  # what is NULL has no value, either
@@ -105,9 +104,20 @@ def publishable(engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]) -> n
     return entries
 
 
+def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
+    """The column's value; NULL where it is left out, or where the `paired` column has none."""
+    value = finite(engine, component.column, spec.columns[component.column].counts_as)
+    if not component.paired:
+        return value
+    none = nw.lit(None, nw.Float64)
+    return nw.when(engine.has_value(component.paired)).then(value).otherwise(none)
+
+
 def _counts(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
     """Return whether a row has a value, or one that bounds clamp."""
     there = engine.has_value(component.column)
+    if component.paired:
+        there &= engine.has_value(component.paired)
     if component.kind != "outside":
         return there
     low, high = map(float, bounds_of(spec, component.column))

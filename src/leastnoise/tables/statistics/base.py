@@ -63,7 +63,8 @@ class Component:
     has a value. The column's value and its square are 0 where it is missing and left out: neither
     is larger than that count. One that is "outside" is 1 where the row has a value outside the
     column's bounds, and "over" is that this unit is over a limit.
-    A value that is `filled` counts as 0 where it is missing, before it is centred.
+    A value that is `filled` counts as 0 where it is missing, before it is centred. A component with
+    a `paired` column is 0, too, in rows where that column has no value: see `Ratio`.
     `lowers` says that it may be below 0. One that is `apart` is summed by itself, so that it stays
     apart when bounds are found: with some bounds it would equal another component of its column.
     """
@@ -75,11 +76,17 @@ class Component:
     lowers: bool = False
     apart: bool = False
     filled: bool = False
+    paired: str = ""
 
     @property
     def of_values(self) -> bool:
         """It is made of the column's values, which are rounded; counts are whole."""
         return self.kind in {"value", "square"}
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The columns without a value of which a row adds nothing."""
+        return frozenset({self.column, self.paired} - {""})
 
 
 A_PERSON = Component(kind="units")
@@ -306,9 +313,14 @@ def count_of(spec: Spec, column: str) -> Component:
 
     Where there is none that is left out the rows are counted, so that statistics share the count.
     """
-    if column and spec.columns.get(column, Column()).missing == SKIP:
+    if may_be_left_out(spec, column):
         return Component(kind="count", column=column)
     return Component(kind="count")
+
+
+def may_be_left_out(spec: Spec, column: str) -> bool:
+    """True if a row may have no value of the `column`, and nothing else counts in its place."""
+    return bool(column) and spec.columns.get(column, Column()).missing == SKIP
 
 
 def bounds_of(spec: Spec, column: str) -> tuple[Fraction, Fraction]:

@@ -75,34 +75,41 @@ class QuotientTests:
         return low, high
 
 
-def find_tests(noise: Sequence[NoiseError], *, most: float) -> QuotientTests | None:
-    """Return the tests of S/n for their `noise`, where S/n is at most `most`.
+def find_tests(
+    noise: Sequence[NoiseError], *, most: float, probability: float = 0.95
+) -> QuotientTests | None:
+    """Find the tests of S/n for their `noise`, where S/n is at most `most`.
 
-    None where the law of both together isn't known.
+    Each keeps a true quotient with this `probability`. None where the law of both together isn't
+    known.
     """
     above, below = noise
-    if above.beside_count and most <= 1:
+    if above.beside_count and most <= 1 and probability == 0.95:  # which these hold
         return QuotientTests(above.beside_count)
     found: list[float] = []
     for ratio in UP_TO_1 if most <= 1 else _RATIOS:
-        width = half_width_together((above, below), ratio)
+        width = half_width_together((above, below), ratio, probability)
         if width is None or not math.isfinite(width):
             return None
         found.append(width)
     return QuotientTests(tuple(found))
 
 
-def half_width_together(noise: tuple[NoiseError, NoiseError], ratio: float) -> float | None:
-    """Return t that |X ± ratio·Y| keeps with 95 %, X and Y the `noise`.
+def half_width_together(
+    noise: tuple[NoiseError, NoiseError], ratio: float, probability: float = 0.95
+) -> float | None:
+    """Find t that |X ± ratio·Y| keeps with this `probability`, X and Y the `noise`.
 
     None where the law of both together isn't known.
     """
     above, below = noise
     if above.drawn is None or below.drawn is None or above.drawn[0] != below.drawn[0]:
         return None
-    return _half_width(above.drawn[0], (above.drawn[1], below.drawn[1]), ratio)
+    return _half_width(above.drawn[0], (above.drawn[1], below.drawn[1]), ratio, probability)
 
 
 @lru_cache(maxsize=4096)
-def _half_width(certificate: Certificate, places: tuple[int, int], ratio: float) -> float | None:
-    return half_width_of_quotient(certificate, 0.95, places, ratio)
+def _half_width(
+    certificate: Certificate, places: tuple[int, int], ratio: float, probability: float
+) -> float | None:
+    return half_width_of_quotient(certificate, probability, places, ratio)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -32,6 +32,7 @@ from leastnoise.tables.statistics.base import (
     bounds_of,
     centred_value,
     count_of,
+    may_be_left_out,
     outside,
     size_of,
 )
@@ -267,8 +268,10 @@ class Mean(ColumnStatistic, Quotient):
 class Ratio(Quotient):
     """`ratio(sum(a), sum(b))`, or over `count(b)` or `count`, both from one draw.
 
-    Over a count of all rows, or of those with a value of a, it is within what the bounds of a and 0
-    allow; else nothing bounds it, and where the interval of n reaches 0 nothing is known of it.
+    Both parts are of the rows that have a value of a and of b: a row that added to one of them
+    alone would draw the ratio towards 0 or away from it. `count` is of all rows.
+    Over a count the ratio is within what the bounds of a and 0 allow. Nothing bounds a ratio of two
+    sums, and where the interval of n reaches 0 nothing is known of it.
     """
 
     above: Sum
@@ -307,14 +310,30 @@ class Ratio(Quotient):
             )
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
-        """The two sums, or the sum and the count."""
-        above, below = (one.components(spec, by_row=by_row) for one in self.parts)
-        return *above, *below
+        """The two sums, or the sum and the count, of the rows with both values."""
+        (above,), (below,) = (one.components(spec, by_row=by_row) for one in self.parts)
+        if not self.below.column:
+            return above, below
+        needed = self.needed(spec)
+        if isinstance(self.below, Count):
+            column, paired = (*needed, "", "")[:2]
+            return self._paired(above, needed), replace(below, column=column, paired=paired)
+        return self._paired(above, needed), self._paired(below, needed)
+
+    def needed(self, spec: Spec) -> list[str]:
+        """List the columns of which a row must have a value, in alphabetical order."""
+        columns = {self.above.column, self.below.column} if self.below.column else set[str]()
+        return sorted(one for one in columns if may_be_left_out(spec, one))
+
+    @staticmethod
+    def _paired(summed: Component, needed: Sequence[str]) -> Component:
+        """The sum of the rows that have a value of the other column, too."""
+        other = next((one for one in needed if one != summed.column), "")
+        return replace(summed, paired=other)
 
     def scaled(self, own: Ingredients) -> Scale:
         """From 0 on, or from the negative of that; each row adds to S at most what it adds to n."""
         above, below = own.components
-        covered = below.kind == "count" and below.column in {"", above.column}
-        most = 1.0 if covered else math.inf
+        most = 1.0 if below.kind == "count" else math.inf
         scale = float(above.radius / below.radius)
         return Scale(middle=0.0, scale=scale, least=-most if above.lowers else 0.0, most=most)

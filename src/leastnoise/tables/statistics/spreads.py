@@ -36,6 +36,7 @@ from leastnoise.tables.statistics.base import (
     outside,
     size_of,
 )
+from leastnoise.tables.statistics.spread_tests import find_spread_tests
 
 if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
@@ -104,8 +105,9 @@ class Spread(ColumnStatistic):
         second = np.minimum((1 + square / n) / 2, 1.0)
         variance = np.where(positive, np.clip(second - squared_mean, 0.0, 1.0), _NONE)
         std = np.where(positive, _slope(own, squared_mean, variance) / n, np.inf)
-        low, high = (self.from_variance(own, end) for end in _ends(own, total, square, count))
-        value = self.from_variance(own, variance)
+        low, high = _ends(own, total, square, count)
+        low, high = np.minimum(low, variance), np.maximum(high, variance)
+        value, low, high = (self.from_variance(own, one) for one in (variance, low, high))
         return value, self.std_of(own, variance, std), low, high
 
     @final
@@ -121,13 +123,18 @@ class Spread(ColumnStatistic):
 
     @final
     def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
-        """At most: m in an interval, and a² in one, whatever they have to do with each other.
+        """At most what tests accept, or else m in an interval and a² in another.
 
-        [Q − w, Q + w]/[n − d, n + d], cut off at ±1, is as wide as a mean's: 2h at most, and then
-        m's is h wide. a's is 2g wide at most, and a² in [1 − 2g, 1]² is 4g(1 − g) wide. Where V
-        begins at 0, its root is as wide as the root of its width, and nowhere wider.
+        What tests accept (`spread_tests`) is 2c/n + (a − â)² wide at most, with the largest c, and
+        |a − â| <= c'/n of the test of means. Else [Q − w, Q + w]/[n − d, n + d], cut off at ±1, is
+        as wide as a mean's: 2h at most, and then m's is h wide. a's is 2g wide at most, and a² in
+        [1 − 2g, 1]² is 4g(1 − g) wide. Where V begins at 0, its root is as wide as the root of its
+        width, and nowhere wider.
         """
         n = float(size_of(rows))
+        if (tests := find_spread_tests(own.noise)) is not None:
+            width = min(2 * tests.largest / n + (tests.means.widths[-1] / n) ** 2, 1.0)
+            return float(self.from_variance(own, width)) / 2
         t, w, d = (noise.half983 for noise in own.noise)
         of_square, of_mean = ((one + d) / (n + d) if n >= 2 * one + d else 1.0 for one in (w, t))
         of_mean = min(of_mean, 0.5)  # 4g(1 − g) is 1 there, and falls beyond
@@ -254,7 +261,16 @@ def _slope(own: Ingredients, squared_mean: Floats, variance: Floats) -> Floats:
 
 
 def _ends(own: Ingredients, total: Floats, square: Floats, count: Floats) -> tuple[Floats, Floats]:
-    """Return the range of V while n, S and Q each are in an interval of 1 − 0.05/3; cut off.
+    """Find what tests leave of V (`spread_tests`), or `_in_box` where there are none."""
+    if (tests := find_spread_tests(own.noise)) is not None:
+        return tests.accept(total, square, count)
+    return _in_box(own, total, square, count)
+
+
+def _in_box(
+    own: Ingredients, total: Floats, square: Floats, count: Floats
+) -> tuple[Floats, Floats]:
+    """Find the range of V while n, S and Q each are in an interval of 1 − 0.05/3; cut off.
 
     All three are, with 95 % (Bonferroni). V rises with Q and falls with |S|, so that the least Q
     and the largest |S| give the least, and the other way round. In k = 1/n it is min(½ + Qk/2, 1) −
@@ -304,17 +320,23 @@ def _limits(
     count = _slope(own, found, variance) / std
     total, square = np.sqrt(found) * count, (2 * (variance + found) - 1) * count
     # their change with n
-    tried = [_ends(own, total * c, square * c, count * c) for c in (1.0, 1 + NEAR, 1 - NEAR)]
+    tests = find_spread_tests(own.noise)
+    quick = tests is not None and not told  # then a² changes the ends by more than n does
+    factors = (1.0,) if quick else (1.0, 1 + NEAR, 1 - NEAR)
+    tried = [_ends(own, total * c, square * c, count * c) for c in factors]
     sure = np.ones_like(variance, dtype=bool)
     if told:
         sure = variance + found[1] < 1 - NEAR
+    elif tests is not None:
+        tried.append((variance[None], tests.largest_beside(total[-1:], count[-1:])))
     else:
-        tried.append(_ends(own, total[-1:], square[-1:] + np.inf, count[-1:]))
+        tried.append(_in_box(own, total[-1:], square[-1:] + np.inf, count[-1:]))
     limits: list[tuple[Floats, Floats]] = []
     for place in (0, 1):
         ends = np.concatenate([one[place] for one in tried])
         # between two a² that are tried
         step = 0.0 if told else np.abs(np.diff(tried[0][place], axis=0)).max(axis=0)
+        step *= 2 if quick else 1
         least, most = ends.min(axis=0) - step, ends.max(axis=0) + step
         limits.append((np.where(sure, np.clip(least, 0, 1), 0.0), np.where(sure, most, 1.0)))
     return limits[0], limits[1]

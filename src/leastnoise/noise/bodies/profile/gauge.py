@@ -157,15 +157,15 @@ def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | Non
     """Return t ↦ P(|X_i| > t·scale), i = coordinate; None where that law isn't known."""
     if isinstance(noise.body, Differences):
         return _tail_of_differences(noise, noise.body.of)
-    found = _box_of(noise, coordinate)
+    found = box_of(noise, coordinate)
     if found is None:
         return None
     box, _ = found
-    law = _law_of(noise, box, box.each)
+    law = law_of(noise, box, box.each)
     return None if law is None else lambda t: law.tail(t / box.bound)
 
 
-def _box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
+def box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
     """Return the box of a coordinate in its block, and which number of all that begins with.
 
     None where that isn't known.
@@ -179,7 +179,7 @@ def _box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
     return None if found is None else (found, coordinate - place)
 
 
-def _law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
+def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
     """Return the law of so many numbers of a box's block, a cell or several; None if not known."""
     whole = noise.body
     if isinstance(noise, KNorm):
@@ -334,7 +334,7 @@ def difference_quantile(
     Raises NotApplicable where that isn't known: unless both are numbers of one cell, or one is
     alone in its cell, and i and ratio·j have one bound.
     """
-    first, second = (_box_of(noise, place) for place in places)
+    first, second = (box_of(noise, place) for place in places)
     guesses = [math.sqrt(float(noise.variances[one])) / float(noise.scale) for one in places]
     tail = None
     if first is not None and second is not None and first[1] == second[1]:
@@ -353,7 +353,7 @@ def _tail_of_two(
     if places[0] == places[1]:
         return None
     if box.first == other.first:
-        law = _law_of(noise, box, box.each)
+        law = law_of(noise, box, box.each)
         if law is None:
             return None
         if own == 0:
@@ -361,7 +361,7 @@ def _tail_of_two(
         return lambda t: law.tail_of_difference(t, bound, own)
     if min(box.each, other.each) > 1 or not math.isclose(bound, own):
         return None
-    law = _law_of(noise, box, box.each + other.each)
+    law = law_of(noise, box, box.each + other.each)
     return None if law is None else lambda t: law.tail_beside(t / bound)
 
 

@@ -1,0 +1,77 @@
+"""Quantiles of a weighted sum of three numbers of one cell: noise in boxes of q numbers.
+
+notation: as in `gauge`. Given the gauge G, one of the q numbers is at its end ±b_j·G, each with
+probability 1/q, and the others are uniform below theirs. w_j = the weight of a number times its
+bound, s runs over the eight vectors of signs, e = s·w. For U_j uniform in [−1, 1]
+
+    P(Σ w_j U_j > z) = Σ_s s₁s₂s₃ (e − z)₊³ / (3! · 8 w₁w₂w₃),
+
+and with U_j = ±1 it is Σ_s s_i s_k (e − z)₊² / (2 · 2! · 4 w_i w_k). With z = t/G the mean over G
+of (e − t/G)₊^m is a sum of the moments M_k(t/e).
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.bodies.profile.gauge import CellLaw, box_of, law_of
+from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.numerics.searches import IncreasingRoot
+
+Three = tuple[float, float, float]
+Places = tuple[int, int, int]
+_ROOT = IncreasingRoot(tolerance=1e-5, first_step=0.05)  # of ln t
+_SMALLEST = 1e-3  # of the largest weight: smaller ones divide digits that cancel
+
+
+def tail_of_three(law: CellLaw, t: float, weights: Three) -> float:
+    """P(|Σ w_j X_j| > t) of three numbers of a cell; all weights above 0, their bounds in them."""
+    q, total = law.each, 0.0
+    volume = math.prod(weights)
+    for signs in product((1, -1), repeat=3):
+        end = sum(sign * weight for sign, weight in zip(signs, weights, strict=True))
+        if end <= 0:
+            continue
+        zeroth, first, second = (law.moment(k, t / end) for k in range(3))
+        square = end * end * zeroth - 2 * end * t * first + t * t * second
+        odd = math.prod(signs)
+        for sign, weight in zip(signs, weights, strict=True):
+            total += odd * sign * square * weight / (16 * volume)
+        if q > 3:  # then all three may be inside
+            third = law.moment(3, t / end)
+            cube = end * (end * (end * zeroth - 3 * t * first) + 3 * t * t * second) - t**3 * third
+            total += (q - 3) * odd * cube / (48 * volume)
+    return 2 * total / q
+
+
+def weighted_quantile(noise: BodyNoise, outside: float, places: Places, weights: Three) -> float:
+    """Return t with P(|Σ w_j X_j| > t·scale) = outside, j = places and weights >= 0.
+
+    Weights far below the largest are raised, so that t is hardly more than need be: it rises with
+    each (Anderson's inequality). Raises NotApplicable unless all are numbers of one cell.
+    """
+    boxes = [box_of(noise, place) for place in places]
+    first = boxes[0]
+    law = None
+    if first is not None and len({*places}) == len(places):
+        cell = first[1], first[0].first
+        alike = all(one is not None and (one[1], one[0].first) == cell for one in boxes)
+        law = law_of(noise, first[0], first[0].each) if alike else None
+    if law is None:
+        raise NotApplicable(family=noise.name, why="the law of three coordinates isn't known")
+    one, other, last = (
+        weight * box[0].bound for weight, box in zip(weights, boxes, strict=True) if box is not None
+    )
+    least = _SMALLEST * max(one, other, last)
+    scaled = (max(one, least), max(other, least), max(last, least))
+    deviations = (math.sqrt(float(noise.variances[place])) for place in places)
+    deviation = math.hypot(*(w * s for w, s in zip(weights, deviations, strict=True)))
+
+    def excess(log_t: float) -> float:
+        beyond = tail_of_three(law, math.exp(log_t), scaled)
+        return math.log(outside / beyond) if beyond > 0 else math.inf
+
+    guess = math.log(2 * deviation / float(noise.scale))
+    return math.exp(_ROOT.find(excess, guess=guess) + _ROOT.tolerance)
