@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.results import Part, Table
 
 
-# A spreadsheet runs a cell that begins with one of these, the wide forms in East Asian settings too.
-# Where lists are separated by semicolons it splits a text at these, whatever quotes are around it.
+# A spreadsheet runs a cell that begins with one of these; in East Asian settings the wide forms are
+# signs, too. Where lists are separated by semicolons it splits quoted texts at these as well.
 _FORMULA = r"(?:[^\S\t\r\n]|['\"])*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]"
 _CELL = r"(?:\A|(?<=[;\t\r\n]))"
 _UNSAFE = re.compile(f"{_CELL}(?={_FORMULA})")
