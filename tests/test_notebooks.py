@@ -10,6 +10,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import leastnoise as ln
@@ -110,6 +112,8 @@ def test_frames_of_all_libraries_are_alike(name: str) -> None:
     one = framed(name)
     arrow = one.to_arrow().to_pydict()
     assert one.to_polars().to_dict(as_series=False) == arrow
+    assert pa.table(one).to_pydict() == arrow
+    assert pl.DataFrame(one).to_dict(as_series=False) == arrow
     pandas = one.to_pandas()
     assert list(pandas.columns) == list(arrow)
     for column, values in arrow.items():

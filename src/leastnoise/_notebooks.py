@@ -62,6 +62,13 @@ class Framed(ABC):
         """Return the columns as a table of PyArrow; raises MissingLibrary if it isn't installed."""
         return _frame(self._columns(), "pyarrow")
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the columns to any library that reads Arrow's C stream, such as DuckDB or Polars.
+
+        PyArrow makes the stream: raises MissingLibrary if it isn't installed.
+        """
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table as lines of text: numbers to the right, all else to the left.

@@ -34,13 +34,16 @@ def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way
 def clipped(query: dict[str, Any]) -> bool:
     """Whether the query counts what limits and bounds take away, of all groups together."""
     return any(
-        one.startswith(("count_over", "count_outside")) for one in query.get("statistics", [])
+        one.startswith(("count_over", "count_in_no", "count_outside"))
+        for one in query.get("statistics", [])
     )
 
 
 def _clipped(
     rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way | None
 ) -> Vector:
+    if query["statistics"] == ["count_in_no_group"]:
+        return [Fraction(any(_cell(row, spec, query) is None for row in rows))]
     found = [(row, cell) for row in rows if (cell := _cell(row, spec, query)) is not None]
     if query["statistics"] == ["count_over_limits"]:
         each = [sum(one == cell for _, one in found) for cell in {cell for _, cell in found}]
@@ -65,7 +68,7 @@ def _clipped(
 
 
 def _ways_of_clipped(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
-    if query["statistics"] == ["count_over_limits"]:
+    if query["statistics"] in (["count_over_limits"], ["count_in_no_group"]):
         return [{"kind": "first-cells", "most": 1}]
     limits, cells = spec["contribution"], len(_cells(query))
     sizes = [Fraction(str(limits[name])) for name in ("max_rows", "l1") if name in limits]

@@ -124,6 +124,8 @@ def _query(random: Random, *, by_row: bool, low: float, over: bool) -> dict[str,
     if random.random() < 0.25:
         kinds = ["count_outside(x)", "count_outside(k)"]
         kinds += ["count_over_limits"] if over else []
+    if "group_by" in query and random.random() < 0.1:
+        kinds = ["count_in_no_group"]
     query["statistics"] = random.sample(kinds, min(random.choice((1, 1, 2, 3)), len(kinds)))
     return query
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -179,6 +180,31 @@ def test_several_series_share_an_account_by_name(folder: Path) -> None:
     assert (account.spent.epsilon, account.charges) == (2, 2)
     with pytest.raises(Refused, match="Over budget"):
         release(folder, series={"name": "a third"}, output=None).run()
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_the_next_call_removes_what_a_killed_release_left(folder: Path, last: bool) -> None:
+    """A killed release counts as published, so that no later one has its name."""
+    for _ in range(2 if last else 0):
+        release(folder).run()
+
+    def die(stage: str) -> None:
+        if stage == "Writing the tables":
+            os._exit(0)
+
+    if (child := os.fork()) == 0:
+        try:
+            release(folder).run(progress=die)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len([*(folder / "weekly").glob(".*.partial")]) == 1
+    if last:
+        with pytest.raises(Refused, match="all were published"):
+            release(folder).run()
+    else:
+        assert release(folder).run().place == 2
+    assert not [*(folder / "weekly").glob(".*")]
 
 
 def test_two_at_once_publish_no_release_twice(folder: Path) -> None:

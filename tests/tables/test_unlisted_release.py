@@ -54,6 +54,10 @@ def test_a_release_verifies_and_tells_nothing_of_small_groups(
         assert verified.rows == {"groups": 6}
         keys = released.tables["groups"].columns["code"]
         assert keys == sorted(set(SIZES) - {"tiny"}, key=str.encode)
+        if kind == "csv":
+            written = (folder / "out" / "groups.csv").read_text(encoding="utf-8")
+            assert "\n'=1+1," in written
+            assert "\n=1+1" not in written
         texts = {
             file.name: file.read_bytes()
             for file in (folder / "out").iterdir()

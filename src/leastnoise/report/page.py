@@ -22,7 +22,12 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.table_section import TableSection, names_of
 from leastnoise.report.words import as_list, number, wide_table
-from leastnoise.tables.plan.summary import counted_in, limits_of_persons, limits_of_values
+from leastnoise.tables.plan.summary import (
+    counted_in,
+    limits_of_persons,
+    limits_of_values,
+    rows_in_no_group,
+)
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import verify_directory
@@ -168,6 +173,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
     lines = [] if spec.privacy.by_row else limits_of_persons(layouts, person)
     lines += limits_of_values(spec, layouts)
     lines += spec.data.joined
+    lines += rows_in_no_group(spec, layouts)
     lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
     for layout in layouts:
         lines += [f"In {layout.name}, only rows where {text} count." for text in layout.filters]

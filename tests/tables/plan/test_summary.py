@@ -104,3 +104,45 @@ def test_shares_add_up_to_the_whole(weights: list[int]) -> None:
     assert sum(Fraction(one.removesuffix(" %")) for one in shown) == 100
     for share, text in zip(shares, shown, strict=True):
         assert abs(100 * share - Fraction(text.removesuffix(" %"))) < Fraction(1, 10)
+
+
+@pytest.mark.parametrize("keys", ["private", ["a", "b", "c"]])
+@pytest.mark.parametrize("most", [1, 2])
+def test_groups_that_chance_leaves_out_may_be_far_too_low(
+    tmp_path: Path, keys: Any, most: int
+) -> None:
+    (tmp_path / "rows.csv").write_text("who,town\n1,a\n")
+    plan = Release(
+        data={"source": "rows.csv", "types": {"who": "int", "town": "text"}},
+        privacy={"unit": "who", "epsilon": 1, "delta": "1e-6"},
+        contribution={"max_groups": most, "max_rows_per_group": 1},
+        query=[
+            {"name": "towns", "statistics": ["count"], "group_by": {"town": {"keys": keys}}}
+            if keys == "private"
+            else {"name": "towns", "statistics": ["count"], "group_by": {"town": keys}}
+        ],
+        folder=tmp_path,
+    ).plan()
+    said = "So all cells may be far too low: in towns."
+    assert (said in str(plan)) is (most > 1)
+
+
+def test_a_plan_says_which_rows_a_join_and_a_spelling_leave_out(tmp_path: Path) -> None:
+    (tmp_path / "homes.csv").write_text("who,home\n1,a\n1,a\n")
+    (tmp_path / "rows.csv").write_text("who,x,town\n1,2,a\n")
+    raw: dict[str, Any] = {
+        "data": {
+            "source": "rows.csv",
+            "types": {"who": "int", "x": "float", "home": "text"},
+            "join": {"homes": {"source": "homes.csv", "on": "who"}},
+        },
+        "privacy": {"unit": "who", "epsilon": 1},
+        "contribution": {"max_rows": 1},
+        "query": [
+            {"name": "homes", "statistics": ["count"], "group_by": {"home": ["a"]}},
+            {"name": "bands", "statistics": ["count"], "group_by": {"x": {"edges": [0, 1]}}},
+        ],
+    }
+    shown = str(Release(**raw, folder=tmp_path).plan())
+    assert "A row whose who no row of homes has, or several have, stands alone" in shown
+    assert "a date written otherwise, a row is in no group. So in homes.\n" in shown

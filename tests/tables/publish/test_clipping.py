@@ -164,3 +164,69 @@ def test_what_is_counted_cannot_be_edited(tmp_path: Path, old: str, new: str) ->
     (out / "spec.toml").write_text(text.replace(old, new, 1))
     with pytest.raises(CertificateRejected):
         verify_resealed(out)
+
+
+def test_rows_in_no_group_are_counted_beside_a_query(tmp_path: Path) -> None:
+    """Other capitals, a key that isn't listed and one that is missing: 300 of 500 persons."""
+    codes = ["a", "b", "A", "c", None] * 100
+    pd.DataFrame({"who": range(500), "k": codes}).to_parquet(tmp_path / "rows.parquet")
+    raw = raw_of(statistics=["count"], clipping=None, rest="0.3", importance=2)
+    raw["columns"] = {}
+    out = Release(**raw, folder=tmp_path).run()
+    assert [query.importance for query in out.plan.spec.query] == [
+        Fraction(14, 10),
+        Fraction(6, 10),
+    ]
+    (row,) = json.loads((tmp_path / "out" / "q_rest.json").read_text())
+    assert abs(row["count_in_no_group"] - 300) < 10  # fails by chance once in e^150
+    verified = verify_directory(tmp_path / "out")
+    assert [query.name for query in verified.spec.query] == ["q", "q_rest"]
+    page = report(tmp_path / "out")
+    for said in (
+        "Keys are compared letter by letter: with other capitals",
+        "How many are in none, q_rest counts with noise.",
+        "count_in_no_group counts each who with a row in no group",
+    ):
+        assert said in page
+        assert said in str(out.plan)
+
+
+def test_the_rest_is_one_of_the_spec_as_it_is_stored() -> None:
+    raw = raw_of(rest="0.3")
+    spec = spec_file.parse(raw)
+    assert [query.name for query in spec.query] == ["q", "q_clipping", "q_rest"]
+    assert sum(query.importance for query in spec.query) == 1
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    for groups, more in (
+        ({"k": {"keys": ["a", "b"], "levels": {"part": ["x", "x"]}}}, {}),
+        (
+            {"k": ["a", "b"]},
+            {"margins": True, "group_by": {"k": ["a", "b"], "x": {"edges": [0, 8]}}},
+        ),
+        ({}, {"histogram": {"column": "x", "edges": [0, 2, 8]}, "statistics": None}),
+    ):
+        asked = {"statistics": ["count"], "group_by": groups, "clipping": None, "rest": "0.5"}
+        raw = raw_of(**(asked | more))
+        raw["contribution"] = {"max_rows": 1}
+        _, added = spec_file.parse(raw).query
+        assert added.statistics == ("count_in_no_group",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "why"),
+    [
+        ({"group_by": None, "rest": "0.1"}, "query[0].rest", "without groups"),
+        ({"group_by": {"k": {"keys": "private"}}, "rest": "0.1"}, "query[0].rest", "nobody listed"),
+        ({"clipping": "0.5", "rest": "0.5"}, "query[0].rest", "nothing would be left"),
+        ({"statistics": ["count_in_no_group", "count_over_limits"], "clipping": None},
+         "query[0].statistics", "in a query of its own"),
+        ({"statistics": ["count_in_no_group"], "clipping": None, "group_by": None},
+         "query[0].statistics", "without groups"),
+        ({"conditions": {"c": {"x": {"min": 1}}}, "statistics": None, "group_by": None,
+          "clipping": None, "rest": "0.1"}, "query[0].rest", "Not used beside conditions"),
+    ],
+)  # fmt: skip
+def test_a_rest_that_cannot_be_counted_is_refused(
+    changes: dict[str, Any], key: str, why: str
+) -> None:
+    assert why in problems(raw_of(**changes))[key]

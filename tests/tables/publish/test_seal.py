@@ -145,6 +145,17 @@ def test_a_release_without_a_ledger_says_so(tmp_path: Path) -> None:
     ledger.open_account("rows", unit="row", budget=ln.Budget(epsilon=5))
     with pytest.raises(CertificateRejected, match="no ledger was charged"):
         ln.verify_directory(tmp_path / "out", ledger=tmp_path / "a.ledger")
+    record = tmp_path / "out" / "release.json"
+    record.write_text(record.read_text().replace('"entry": null', '"entry": 7'))
+    with pytest.raises(CertificateRejected, match="differ in whether a ledger"):
+        ln.verify_directory(tmp_path / "out")
+
+
+def test_a_release_that_was_charged_says_its_entry(folder: Path) -> None:
+    record = folder / "out" / "release.json"
+    record.write_text(record.read_text().replace('"entry": 2', '"entry": null'))
+    with pytest.raises(CertificateRejected, match="differ in whether a ledger"):
+        ln.verify_directory(folder / "out")
 
 
 @pytest.mark.parametrize("what", ["none", "folder", "text", "public", "rsa", "password"])

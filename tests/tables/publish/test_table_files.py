@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,13 @@ from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidInput, SourceError
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.publish.table_files import as_read, read_table, write_table
+from leastnoise.tables.publish.table_files import (
+    as_read,
+    escape_formulas,
+    read_table,
+    unescape_formulas,
+    write_table,
+)
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import Table, table_of
@@ -184,3 +193,39 @@ def test_only_regular_files_are_read(what: str, tmp_path: Path) -> None:
         path.mkdir()
     with pytest.raises(InvalidInput, match="can't be read: it is"):
         read_table(path, [layout()])
+
+
+def _is_formula(cell: str) -> bool:
+    return cell.lstrip(" \"'" if cell[:1] != "'" else "")[:1] in {*"=+-@\t\r\uff1d"}
+
+
+@settings(max_examples=1000, deadline=None, derandomize=True)
+@given(text=st.text(alphabet="=-@\t\r\n;,'\" \uff1da", max_size=7))
+def test_no_cell_of_a_spreadsheet_begins_as_a_formula(text: str) -> None:
+    escaped = escape_formulas(text)
+    assert unescape_formulas(escaped) == text
+    assert not _is_formula(escaped)
+    assert not any(map(_is_formula, re.split(r"[;\t\r\n]", escaped)))
+    rows = csv.reader(io.StringIO('a,"' + escaped.replace('"', '""') + '",1'))
+    assert not any(_is_formula(cell) for row in rows for cell in row)
+
+
+def test_texts_that_are_no_formulas_stay_as_they_are() -> None:
+    for text in ("'s-Hertogenbosch", "a-b", "a=1", "18-24", "50+", "x@example.org", "'", "a;b", ""):
+        assert escape_formulas(text) == text
+
+
+def test_formulas_are_escaped_in_csv_alone(tmp_path: Path) -> None:
+    texts = ["=HYPERLINK(1)", "'=1", "''-", "+1", "-1", "@a", "a;=1", "'s-Hertogenbosch"]
+    wanted = ["'=HYPERLINK(1)", "''=1", "'''-", "'+1", "'-1", "'@a", "a;'=1", "'s-Hertogenbosch"]
+    block = layout(group_by={"=town": texts, "n": [-1]})
+    check_round_trip(block, tmp_path)
+    assert pd.read_parquet(tmp_path / "q.parquet")["=town"].tolist() == texts
+    assert [row["=town"] for row in json.loads((tmp_path / "q.json").read_text())] == texts
+    written = pd.read_csv(tmp_path / "q.csv")
+    assert written["'=town"].tolist() == wanted
+    assert written["n"].tolist() == [-1] * 8
+    # No writer puts an apostrophe before a number.
+    text = (tmp_path / "q.csv").read_text()
+    (tmp_path / "q.csv").write_text(text.replace(",0.0,", ",'-0.0,"))
+    assert "'-0.0" in read_table(tmp_path / "q.csv", [block])["count"]

@@ -9,6 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.query.lay_out import lay_out_query
 from tests.tables.integers import integers
 from tests.tables.rows.test_bounding import exact, rows, spec_of
 
@@ -100,3 +102,81 @@ def test_whoever_is_within_the_limits_is_counted_whole(tmp_path: Path) -> None:
     raw = spec_of(query=[query], contribution={"max_rows": 4}, columns=columns)
     layout, found = exact(tmp_path, raw, 0)
     assert found.tolist() == [4 * 2**layout.bits, 5 * 2**layout.bits]
+
+
+PUBLIC = [
+    *({"town": TOWNS}, {"town": TOWNS, "y": {"edges": [0, 5, 30]}}, {"old": [True]}),
+    {"plan": [1, 2], "k": {"edges": [1, 4, 8]}},
+]
+
+
+def rest_spec(groups: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    query = {"name": "q", "statistics": ["count_in_no_group"], "group_by": groups}
+    return spec_of(query=[query | changes.pop("block", {})], **changes)
+
+
+def in_no_group(frame: pd.DataFrame, raw: dict[str, Any]) -> int:
+    """How many persons have a row in no group, or how many such rows there are, row by row."""
+    (query,), unit = raw["query"], raw["privacy"]["unit"]
+    found: list[Any] = []
+    for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
+        given = {"k": 7} | {name: value for name, value in row.items() if value is not None}
+        keys = [_in_group(given.get(name), one) for name, one in query["group_by"].items()]
+        if not all(keys) and (unit == "row" or row["person"] is not None):
+            found.append(row["person"])
+    return len(found) if unit == "row" else len(set(found))
+
+
+def _in_group(value: Any, grouping: Any) -> bool:
+    if isinstance(grouping, list):
+        return value in grouping
+    low, _, high = grouping["edges"]
+    return value is not None and low <= value <= high
+
+
+@pytest.mark.parametrize("groups", PUBLIC)
+@pytest.mark.parametrize("unit", ["person", "row"])
+def test_rows_in_no_group_are_counted(tmp_path: Path, groups: dict[str, Any], unit: str) -> None:
+    frame = rows(400, seed=len(str(groups)))
+    frame.to_parquet(tmp_path / "rows.parquet")
+    limits = None if unit == "row" else {"max_rows": 3}
+    raw = rest_spec(groups, privacy={"unit": unit, "epsilon": 1}, contribution=limits)
+    expected = in_no_group(frame, raw)
+    assert 0 < expected < len(frame)
+    (layout,) = lay_out_query(spec := spec_file.parse(raw), spec.query[0])[0]
+    wanted = [expected << layout.bits]
+    assert list(integers(raw, tmp_path).values()) == [wanted]
+    assert list(integers(raw, tmp_path, engine="polars").values()) == [wanted]
+
+
+def test_each_row_is_in_a_cell_or_in_none(tmp_path: Path) -> None:
+    """The count by groups and the count of the rest are of all rows together."""
+    frame = rows(400, seed=3)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    for groups in PUBLIC:
+        total = 0
+        for block in ({}, {"statistics": ["count"]}):
+            privacy = {"unit": "row", "epsilon": 1}
+            raw = rest_spec(groups, privacy=privacy, contribution=None, block=block)
+            (vector,) = integers(raw, tmp_path).values()
+            total += sum(vector)
+        assert total == 400 << 28
+
+
+@pytest.mark.parametrize("unit", ["person", "row"])
+def test_one_unit_moves_the_count_of_the_rest_by_one(tmp_path: Path, unit: str) -> None:
+    frame = rows(200, seed=4)
+    limits = None if unit == "row" else {"max_rows": 3}
+    raw = rest_spec(PUBLIC[1], privacy={"unit": unit, "epsilon": 1}, contribution=limits)
+    (layout,) = lay_out_query(spec := spec_file.parse(raw), spec.query[0])[0]
+    assert layout.l1 == 1
+    units = frame.index if unit == "row" else frame["person"]
+    frame.to_parquet(tmp_path / "rows.parquet")
+    ((whole,),) = integers(raw, tmp_path).values()
+    moved: set[int] = set()
+    for one in units.dropna().unique()[:8]:
+        frame[units != one].to_parquet(tmp_path / "rows.parquet")
+        ((without,),) = integers(raw, tmp_path).values()
+        moved.add(whole - without)
+    assert moved <= {0, 1 << layout.bits}
+    assert max(moved) > 0

@@ -1,27 +1,25 @@
-"""Queries that a spec asks beside its own: what limits take away, and bounds that it finds."""
+"""Queries that a spec asks beside its own: what is left out of one, and bounds that it finds."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.query import finding
 from leastnoise.tables.spec.column import FindBounds
-from leastnoise.tables.spec.query import Bands, Query
+from leastnoise.tables.spec.query import Bands, PrivateKeys, Query
 from leastnoise.tables.spec.values import LEAST, as_table_name
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import known_statistics
-from leastnoise.tables.statistics.totals import CountOutside, CountOverLimits
+from leastnoise.tables.statistics.totals import CountInNoGroup, CountOutside, CountOverLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leastnoise.tables.spec.column import Column
     from leastnoise.tables.spec.model import Spec
-
-_SUFFIX = "_clipping"
 
 
 def clipping_problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
@@ -33,6 +31,9 @@ def clipping_problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str
             yield f"{path}.statistics", f"{why}of all groups together."
         if query.margins:
             yield f"{path}.margins", "Not used: the numbers are of all groups together."
+        if CountInNoGroup() in every and len(every) > 1:
+            why = "Expected count_in_no_group in a query of its own: other counts are of rows in a "
+            yield f"{path}.statistics", f"{why}group."
     if query.clipping is None:
         return
     if query.conditions:
@@ -44,37 +45,62 @@ def clipping_problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str
         yield f"{path}.clipping", why
 
 
-def with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
-    """Return a spec without `clipping`, in which queries beside them count it.
+def rest_problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the share of a query that counts rows in no group."""
+    key = f"{path}.rest"
+    if query.rest is None:
+        if CountInNoGroup() not in known_statistics(query, by_row=spec.privacy.by_row):
+            return
+        key = f"{path}.statistics"
+    groups = spec.groupings(query)
+    if query.conditions:
+        yield key, "Not used beside conditions."
+    elif not groups and query.histogram is None:
+        yield key, "Nothing to count: without groups, every row is in the one that there is."
+    elif any(isinstance(one, PrivateKeys) for one in groups.values()):
+        yield key, "Not used with keys that nobody listed: whatever is a key has a group."
+    elif query.rest is not None and spec.privacy.epsilon == LEAST:
+        yield key, 'Not used with epsilon = "least".'
+    if (query.rest or 0) + (query.clipping or 0) >= 1:
+        yield key, "Expected shares, clipping and rest, of less than 1: nothing would be left."
 
-    With the key of each added query, the key that asks for it. Together a query and the one beside
-    it have the budget that the query had. A histogram is bands here, with the same rows.
+
+def with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
+    """The spec without `clipping` and `rest`, in which queries of their own count these.
+
+    With the key of each added query, the key that asks for it. Together a query and those beside it
+    have the budget that the query had. A histogram is bands here, with the same rows.
     """
     kept: list[Query] = []
     added: list[Query] = []
     keys: dict[str, str] = {}
     for index, query in enumerate(spec.query):
-        if (share := query.clipping) is None:
-            kept.append(query)
-            continue
-        own = query.importance * (1 - share)
-        kept.append(query.model_copy(update={"clipping": None, "importance": own}))
-        bins, groups = query.histogram, query.group_by
+        left = 1 - (query.clipping or 0) - (query.rest or 0)
+        own = {"clipping": None, "rest": None, "importance": query.importance * left}
+        kept.append(query if left == 1 else query.model_copy(update=own))
+        bins = query.histogram
+        groups: Any = query.group_by
         if bins is not None:
             groups = {**spec.groupings(query), bins.column: Bands(edges=bins.edges)}
-        keys[f"query[{len(spec.query) + len(added)}]"] = f"query[{index}].clipping"
-        added.append(
-            Query(
-                name=query.name + _SUFFIX,
-                importance=query.importance * share,
-                filter=query.filter,
-                statistics=_counted(spec, query),
-                group_by=groups,
-                round=query.round,
-                round_to=query.round_to,
-                clamp=query.clamp,
+        elif query.hierarchy is not None:  # whose levels are of no use here
+            groups = {**spec.groupings(query)}
+        for name, share in (("clipping", query.clipping), ("rest", query.rest)):
+            if share is None:
+                continue
+            keys[f"query[{len(spec.query) + len(added)}]"] = f"query[{index}].{name}"
+            counts = _counted(spec, query) if name == "clipping" else (CountInNoGroup.kind,)
+            added.append(
+                Query(
+                    name=f"{query.name}_{name}",
+                    importance=query.importance * share,
+                    filter=query.filter,
+                    statistics=counts,
+                    group_by=groups,
+                    round=query.round,
+                    round_to=query.round_to,
+                    clamp=query.clamp,
+                )
             )
-        )
     return spec.model_copy(update={"query": (*kept, *added)}), keys
 
 

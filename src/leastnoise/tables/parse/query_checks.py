@@ -78,7 +78,7 @@ def _keys_alone(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         why = 'Expected one: with epsilon = "least" an error decides, and keys alone have none.'
         yield f"{path}.statistics", why
     names = ("accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp")
-    for name in (*names, "min_count", "top", "clipping"):
+    for name in (*names, "min_count", "top", "clipping", "rest"):
         if getattr(query, name):
             why = "Not used where keys are published alone, without a number. Leave it out, or"
             yield f"{path}.{name}", f'{why} give the query statistics = ["count"].'
@@ -237,5 +237,6 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     cumulative.problems,
     levels.problems,
     added_queries.clipping_problems,
+    added_queries.rest_problems,
     added_queries.accuracy_problems,
 )

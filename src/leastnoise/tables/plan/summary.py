@@ -20,7 +20,9 @@ from leastnoise.tables.plan.keys import KeysPlan
 from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
 from leastnoise.tables.plan.summed.whole_counts import WHOLE_NOTE
 from leastnoise.tables.query import finding, results
+from leastnoise.tables.query.axes import KeyColumn
 from leastnoise.tables.query.layout import ASSUMED, Layout
+from leastnoise.tables.statistics.base import IN_NO_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,6 +113,7 @@ def what_counts(plan: Plan) -> list[str]:
     said = [] if plan.spec.privacy.by_row else limits_of_persons(layouts, plan.person)
     said += limits_of_values(plan.spec, layouts)
     said += dict.fromkeys(one for layout in layouts for one in layout.joined)
+    said += rows_in_no_group(plan.spec, layouts)
     return said + _filters(layouts)
 
 
@@ -192,14 +195,20 @@ def limits_of_values(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]
     ]
 
 
-def counted_in(layouts: Sequence[Layout | Ranks]) -> list[str]:
-    """Return where it is counted what limits and bounds take away, and what; or nothing."""
+def counted_in(layouts: Sequence[Layout | Ranks], *, rest: bool = False) -> list[str]:
+    """The sentences about queries that count what limits and bounds take away; none without any.
+
+    With `rest`, about those that count rows in no group.
+    """
     own = [one for one in layouts if isinstance(one, Layout) and one.clipped]
+    own = [one for one in own if (one.components == (IN_NO_GROUP,)) is rest]
     if not own:
         return []
     names = [*dict.fromkeys(layout.name for layout in own)]
     counts = "counts" if len(names) == 1 else "count"
-    said = f"How much that is, {_words.in_turn(names)} {counts} with noise, in all groups together."
+    what = "How many are in none" if rest else "How much that is"
+    where = "" if rest else ", in all groups together"
+    said = f"{what}, {_words.in_turn(names)} {counts} with noise{where}."
     return [said, *dict.fromkeys(text for layout in own for text in layout.clipped)]
 
 
@@ -214,6 +223,23 @@ def least_counted(plan: Plan) -> list[str]:
     if said:
         said.append("Twice the share of the budget about halves that, and takes it from the rest.")
     return said
+
+
+def rows_in_no_group(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]:
+    """The sentences about rows that a join, or another spelling of a key, leaves in no group."""
+    said = [
+        f"A row whose {join.on} no row of {name} has, or several have, stands alone: it has none "
+        f"of the columns of {name}, and is in no group by them."
+        for name, join in spec.data.join.items()
+    ]
+    keys = [(one.name, axis) for one in layouts for axis in one.axes if isinstance(axis, KeyColumn)]
+    texts = [name for name, axis in keys if any(isinstance(key, str) for key in axis.values)]
+    if texts:
+        said.append(
+            "Keys are compared letter by letter: with other capitals or spaces, or a date written "
+            f"otherwise, a row is in no group. So in {_words.in_turn([*dict.fromkeys(texts)])}."
+        )
+    return [*said, *counted_in(layouts, rest=True)]
 
 
 def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:
@@ -303,8 +329,8 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     """Return the notes of a plan."""
     layouts = [block.layout for block in plan.blocks]
     sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
-    counted = (*counted_in(layouts), *least_counted(plan))
-    notes = (CLIP_NOTE, *counted, *_of_sizes(sized)) if layouts else ()
+    counts = (*counted_in(layouts), *counted_in(layouts, rest=True), *least_counted(plan))
+    notes = (CLIP_NOTE, *counts, *_of_sizes(sized)) if layouts else ()
     notes += tuple(quantiles_notes(plan.quantiles)) if plan.quantiles else ()
     by_row = (*plan.blocks, *plan.quantiles, *plan.keys)[0].layout.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)

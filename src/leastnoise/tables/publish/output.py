@@ -132,7 +132,7 @@ def _made_beside(path: Path) -> Iterator[Path]:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        spill.sweep(path.parent, re.compile(rf"\.{re.escape(path.name)}\.\d+-\d+\.partial"))
+        sweep(path.parent, re.escape(path.name))
         working, descriptor = spill.claimed(made)
     except OSError as error:
         why = error.strerror or error
@@ -144,6 +144,11 @@ def _made_beside(path: Path) -> Iterator[Path]:
         if os.getpid() == owner:
             shutil.rmtree(working, ignore_errors=True)
         os.close(descriptor)
+
+
+def sweep(parent: Path, name: str) -> None:
+    """Remove what killed releases to the directories `name`, a pattern, left in `parent`."""
+    spill.sweep(parent, re.compile(rf"\.{name}\.\d+-\d+\.partial"))
 
 
 def _sync(path: Path) -> None:

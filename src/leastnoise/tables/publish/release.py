@@ -263,6 +263,8 @@ class Release:
         key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
         standing = self.standing()
         if standing is not None:
+            if wanted is not None:  # a killed release counts as published: none takes its name
+                output.sweep(self._folder / wanted.path, name=r"\d+")
             standing.check_left()
         if wanted is None:
             if key is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from leastnoise import _files
-from leastnoise.tables.query.results import result_columns
+from leastnoise.tables.query.results import key_names, result_columns
 from leastnoise.tables.values import parquet_rows
 
 if TYPE_CHECKING:
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.results import Part, Table
 
 
+# A spreadsheet runs a cell that begins with one of these; in East Asian settings the wide forms are
+# signs, too. Where lists are separated by semicolons it splits quoted texts at these as well.
+_FORMULA = r"(?:[^\S\t\r\n]|['\"])*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]"
+_CELL = r"(?:\A|(?<=[;\t\r\n]))"
+_UNSAFE = re.compile(f"{_CELL}(?={_FORMULA})")
+_ESCAPED = re.compile(f"{_CELL}'(?={_FORMULA})")
 _CSV_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\Z)')
 _SQL_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 
@@ -33,9 +39,9 @@ def write_table(table: Table, folder: Path, kind: str) -> Path:
 
 
 def read_table(path: Path, parts: Sequence[Part]) -> dict[str, list[Any]]:
-    """Return the columns of a table that `write_table` wrote; those of a CSV are texts.
+    """Read the columns of a table that `write_table` wrote; the columns of a CSV are texts.
 
-    `parts` are the layouts of the parts of its block.
+    `parts` are the layouts of the parts of its query.
 
     Raises InvalidInput, OSError, ValueError or duckdb.Error for a file that isn't one. No more is
     read than such a table can be long.
@@ -47,8 +53,24 @@ def read_table(path: Path, parts: Sequence[Part]) -> dict[str, list[Any]]:
         raise ValueError("not what write_table writes") from None
 
 
+def escape_formulas(text: str) -> str:
+    """Put an apostrophe before whatever a spreadsheet would run as a formula.
+
+    Apostrophes before a formula get one more, so that `unescape_formulas` restores every text.
+
+    >>> [escape_formulas(text) for text in ("=1+1", "'=1+1", "'s-Hertogenbosch", "a-b", "a;=1")]
+    ["'=1+1", "''=1+1", "'s-Hertogenbosch", 'a-b', "a;'=1"]
+    """
+    return _UNSAFE.sub("'", text)
+
+
+def unescape_formulas(text: str) -> str:
+    """The text that `escape_formulas` changed into this one."""
+    return _ESCAPED.sub("", text)
+
+
 def as_read(values: list[Any], kind: str) -> list[Any]:
-    """Return what `read_table` returns for a column that `write_table` wrote in this format.
+    """The column that `read_table` reads after `write_table` wrote `values` in this format.
 
     In a CSV all are texts, an open end -inf or inf; JSON has no such number, and gets null.
     """
@@ -84,17 +106,19 @@ def _write_csv(table: Table, path: Path) -> None:
 
 
 def _csv_field(value: object) -> str:
-    """Return the field; in quotes, if a reader may take a part of it for something else."""
-    text = str(value)
+    """Escape formulas, and quote what a reader may take a part of for something else."""
+    text = escape_formulas(value) if isinstance(value, str) else str(value)
     if text and text.isprintable() and text == text.strip() and not {'"', ","} & set(text):
         return text
     return '"' + text.replace('"', '""') + '"'
 
 
 def _read_csv(content: bytes, parts: Sequence[Part]) -> dict[str, list[Any]]:
-    del parts
-    names, *found = _csv_rows(content.decode("utf-8"))
-    return _by_column(names, found)
+    names, *rows = _csv_rows(content.decode("utf-8"))
+    columns = _by_column([*map(unescape_formulas, names)], rows)
+    for name in [*columns][: len(key_names(parts[0]))]:  # the others hold numbers
+        columns[name] = [*map(unescape_formulas, columns[name])]
+    return columns
 
 
 def _csv_rows(text: str) -> Iterator[list[str]]:

@@ -175,8 +175,9 @@ def _changed(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
 def _unlimited(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
     """Return a spec whose limits cut off nothing of the rows, and whose bounds clamp no value."""
     changed = copy.deepcopy(raw)
+    unused = {"clipping", "rest", "clamp", "round"}
     changed["query"] = [
-        {key: value for key, value in query.items() if key not in {"clipping", "clamp", "round"}}
+        {key: value for key, value in query.items() if key not in unused}
         for query in changed["query"]
     ]
     found = source.find_source(spec, folder)

@@ -111,7 +111,7 @@ def verify_directory(
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
     sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in rows)])
-    _check_place(spec, sealed)
+    _check_charge(spec, sealed)
     if public is not None:
         seal.check_signature(folder, public)
     unchecked = None if seal.is_signed(folder) else False
@@ -143,15 +143,19 @@ def _check_found(plan: Plan, folder: Path, kind: str) -> None:
             raise CertificateRejected(why)
 
 
-def _check_place(spec: Spec, sealed: seal.Seal) -> None:
-    """Raise CertificateRejected unless it is one of the releases of the spec's series, if any."""
+def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
+    """Reject a seal unless it says a ledger's entry, and a place in a series, as the spec does."""
     place = sealed.place
+    if (spec.privacy.ledger is None) != (sealed.entry is None):
+        raise CertificateRejected(f"{seal.RECORD} and the spec differ in whether a ledger is used.")
     if (spec.series is None) != (place is None):
         raise CertificateRejected(
             f"{seal.RECORD} and the spec differ in whether it is of a series."
         )
-    if place is not None and not (place <= spec.releases and sealed.entry is not None):
-        raise CertificateRejected(f"{seal.RECORD} says no release that the series has.")
+    if place is not None and place > spec.releases:
+        raise CertificateRejected(
+            f"{seal.RECORD} names release {place:,}, but the series has {spec.releases:,}."
+        )
 
 
 def _charged(

@@ -22,6 +22,7 @@ from leastnoise.tables.query.layout import (
     MAX_DIMENSION,
     MAX_ROWS,
     MAX_UNITS,
+    ONCE,
     Layout,
     LayoutError,
 )
@@ -36,7 +37,7 @@ from leastnoise.tables.query.limits import (
 )
 from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import PrivateKeys
-from leastnoise.tables.statistics.base import A_PERSON, OVER_LIMITS, Component, Statistic
+from leastnoise.tables.statistics.base import A_PERSON, IN_NO_GROUP, Component, Statistic
 from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.tables.statistics.totals import Clipped
 
@@ -71,8 +72,7 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
         return (_with_margins(spec, query, asked),)
     if cumulative.is_cumulative(query) or query.hierarchy is not None:
         return (_in_one_cell(spec, query, asked),)
-    once = {(A_PERSON,), (OVER_LIMITS,)}
-    persons = [place for place, (_, needs) in asked.items() if needs in once]
+    persons = [place for place, (_, needs) in asked.items() if needs in ONCE]
     rows = [place for place in asked if place not in persons]
     if not persons or not rows:
         return (_of_part(spec, query, asked, [*asked], part=""),)
@@ -212,7 +212,8 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
             Condition(name=name, predicates=tuple(predicates.items()))
             for name, predicates in query.conditions.items()
         ),
-        missing=missing.in_words(spec, query, statistics),
+        # rows that are left out elsewhere are what a count of rows in no group is of
+        missing=() if components == (IN_NO_GROUP,) else missing.in_words(spec, query, statistics),
         filters=spec.filters(query),
         components=components,
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),

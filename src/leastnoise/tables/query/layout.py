@@ -24,6 +24,7 @@ from leastnoise.tables.query.limits import (
 )
 from leastnoise.tables.statistics.base import (
     A_PERSON,
+    IN_NO_GROUP,
     OVER_LIMITS,
     Component,
     Ingredients,
@@ -51,6 +52,8 @@ EXACT_SUMS = 2**53
 INT64_END = 2**63
 ASSUMED = (100, 1_000, 10_000)
 """Rows of a group: what a plan shows a mean's error for if the spec doesn't say."""
+ONCE = frozenset({(A_PERSON,), (OVER_LIMITS,), (IN_NO_GROUP,)})
+"""The components of a part that counts each person once, whatever their rows."""
 
 
 class LayoutError(ValueError):
@@ -149,8 +152,10 @@ class Layout:
 
     @property
     def leaves_out(self) -> bool:
-        """Whether who is in too many cells is left out of some of them."""
+        """True if whoever is in too many cells is left out of some, and numbers tell of it."""
         way = self.bounding
+        if isinstance(way, FewGroups):  # nobody knows how many groups there are
+            return way.groups > 1 and bool(self.statistics)
         most = way.most if isinstance(way, FirstCells) else None
         most = way.first if isinstance(way, InCells) else most
         return most is not None and 1 < most < self.numbers.cells
@@ -203,7 +208,7 @@ class Layout:
             cells=self.cells,
             each=len(self.components),
             counts=not any(one.of_values for one in self.components),
-            persons=self.components in {(A_PERSON,), (OVER_LIMITS,)},
+            persons=not self.by_row and self.components in ONCE,
             units=tuple(j for j, one in enumerate(self.components) if one.kind == "units"),
             lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
             rows=Component(kind="count") in self.components,

@@ -14,8 +14,6 @@ or on threads.
 
 from __future__ import annotations
 
-import operator
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -28,13 +26,11 @@ from leastnoise.tables.rows.cells import (
     UNIT,
     finite,
     in_cells,
-    keys_of,
     names_of,
-    publishable,
     rows_that_count,
 )
+from leastnoise.tables.rows.left_out import LEFT_OUT, count_left_out
 from leastnoise.tables.spec.column import Column
-from leastnoise.tables.statistics.base import OVER_LIMITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,9 +60,9 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> ND
         raise TypeError("groups that nobody listed have no vector: see `exact`")
     if layout.conditions:
         return _condition_totals(engine, spec, layout, salt=salt)
+    if layout.components in LEFT_OUT:
+        return count_left_out(engine, spec, layout)
     rows = in_cells(engine, spec, layout)
-    if layout.components == (OVER_LIMITS,):
-        return _scatter(engine.rows(_over_limits(engine, rows, spec, layout)), layout)
     if layout.within:
         rows = rows.with_columns(nw.lit(0, nw.Int64).alias(CELL))
     if layout.by_row:
@@ -168,24 +164,6 @@ def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) ->
     ]
     found = [compare(float(end)) for end, compare in ends if end is not None]
     return nw.all_horizontal(*found, ignore_nulls=False)
-
-
-def _over_limits(
-    engine: Engine, rows: nw.LazyFrame[Any], spec: Spec, layout: Layout
-) -> nw.LazyFrame[Any]:
-    """Return how many persons have more rows in these groups, or are in more, than they may."""
-    if spec.contribution is None:
-        raise KeyError("contribution")  # the checks of the spec come first
-    groups = rows.group_by(UNIT, CELL, *keys_of(layout)).agg(n=nw.len())
-    groups = publishable(engine, layout, groups)
-    found = groups.group_by(UNIT).agg(
-        max_rows=nw.col("n").sum(), max_groups=nw.len(), max_rows_per_group=nw.col("n").max()
-    )
-    limits = spec.contribution.counted.items()
-    over = reduce(operator.or_, (nw.col(name) > most for name, most in limits))
-    # with_columns, since a select of constants alone has one row on some engines
-    alike = found.filter(over).with_columns(nw.lit(0, nw.Int64).alias(CELL))
-    return alike.group_by(CELL).agg(i0=nw.len())
 
 
 def _units_in_cells(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from leastnoise.tables.query.axes import Bins, Nearest, Unlisted
+from leastnoise.tables.query.axes import Bins, KeyColumn, Nearest, Unlisted
 from leastnoise.tables.statistics.base import bounds_of
 
 if TYPE_CHECKING:
@@ -39,6 +39,30 @@ def rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
     return frame
 
 
+def in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
+    """Return one row per row that falls in no public cell, with its unit if rows have units.
+
+    Each of the others falls in exactly one, as keys are distinct and bins disjoint.
+    """
+    frame, columns = _grouped(engine, spec, layout)
+    frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
+    inside: list[nw.Expr] = []
+    for index, axis in enumerate(layout.grouped):
+        by, at = f"by{index}", f"at{index}"
+        if isinstance(axis, Bins):
+            edges = [float(edge) for edge in axis.edges]
+            inside.append((nw.col(by) >= edges[0]) & (nw.col(by) <= edges[-1]))
+        elif isinstance(axis, KeyColumn):
+            known = engine.keys(axis.values, key=by, index=at)
+            frame = frame.join(known, on=by, how="left")
+            inside.append(~nw.col(at).is_null())
+        else:
+            raise TypeError("rows are in no group of public keys and bands")
+    # a value that is missing compares as NULL, and is in no bin
+    counts = [nw.when(one).then(1).otherwise(0) for one in inside]
+    return frame.filter(nw.min_horizontal(*counts, nw.lit(1)) == 0)
+
+
 def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     """Return one row per row that falls in a public cell: its unit, cell and scaled values.
 
@@ -46,16 +70,7 @@ def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     unit is dropped: all such rows clipped together would be one person's rows to the clip, and many
     persons' in truth. NULL keys and keys that aren't public match no cell.
     """
-    frame = rows_that_count(engine, layout)
-    columns = {
-        f"by{index}": finite(engine, axis.column, axis.missing)
-        if isinstance(axis, Bins | Nearest)
-        else nw.col(engine.column(axis.column, "k"))
-        for index, axis in enumerate(layout.grouped)
-    }
-    if not layout.by_row:
-        columns[UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
-        frame = frame.filter(~columns[UNIT].is_null())
+    frame, columns = _grouped(engine, spec, layout)
     values: dict[str, Component] = {}
     for index, component in enumerate(layout.components):
         if component.of_values:
@@ -86,6 +101,23 @@ def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
             frame = frame.join(known, on=by, how="inner")
         cell = cell * axis.cells + nw.col(at)
     return frame.with_columns(cell.alias(CELL))
+
+
+def _grouped(
+    engine: Engine, spec: Spec, layout: Layout
+) -> tuple[nw.LazyFrame[Any], dict[str, nw.Expr]]:
+    """Return the rows that count, without those that lack a unit, and what they are grouped by."""
+    frame = rows_that_count(engine, layout)
+    columns = {
+        f"by{index}": finite(engine, axis.column, axis.missing)
+        if isinstance(axis, Bins | Nearest)
+        else nw.col(engine.column(axis.column, "k"))
+        for index, axis in enumerate(layout.grouped)
+    }
+    if not layout.by_row:
+        columns[UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
+        frame = frame.filter(~columns[UNIT].is_null())
+    return frame, columns
 
 
 def publishable(engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

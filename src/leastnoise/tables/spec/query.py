@@ -166,8 +166,8 @@ class Query(Section):
     as 0 where the noise makes them negative. Tables that add up take both of `round` and `clamp`:
     whole numbers, none below 0, that still do. Groups whose first published count is below
     `min_count` are left out, and of the others the `top` largest are kept. `clipping` is the part
-    of its budget for a query beside it, of what limits and bounds take away: reading a spec puts
-    that in its place.
+    of its budget for a query beside it, of what limits and bounds take away, and `rest` that for
+    one of rows in no group: reading a spec puts these queries in their place.
     """
 
     name: Text = key("the name of its table", 'name = "use_by_plan"')
@@ -186,7 +186,8 @@ class Query(Section):
         "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
     )
     statistics: Texts = key(
-        "count, count_units, count_over_limits, count(column), count_outside(column), sum(column), "
+        "count, count_units, count_over_limits, count_in_no_group, count(column), "
+        "count_outside(column), sum(column), "
         "mean(column), var(column), std(column), median(column), quantile(column, level) or "
         "ratio(sum(column), sum(column))",
         'statistics = ["count", "mean(visits)"]',
@@ -244,6 +245,12 @@ class Query(Section):
     clipping: Share | None = key(
         "the part of its budget that counts persons over a limit and values outside their bounds",
         'clipping = "0.05"',
+        default=None,
+    )
+
+    rest: Share | None = key(
+        "the part of its budget that counts persons with a row in no group, or such rows",
+        'rest = "0.05"',
         default=None,
     )
 

@@ -62,14 +62,15 @@ class Component:
     would also hide moves below 0 that no row makes. A count of a `column` is 1 where the row
     has a value. The column's value and its square are 0 where it is missing and left out: neither
     is larger than that count. One that is "outside" is 1 where the row has a value outside the
-    column's bounds, and "over" is that this unit is over a limit.
+    column's bounds, "over" is that this unit is over a limit, and "rest" that it has a row which is
+    in no group.
     A value that is `filled` counts as 0 where it is missing, before it is centred. A component with
     a `paired` column is 0, too, in rows where that column has no value: see `Ratio`.
     `lowers` says that it may be below 0. One that is `apart` is summed by itself, so that it stays
     apart when bounds are found: with some bounds it would equal another component of its column.
     """
 
-    kind: Literal["count", "without", "units", "value", "square", "outside", "over"]
+    kind: Literal["count", "without", "units", "value", "square", "outside", "over", "rest"]
     column: str = ""
     centre: Fraction = Fraction(0)
     radius: Fraction = Fraction(1)
@@ -94,6 +95,8 @@ A_PERSON = Component(kind="units")
 """
 OVER_LIMITS = Component(kind="over")
 """What a person adds to the count of those over a limit."""
+IN_NO_GROUP = Component(kind="rest")
+"""What a unit adds to the count of those with a row in no group, however many such rows it has."""
 
 
 @final

@@ -11,6 +11,7 @@ from leastnoise.tables.statistics.quotients import Mean, Ratio
 from leastnoise.tables.statistics.spreads import Std, Var
 from leastnoise.tables.statistics.totals import (
     Count,
+    CountInNoGroup,
     CountOutside,
     CountOverLimits,
     CountUnits,
@@ -27,6 +28,7 @@ _OF_COLUMN: tuple[type[ColumnStatistic], ...] = (
     Count,
     CountUnits,
     CountOverLimits,
+    CountInNoGroup,
     CountOutside,
     Sum,
     Mean,

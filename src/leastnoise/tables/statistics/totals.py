@@ -15,6 +15,7 @@ from leastnoise.tables.spec.model import Contribution
 from leastnoise.tables.statistics.base import (
     A_PERSON,
     CLOSE,
+    IN_NO_GROUP,
     LARGEST_WHOLE,
     NEAR,
     OVER_LIMITS,
@@ -273,10 +274,11 @@ class Sum(Total):
 
 # Counts of what limits and bounds take away, of all groups of a query together.
 #
-# Adding or removing a person moves `count_over_limits` by 1 at most: whether one is over a limit
-# depends on their own rows alone. It moves each `count_outside` by as many values as the person has
-# outside the bounds, cut down to as many rows as limits leave one: see `lay_out`. Replaced, a
-# person moves each by no more either way, since all of these numbers only grow with rows.
+# Adding or removing a person moves `count_over_limits` and `count_in_no_group` by 1 at most:
+# whether one is over a limit, or has a row in no group, depends on their own rows alone. It moves
+# each `count_outside` by as many values as the person has outside the bounds, cut down to as many
+# rows as limits leave one: see `lay_out`. Replaced, a person moves each by no more either way,
+# since all of these numbers only grow with rows.
 
 
 _OVER = {
@@ -325,6 +327,27 @@ class CountOverLimits(Clipped):
             yield 'Not used with unit = "row": no limit cuts off any of a row.'
         elif given is not None and not given.counted:
             yield "Expected max_rows, max_groups or max_rows_per_group in [contribution]."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CountInNoGroup(Clipped):
+    """`count_in_no_group`: persons with a row in no group; where a row is a unit, such rows."""
+
+    kind: ClassVar[str] = "count_in_no_group"
+    column_is: ClassVar[ColumnIs] = "absent"
+    of_values: ClassVar[bool] = False
+
+    def counts_in_words(self, spec: Spec) -> str:
+        """Return whom it counts."""
+        by_row, person = spec.privacy.by_row, spec.privacy.person
+        which = "each row that is" if by_row else f"each {person} with a row"
+        return f"{self.label} counts {which} in no group: of another key, in no band, or missing."
+
+    def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
+        """Whether a unit has such a row."""
+        del spec, by_row
+        return (IN_NO_GROUP,)
 
 
 @final
