@@ -170,13 +170,8 @@ def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> fl
 
     def f(log_t: float) -> float:
         value = tail(math.exp(log_t))
-        return (
-            value
-            if math.isnan(value)
-            else math.log(outside) - math.log(value)
-            if value > 0
-            else 1e3
-        )
+        none = 1e3  # stands for −ln 0
+        return none if value <= 0 else math.log(outside) - math.log(value)  # NaN stays NaN
 
     try:
         return math.exp(_TAIL_ROOT.find(f, guess=math.log(guess)))

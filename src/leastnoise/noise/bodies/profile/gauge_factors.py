@@ -72,6 +72,7 @@ class BlockShare:
 
 
 def block_share(d: int, rest: int, p: float) -> BlockShare:
+    """Return the law of the share of a block of d numbers beside so many others, p < ∞."""
     from scipy.special import betaincinv  # noqa: PLC0415  (0.2 s, needed here alone)
 
     a, b = d / p, rest / p
