@@ -18,7 +18,7 @@ from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.subject import check_sampling, shifts_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
-from leastnoise.guarantees.budget import Budget, amplify, check_rate
+from leastnoise.guarantees.budget import Budget, check_rate
 from leastnoise.guarantees.exact import Interval, float_at_least
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
@@ -164,7 +164,7 @@ def find_law_for_several(family: type[Noise], question: Question, search: Search
     `search` finds the law for one where calibration itself has no search. Raises NotApplicable if
     the family has none for several, Refused if sampling alone hides all.
     """
-    check_rate(question.budget, question.sampling_rate)
+    check_rate(question.budget, question.sampling_rate, compositions=question.compositions)
     known = registered(family)
     task = ProvedSeveral(family=family, question=question, search=search)
     if own := known.part("several"):
@@ -218,7 +218,7 @@ class ProvedSeveral(Several):
 
     def gaussian_sigma(self) -> float:
         question = self.question
-        alone = find_gaussian(amplify(question.budget, question.sampling_rate))
+        alone = find_gaussian(question.one_at(question.budget).budget)
         low = float(alone.scale)
         high = low * math.sqrt(question.compositions)
         if question.sampling_rate == 1:

@@ -83,6 +83,17 @@ class Refused(LeastnoiseError):
     """A well-formed request that leastnoise won't fulfil, because it can't be proved or met."""
 
 
+class NumericalFailure(Refused):
+    """A computation in floats went wrong; neither the budget nor the request is at fault."""
+
+    def __init__(self, *, what: str) -> None:
+        self.what = what
+        super().__init__(
+            f"{what} could not be computed: floats lost it. Neither the budget nor the request is "
+            "at fault; please report it."
+        )
+
+
 class MissingLibrary(Refused, ImportError):
     """A library that is only needed for what was asked isn't installed."""
 

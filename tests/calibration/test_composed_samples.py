@@ -80,16 +80,26 @@ def test_a_tiny_delta_is_shared_out() -> None:
     assert found.mse <= shared.mse * (1 + 1e-7)
 
 
-def test_what_sampling_alone_hides_needs_no_noise() -> None:
-    with pytest.raises(Refused, match="sampling rate"):
-        ln.calibrate(
-            "tulap",
-            epsilon="1",
-            delta="0.02",
-            sensitivity=ln.L2(1),
-            compositions=3,
-            sampling_rate="0.01",
-        )
+HIDDEN = 1 - Fraction(99, 100) ** 2
+"""The probability that a record is in any of two samples at a rate of 1 %."""
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "gaussian",
+        "laplace",
+        pytest.param("flipped-huber", marks=pytest.mark.slow),
+        pytest.param("tulap", marks=pytest.mark.slow),
+    ],
+)
+def test_samples_are_released_as_they_are_only_if_a_record_is_hardly_in_any(noise: str) -> None:
+    """At 0.01 <= δ < 0.0199 one sample needs no noise, and two need some."""
+    of_two = {"epsilon": "1", "sensitivity": ln.L2(1), "compositions": 2, "sampling_rate": "0.01"}
+    with pytest.raises(Refused, match=r"1 − \(1 − 0.01\)\^2"):
+        ln.calibrate(noise, delta=HIDDEN, **of_two)
+    found = ln.calibrate(noise, delta="0.018", **of_two)
+    assert 0.0175 < found.certificate.delta.upper <= 0.018
 
 
 def test_whole_numbers_for_samples_do_better_than_shares() -> None:

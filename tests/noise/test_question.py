@@ -41,8 +41,9 @@ def test_one_release_of_all_rows_may_spend_more_than_one_of_a_sample() -> None:
     assert not asked.once
     assert one.budget.delta == Fraction("1e-5")
     assert float(one.budget.epsilon) == pytest.approx(0.71867, abs=1e-5)  # ln(1 + 10(e^0.1 − 1))
-    with pytest.raises(Refused, match="sampling rate"):
-        asked.one_at(Budget(epsilon="0.1", delta="0.1"))
+    assert asked.one_at(Budget(epsilon="0.1", delta="0.1")).budget.delta == Fraction(1, 2)
+    with pytest.raises(Refused, match="9 samples"):
+        asked.one_at(Budget(epsilon="0.1", delta=1 - Fraction(9, 10) ** 9))
 
 
 def test_the_same_question_is_found_again() -> None:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from leastnoise.errors import Refused
+from leastnoise.errors import NumericalFailure, Refused
+from leastnoise.noise.common.profile import solve
 from leastnoise.numerics.searches import IncreasingRoot, falling_root
 
 PROBLEMS: dict[str, tuple[Callable[[float], float], float]] = {
@@ -60,3 +61,10 @@ def test_a_fall_is_found_in_few_steps() -> None:
 
     falling_root(f, -690.0, 690.0)
     assert len(asked) <= 20  # bisection takes 60
+
+
+def test_a_function_that_is_no_number_is_not_reported_as_the_budgets_fault() -> None:
+    with pytest.raises(NumericalFailure, match="Neither the budget"):
+        IncreasingRoot(tolerance=1e-9).find(lambda x: math.nan if x > 1 else -1.0, guess=0.0)
+    with pytest.raises(NumericalFailure, match="quantile"):
+        solve(lambda _: 0.9, 0.05, guess=1.0)

@@ -82,24 +82,54 @@ class Budget:
         return Budget(epsilon=self.epsilon * part, delta=self.delta * part)
 
 
-def check_rate(budget: Budget, sampling_rate: Fraction) -> None:
-    """Raise Refused if sampling alone hides all."""
-    if budget.delta >= sampling_rate:
-        raise Refused(
-            f"With delta >= the sampling rate ({decimal_text(sampling_rate)}) the budget holds "
-            "even for a release of the sample without noise. Lower delta."
-        )
+def samples_hide_all(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> bool:
+    """True if the budget holds although all samples are published: δ >= 1 − (1 − γ)^k, exactly.
+
+    The right-hand side is the probability that a record is in any of the k Poisson samples.
+    """
+    kept, hidden = 1 - sampling_rate, 1 - budget.delta
+    if not kept or not budget.delta:
+        return False
+    # In lowest terms the k-th power has the k-th power of the denominator. If that is longer than
+    # the denominator of 1 − δ, the two differ, and balls of growing precision tell them apart.
+    shortest = compositions * (kept.denominator.bit_length() - 1)
+    if shortest <= hidden.denominator.bit_length():
+        return hidden <= kept**compositions
+    bits = AMPLE_BITS
+    while True:
+        with precision(bits):
+            gap = compositions * ball(kept).log() - ball(hidden).log()
+            if gap > 0 or gap < 0:
+                return bool(gap > 0)
+        bits *= 2
 
 
-def amplify(budget: Budget, sampling_rate: Fraction) -> Budget:
-    """Return the budget at which one release of the whole data meets `budget` on Poisson samples.
+def check_rate(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> None:
+    """Raise Refused if sampling alone meets the budget of all samples; see `samples_hide_all`."""
+    if not samples_hide_all(budget, sampling_rate, compositions=compositions):
+        return
+    rate = decimal_text(sampling_rate)
+    if compositions == 1:
+        limit, sample = f"the sampling rate ({rate})", "sample"
+    else:
+        limit, sample = f"1 − (1 − {rate})^{compositions:,}", f"{compositions:,} samples"
+    raise Refused(
+        f"With delta >= {limit} the budget holds even for a release of the {sample} without noise. "
+        "Lower delta."
+    )
+
+
+def amplify(budget: Budget, sampling_rate: Fraction, *, compositions: int = 1) -> Budget:
+    """Return the budget at which one release of the whole data meets `budget` on a Poisson sample.
 
     log(1 + (e^ε − 1)/γ), rounded down, and δ/γ, γ = sampling_rate (theory/accounting.md §4, for a
-    record that is removed; at ε >= 0 one that is added leaks less). Raises Refused if sampling
-    alone hides all.
+    record that is removed; at ε >= 0 one that is added leaks less). If δ >= γ, one sample needs no
+    noise, but `compositions` samples may: a search for them starts at δ = γ/2. Raises Refused if
+    all samples together need no noise.
     """
-    check_rate(budget, sampling_rate)
+    check_rate(budget, sampling_rate, compositions=compositions)
+    delta = budget.delta if budget.delta < sampling_rate else sampling_rate / 2
     with precision(AMPLE_BITS):
         epsilon = (1 + (ball(budget.epsilon).exp() - 1) / ball(sampling_rate)).log()
         low = Fraction(float_below(epsilon))
-    return Budget(epsilon=max(Fraction(0), low), delta=budget.delta / sampling_rate)
+    return Budget(epsilon=max(Fraction(0), low), delta=delta / sampling_rate)

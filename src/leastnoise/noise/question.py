@@ -209,9 +209,11 @@ class Question:
     def one_at(self, budget: Budget) -> Question:
         """Return the question of one release of all rows that meets `budget` on a sample of them.
 
-        Raises Refused if sampling alone hides all.
+        If δ is so large that one sample needs no noise but `compositions` samples do, it is a
+        budget to start a search for them from. Raises Refused if all samples need no noise.
         """
-        whole = budget if self.sampling_rate == 1 else amplify(budget, self.sampling_rate)
+        rate, often = self.sampling_rate, self.compositions
+        whole = budget if rate == 1 else amplify(budget, rate, compositions=often)
         return replace(self, budget=whole, compositions=1, sampling_rate=Fraction(1))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.errors import Refused
+from leastnoise.errors import NumericalFailure, Refused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +41,10 @@ class IncreasingRoot:
     largest_step: float = 40.0
 
     def find(self, f: Callable[[float], float], *, guess: float) -> float:
-        """Return the root's safe side; raises Refused if no sign change is met."""
+        """Return the root's safe side.
+
+        Raises Refused if no sign change is met, NumericalFailure if f is NaN.
+        """
         return self._close(f, *self._bracket(f, guess))
 
     def between(self, f: Callable[[float], float], *, safe: float, unsafe: float) -> float:
@@ -96,6 +99,10 @@ class IncreasingRoot:
 class _Point:
     x: float
     f: float
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.f):
+            raise NumericalFailure(what="A root")
 
     @property
     def safe(self) -> bool:

@@ -26,13 +26,21 @@ CONDITIONS = [{"name": f"c{i}", "conditions": {"it": {"x": {"min": i}}}} for i i
 BINS = {"name": "bins", "histogram": {"column": "x", "edges": [0, 2, 5]}}
 
 
-def release(folder: Path, query: list[dict[str, Any]], **privacy: Any) -> Release:
+def release(
+    folder: Path,
+    query: list[dict[str, Any]],
+    *,
+    limits: int = 3,
+    columns: dict[str, Any] | None = None,
+    **privacy: Any,
+) -> Release:
     frame = pd.DataFrame({"who": np.arange(3000) // 3, "x": np.arange(3000) % 7 * 1.0})
     frame.to_parquet(folder / "rows.parquet")
     return Release(
         data={"source": "rows.parquet"},
         privacy={"unit": "who", "epsilon": 1, "delta": "1e-5"} | privacy,
-        contribution={"max_rows": 3},
+        contribution={"max_rows": limits},
+        columns=columns or {},
         query=query,
         output={"path": "out", "format": "csv"},
         folder=folder,
@@ -343,3 +351,25 @@ def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
             assert width is not None
             assert width >= own[block.name] * (1 - 1e-9)
             assert abs(mean - a) * count == pytest.approx(width, rel=1e-6)
+
+
+@pytest.mark.parametrize("groups", [3000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_three_queries_over_many_groups_are_planned(tmp_path: Path, groups: int) -> None:
+    """The errors of two numbers of a cell, of one draw over all groups, hardly change with them."""
+    by = {"group_by": {"who": list(range(groups))}}
+    query = [
+        {"name": "a", "statistics": ["count", "mean(x)"], **by},
+        {"name": "b", "statistics": ["mean(x)"], **by},
+        {"name": "c", "statistics": ["sum(x)"], **by},
+    ]
+    few = [one | {"group_by": {"who": list(range(1000))}} for one in query]
+    columns = {"x": {"bounds": [0, 10], "missing": 0}}
+    found, other = (
+        release(tmp_path, asked, epsilon=1, delta=0, limits=1, columns=columns).plan()
+        for asked in (query, few)
+    )
+    if groups == 3000:  # of still more, no two are planned together
+        assert any(len(block.group) > 1 for block in found.blocks)
+    for block, beside in zip(found.blocks, other.blocks, strict=True):
+        for error, near in zip(block.noise_errors, beside.noise_errors, strict=True):
+            assert error.half95 == pytest.approx(near.half95, rel=1e-2)

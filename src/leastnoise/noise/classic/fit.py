@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.budget import Budget, amplify
+from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.classic.law import (
     FlippedHuber,
     Gaussian,
@@ -193,7 +193,7 @@ def huber_several(task: Several) -> FlippedHuber:
     """
     question, compositions = task.question, task.question.compositions
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
-    first = float(common_fit.gaussian(1, amplify(question.budget, question.sampling_rate)))
+    first = float(common_fit.gaussian(1, question.one_at(question.budget).budget))
     if len(fixed) == 2:
         law = FlippedHuber(scale=1, alpha=fixed["alpha"], gamma=fixed["gamma"])
         start = first / math.sqrt(law.variance)

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise.errors import NumericalFailure, Refused
 from leastnoise.noise.base import log_gamma_ratio
 from leastnoise.noise.common.law import NEGLIGIBLE, StepNoise
 from leastnoise.numerics.quadrature import gauss_legendre
@@ -162,13 +163,20 @@ _TAIL_ROOT = IncreasingRoot(tolerance=1e-12)
 
 
 def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> float:
-    """Return t with tail(t) = outside, for a tail that falls; searched in ln t."""
+    """Return t with tail(t) = outside, for a tail that falls; searched in ln t.
+
+    Raises NumericalFailure if none is met, as every law has one.
+    """
 
     def f(log_t: float) -> float:
         value = tail(math.exp(log_t))
-        return math.log(outside) - math.log(value) if value > 0 else 1e3
+        none = 1e3  # stands for −ln 0
+        return none if value <= 0 else math.log(outside) - math.log(value)  # NaN stays NaN
 
-    return math.exp(_TAIL_ROOT.find(f, guess=math.log(guess)))
+    try:
+        return math.exp(_TAIL_ROOT.find(f, guess=math.log(guess)))
+    except (OverflowError, Refused) as error:
+        raise NumericalFailure(what="A quantile of the noise") from error
 
 
 def step(noise: StepNoise, outside: float) -> float:

@@ -98,7 +98,7 @@ def by_share(
     budget, compositions = task.question.budget, task.question.compositions
     if not budget.delta:
         return _pure_share(task)
-    check_rate(budget, task.question.sampling_rate)
+    check_rate(budget, task.question.sampling_rate, compositions=compositions)
 
     @cache
     def law_at(factor: float, share: Fraction) -> Noise:

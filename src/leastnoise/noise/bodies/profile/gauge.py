@@ -7,6 +7,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -18,6 +19,7 @@ from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
+from leastnoise.noise.bodies.profile.gauge_factors import beta_moment, block_share, gamma_rule
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.profile import solve
 from leastnoise.numerics.quadrature import gauss_legendre
@@ -115,7 +117,6 @@ class CellLaw:
 
 
 _MOST_STEPS = 10_000  # about D/decay; where there are more, steps gain nothing over e^(−N)
-_NODES = 60  # of each of two integrals: their error is below 1e-10 of a probability
 
 
 @final
@@ -273,31 +274,24 @@ def _gamma_moment(order: int) -> Callable[[int, Any], Any]:
 
 
 def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
+    """Return the law of a cell's gauge R·V·B of noise e^(−N), given the numbers of its block.
+
+    R ~ Gamma and V, B are shares, all independent. R is the only narrow one in a large dimension:
+    its integral is the outer one, over R >= x, so that no integrand has a kink inside.
+    """
     rest = body.dimension - d
-    if body.exponent is None:  # U uniform in K times Gamma(D + 1)
-        order = body.dimension + 1
-        shares, weights = np.ones(1), np.ones(1)
-        cells, masses = _beta(q, d - q + 1)
+    if body.exponent is None or not rest:  # U uniform in K times Gamma(D + 1)
+        order, beyond = body.dimension + 1, beta_moment(q, d - q + 1)
     else:
         p, order = float(body.exponent), body.dimension
-        # of S^(1/p), whose density is ∝ v^(d − 1)·(1 − v^p)^(rest/p − 1), smooth at 0
-        shares, weights = _beta(d, rest / p)
-        weights = weights * (-np.expm1(p * np.log(shares)) / (1 - shares)) ** (rest / p - 1)
-        weights /= weights.sum()
-        cells, masses = _beta(q, d - q) if d > q else (np.ones(1), np.ones(1))
-    factors, weights = np.outer(shares, cells), np.outer(weights, masses)
-    own = _gamma_moment(order)
-    return CellLaw(
-        each=q, moment=lambda k, x: float((weights * factors ** (-k) * own(k, x / factors)).sum())
-    )
+        block = block_share(d, rest, p)
+        beyond = block.moment if q == d else partial(block.times, beta_moment(q, d - q))
 
+    def moment(k: int, x: float) -> float:
+        r, weights = gamma_rule(order, x)
+        return float(weights @ (r ** (-k) * beyond(k, x / r)))
 
-def _beta(a: float, b: float) -> tuple[Floats, Floats]:
-    """Return the nodes and weights of Gauss and Jacobi for the mean of a function of Beta(a, b)."""
-    from scipy.special import roots_jacobi  # noqa: PLC0415  (0.2 s, needed here alone)
-
-    nodes, weights = roots_jacobi(_NODES, b - 1, a - 1)
-    return (1 + nodes) / 2, weights / weights.sum()
+    return CellLaw(each=q, moment=moment)
 
 
 def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
@@ -305,14 +299,10 @@ def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
 
     It is e times Beta(q, D − q + 1).
     """
-    from scipy.special import betainc, betaln  # noqa: PLC0415  (0.2 s, needed here alone)
-
-    rest = d - q + 1
+    beyond = beta_moment(q, d - q + 1)
 
     def moment(k: int, x: float) -> float:
-        factor = math.exp(betaln(q - k, rest) - betaln(q, rest))
-        beyond = betainc(rest, q - k, 1 - np.minimum(x / edges, 1.0))
-        return float(factor * (masses * edges ** (-k)) @ beyond)
+        return float((masses * edges ** (-k)) @ beyond(k, x / edges))
 
     return CellLaw(each=q, moment=moment)
 

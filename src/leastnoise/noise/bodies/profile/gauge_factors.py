@@ -1,0 +1,89 @@
+"""The factors R·V·B of a cell's gauge in noise e^(−N) of a block: moments of the part beyond c.
+
+notation: V is the gauge of the block against N = R, S = V^p, and B that of the cell in its block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from leastnoise.numerics.quadrature import gauss_legendre, tanh_sinh
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+Moment = Callable[[float, Any], Any]
+"""(k, c) ↦ E[B^(−k); B > c], c an array."""
+
+_NODES = 128  # of the inner of two integrals: less than a standard deviation apart
+_OUTSIDE = 1e-20  # the probability of what an integral leaves out on either side
+
+
+def beta_moment(a: float, b: float) -> Moment:
+    """Return the moments of B ~ Beta(a, b), k < a."""
+    from scipy.special import betainc, betaln  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    def moment(k: float, c: Floats) -> Floats:
+        factor = math.exp(betaln(a - k, b) - betaln(a, b))
+        return np.asarray(factor * betainc(b, a - k, 1 - np.minimum(c, 1.0)))
+
+    return moment
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BlockShare:
+    """The law of V = S^(1/p), S ~ Beta(d/p, b): V's density is ∝ v^(d − 1)·(1 − v^p)^(b − 1).
+
+    Beyond each of its `ends` it is with probability 1e-20.
+    """
+
+    d: int
+    b: float
+    p: float
+    ends: tuple[float, float]
+
+    def moment(self, k: int, c: Floats) -> Floats:
+        """Return E[V^(−k); V > c]."""
+        return np.asarray(beta_moment(self.d / self.p, self.b)(k / self.p, c**self.p))
+
+    def times(self, other: Moment, k: int, c: Floats) -> Floats:
+        """Return E[(V·B)^(−k); V·B > c], B of the law with the moments `other`."""
+        low, high = np.clip(c, *self.ends)[:, None], self.ends[1]
+        near, far, weights = tanh_sinh(_NODES)
+        v, below_one = low + (high - low) * near, (1 - high) + (high - low) * far
+        density = np.exp(self.log_density(v, below_one)) * weights * (high - low)
+        return np.asarray((density * v ** (-k) * other(k, c[:, None] / v)).sum(axis=1))
+
+    def log_density(self, v: Floats, below_one: Floats) -> Floats:
+        from scipy.special import betaln  # noqa: PLC0415  (0.2 s, needed here alone)
+
+        with np.errstate(divide="ignore"):
+            rest = np.log(-np.expm1(self.p * np.log1p(-below_one)))
+            found = (self.d - 1) * np.log(v) + (self.b - 1) * rest
+        return np.asarray(found - betaln(self.d / self.p, self.b) + math.log(self.p))
+
+
+def block_share(d: int, rest: int, p: float) -> BlockShare:
+    """Return the law of the share of a block of d numbers beside so many others, p < ∞."""
+    from scipy.special import betaincinv  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    a, b = d / p, rest / p
+    lowest, below_one = betaincinv(a, b, _OUTSIDE), betaincinv(b, a, _OUTSIDE)
+    ends = float(lowest ** (1 / p)), float((1 - below_one) ** (1 / p))
+    return BlockShare(d=d, b=b, p=p, ends=ends)
+
+
+def gamma_rule(order: int, least: float) -> tuple[Floats, Floats]:
+    """Return nodes and weights for a mean over R ~ Gamma(order), of a function that is 0 below."""
+    spread = 60 + 12 * math.sqrt(order)
+    first = max(least, order - spread, 0.0)
+    r, weights = gauss_legendre(first, max(first, order) + spread)
+    return r, weights * np.exp((order - 1) * np.log(r) - r - math.lgamma(order))
