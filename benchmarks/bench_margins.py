@@ -16,13 +16,11 @@ import numpy as np
 
 from benchmarks.timing import print_rows
 from leastnoise.calibration import find_gaussian
+from leastnoise.design.marginal_bounds import bound, bound_of_largest, gaussian_optimum
 from leastnoise.design.marginals import (
     Marginals,
     best_shares,
-    bound,
-    bound_of_largest,
     gaussian_information,
-    gaussian_optimum,
     geometric_mean_std,
     log_variance,
     pure_information,

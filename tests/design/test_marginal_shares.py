@@ -13,15 +13,13 @@ from scipy.optimize import minimize
 
 from leastnoise.balls.core import float_below, precision
 from leastnoise.calibration import find_gaussian
-from leastnoise.design import marginals as module
+from leastnoise.design import marginal_bounds as module
+from leastnoise.design.marginal_bounds import bound, bound_of_largest, gaussian_optimum
 from leastnoise.design.marginals import (
     Information,
     Marginals,
     best_shares,
-    bound,
-    bound_of_largest,
     gaussian_information,
-    gaussian_optimum,
     geometric_mean_std,
     log_variance,
     pure_information,
@@ -131,7 +129,7 @@ def test_any_tangent_is_below(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(20):
         wrong = right * np.exp(random.normal(size=8))
         monkeypatch.setattr(
-            "leastnoise.design.marginals.gaussian_optimum", lambda *_, theta=wrong: theta
+            "leastnoise.design.marginal_bounds.gaussian_optimum", lambda *_, theta=wrong: theta
         )
         assert bound(CENSUS, [Fraction(1)] * 8, budget=ONE) < value + 1e-9
 

@@ -11,7 +11,8 @@ import pytest
 from scipy.optimize import minimize
 
 from leastnoise.design import variance_bound
-from leastnoise.design.marginals import Marginals, bound
+from leastnoise.design.marginal_bounds import bound
+from leastnoise.design.marginals import Marginals
 from leastnoise.design.variance_bound import MOST_PARENTS, least_log_variance, least_variance
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.trees.law import Agreeing

@@ -10,33 +10,31 @@ theory/marginals.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.balls.core import ball, float_below, precision
-from leastnoise.design.variance_bound import least_variance
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    from flint import arb
-
-    from leastnoise.guarantees.budget import Budget
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Marginals:
-    """Attributes of `sizes`, and the `tables` that are published, as bit masks, distinct."""
+    """Attributes of `sizes`, and the `tables` that are published, as bit masks, distinct.
+
+    With `total_is_known` the sum of all cells is public, and P_∅ is estimated without noise.
+    """
 
     sizes: tuple[int, ...]
     tables: tuple[int, ...]
+    total_is_known: bool = False
 
     @property
     def every(self) -> range:
@@ -73,7 +71,18 @@ class Marginals:
         counts = np.array([self.cells(one) for one in self.tables], dtype=float)
         contrasts = np.array([self.contrasts(one) for one in self.every], dtype=float)
         inside = self.within[:, list(self.tables)].T
-        return inside * contrasts * (self.cells(len(self.every) - 1) / counts**2)[:, None]
+        found = inside * contrasts * (self.cells(len(self.every) - 1) / counts**2)[:, None]
+        if self.total_is_known:
+            found[:, 0] = 0
+        return found
+
+    def has_noise(self, table: int) -> bool:
+        """Return True unless all numbers of a table are the known total."""
+        return not self.total_is_known or self.cells(table) > 1
+
+    def with_noise(self) -> Marginals:
+        """Return the published tables without those that are the known total."""
+        return replace(self, tables=tuple(filter(self.has_noise, self.tables)))
 
     def variances(self, theta: Floats) -> Floats:
         """Return v_B of each published table; infinite where θ doesn't determine one."""
@@ -106,7 +115,7 @@ class Marginals:
         both = published & measured
         outside = math.prod(self.sizes[i] for i in self.axes(~(published | measured)))
         total = 0.0
-        for part in (one for one in self.every if one & both == one):
+        for part in self._estimated(both):
             entry = float(outside)
             for i in self.axes(both):
                 known = (equal >> i & 1) - 1 / self.sizes[i]
@@ -114,23 +123,31 @@ class Marginals:
             total += entry / theta[part]
         return total
 
-    def estimate(self, information: Floats, measured: Mapping[int, Floats]) -> Floats:
+    def _estimated(self, table: int) -> Iterator[int]:
+        """Yield the A ⊆ `table` whose P_A is estimated from noisy numbers."""
+        first = 1 if self.total_is_known else 0
+        return (one for one in self.every[first:] if one & table == one)
+
+    def estimate(
+        self, information: Floats, measured: Mapping[int, Floats], *, total: float = 0.0
+    ) -> Floats:
         """Return the least squares estimate of all cells, shape `sizes`.
 
-        `measured` holds the numbers of each table of τ > 0, its axes in order.
+        `measured` holds the numbers of each table of τ > 0, its axes in order. The cells add up to
+        `total` if that is known.
         """
         theta = self.carried @ information
-        found = np.zeros(self.sizes)
-        for part in (one for one in self.every if theta[one] > 0):
-            total = np.zeros(self._shape(part))
+        found = np.full(self.sizes, total / math.prod(self.sizes))
+        for part in (one for one in self._estimated(self.every[-1]) if theta[one] > 0):
+            summed = np.zeros(self._shape(part))
             for table, values in measured.items():
                 if table & part == part:
                     placed = values.reshape(self._shape(table))
                     factor = information[table] * self.cells(part) / self.cells(table)
-                    total += factor * placed.sum(axis=self.axes(table & ~part), keepdims=True)
+                    summed += factor * placed.sum(axis=self.axes(table & ~part), keepdims=True)
             for i in self.axes(part):
-                total -= total.mean(axis=i, keepdims=True)
-            found += total / theta[part]
+                summed -= summed.mean(axis=i, keepdims=True)
+            found += summed / theta[part]
         return found
 
     def _shape(self, table: int) -> list[int]:
@@ -140,7 +157,7 @@ class Marginals:
 _Equal = tuple[float, int]
 
 
-# How much noise to put into which table, and how little any additive noise can have.
+# How much noise to put into which table.
 #
 # notation: w_B the weights of the published tables, W their sum; ω_M the share of the budget of the
 # measured table M. Proofs: theory/marginals.md.
@@ -159,7 +176,6 @@ POWERS = (8, 512)
 PARTS = 1000
 """A share is so many parts of the whole."""
 _SCATTERED = 32  # starts beside the others: the largest variance has many local optima
-_FIXED_POINT_STEPS = 200  # of the fixed point, which halves what is left or better
 
 
 def best_shares(
@@ -240,83 +256,6 @@ def gaussian_information(sigma: float, reaches: Floats) -> Information:
     """
     each = 1 / (sigma * reaches) ** 2
     return lambda shares: (each * shares, each)
-
-
-def gaussian_optimum(marginals: Marginals, weights: Sequence[float]) -> Floats:
-    """Return the θ with the least Σ w_B ln v_B under Σ_A θ_A r_A <= N.
-
-    Times 1/σ² it is that of the best Gaussian noise that hides a shift of any cell by 1. The closed
-    form for Σ ω_B v_B, repeated with ω_B = w_B/v_B, which has one fixed point.
-    """
-    wanted, theta = np.array(weights, dtype=float), np.zeros(len(marginals.every))
-    prices = np.ones(len(wanted))
-    for _ in range(_FIXED_POINT_STEPS):
-        theta = _cheapest(marginals, prices)
-        prices = wanted / marginals.variances(theta)
-    return theta
-
-
-def _cheapest(marginals: Marginals, prices: Floats) -> Floats:
-    """Return the θ with the least Σ ω_B v_B under Σ_A θ_A r_A <= N, ω the `prices`."""
-    needed = (marginals.spread > 0).any(axis=0)
-    contrasts = np.array([max(marginals.contrasts(one), 1) for one in marginals.every], dtype=float)
-    roots = np.sqrt((prices @ marginals.spread) / contrasts)
-    return roots * marginals.cells(len(contrasts) - 1) / (contrasts * needed @ roots)
-
-
-def bound(
-    marginals: Marginals,
-    weights: Sequence[Fraction],
-    *,
-    budget: Budget,
-    reach: Fraction = Fraction(1),
-) -> float:
-    """Return a lower bound on Σ w_B ln v_B of any additive noise; proved in balls, rounded down.
-
-    For noise that hides a shift of any one cell by `reach`. With t = ln θ, Σ w_B ln v_B is convex
-    in t, and so is above its tangent at any t, here the Gaussian optimum's in floats. Over
-    {Σ p_A e^(t_A) <= 1}, p_A = r_A/N, the tangent's −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A).
-    """
-    theta = gaussian_optimum(marginals, list(map(float, weights)))
-    whole = marginals.cells(len(theta) - 1)
-    with precision():
-        least = least_variance(budget) * ball(reach**2)
-        exact = [ball(Fraction(one)) for one in theta.tolist()]
-        total, value = ball(sum(weights, Fraction(0))), ball(0)
-        prices = dict[int, "arb"]()
-        for table, weight in zip(marginals.tables, weights, strict=True):
-            parts = {
-                one: ball(Fraction(whole * contrasts, marginals.cells(table) ** 2)) / exact[one]
-                for one in marginals.every
-                if one & table == one and (contrasts := marginals.contrasts(one))
-            }
-            variance = sum(parts.values(), ball(0))
-            value += ball(weight) * (least * variance).log()
-            for one, part in parts.items():
-                prices[one] = prices.get(one, ball(0)) + ball(weight) * part / variance
-        for one, price in prices.items():
-            share = ball(Fraction(marginals.contrasts(one), whole))
-            value += price * (exact[one] * share * total / price).log()
-        return float_below(value)
-
-
-def bound_of_largest(
-    marginals: Marginals, *, budget: Budget, reach: Fraction = Fraction(1)
-) -> float:
-    """Return a lower bound on the largest ln v_B of any additive noise, proved as `bound` is.
-
-    It is no less than Σ w_B ln v_B for any weights w > 0 of sum 1. Floats propose those for which
-    the Gaussian optimum has all variances alike, where that is the largest bound.
-    """
-    prices = np.ones(len(marginals.tables))
-    for _ in range(_FIXED_POINT_STEPS):
-        variances = marginals.variances(_cheapest(marginals, prices))
-        prices *= variances / variances.max()
-    parts = prices * marginals.variances(_cheapest(marginals, prices))
-    least = Fraction(1, 10**6)  # every table has a weight, so that no logarithm is that of 0
-    exact = [Fraction(float(one)) + least for one in parts / parts.sum()]
-    whole = sum(exact, Fraction(0))
-    return bound(marginals, [one / whole for one in exact], budget=budget, reach=reach)
 
 
 def _starts(marginals: Marginals) -> list[Floats]:

@@ -11,6 +11,7 @@ from leastnoise.certificate.unlisted import CERTAIN
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.plan.keys import NEARLY, find_chances
+from leastnoise.tables.plan.unlisted import Published, find_claims_of_units
 from tests.tables.unlisted import planned
 
 HALF = Fraction(1, 2)
@@ -27,6 +28,34 @@ def test_from_how_many_units_on(groups: int, delta: str, half: int, nearly: int)
     assert (found.first(HALF), found.first(NEARLY)) == (half, nearly)
     assert Fraction(found.verify().upper) <= Fraction(delta)
     assert list(found.chances) == sorted(found.chances)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "groups", "half", "nearly", "chance"),
+    [
+        ("8", "1e-6", 2, 5, 5, 0.98),
+        ("8", "1e-5", 2, 4, 5, 0.82),
+        ("10", "1e-6", 4, 7, 8, 0.88),
+        ("10", "1e-8", 10, 14, 17, 0.64),  # of counts, which an even split is far from
+    ],
+)
+def test_no_fewer_keys_than_by_two_simple_rules(  # noqa: PLR0917
+    epsilon: str, delta: str, groups: int, half: int, nearly: int, chance: float
+) -> None:
+    """An even split of the budget, and a count of units with a threshold that isn't published.
+
+    The second has 2 % less δ, and ε less by what rounding takes: within one of n₅₀.
+    """
+    budget = Budget(epsilon=epsilon, delta=delta)
+    found = find_chances(budget, groups, "add-remove")
+    split = find_chances(budget.share(Fraction(1, groups)), 1, "add-remove")
+    assert found is not None
+    assert split is not None
+    assert (found.first(HALF), found.first(NEARLY)) == (half, nearly)
+    assert found.chance(half) > chance
+    assert half <= split.first(HALF)
+    assert half <= Published.of(find_claims_of_units(budget, groups, "add-remove")[0]).half + 1
+    assert Fraction(found.verify().upper) <= budget.delta
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-5"), ("0.3", "1e-3"), ("3", "0.2")])
@@ -46,7 +75,7 @@ def test_replaced_units_and_small_budgets() -> None:
     replaced = find_chances(Budget(epsilon=1, delta="1e-5"), 3, "replace-one")
     assert replaced is not None
     assert replaced.first(HALF) == 55
-    for epsilon, half in ((10, 5), (100, 2), (100_000, 3)):
+    for epsilon, half in ((10, 5), (100, 2), (100_000, 2)):
         large = find_chances(Budget(epsilon=epsilon, delta="1e-5"), 3, "add-remove")
         assert large is not None
         assert large.first(HALF) == half

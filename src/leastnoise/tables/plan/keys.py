@@ -20,17 +20,24 @@ from leastnoise.errors import InvalidArgument, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.numerics.bisection import Bisection
-from leastnoise.tables.plan.unlisted import find_least, least_in_words
+from leastnoise.tables.plan.unlisted import (
+    find_claims_of_units,
+    find_least,
+    least_in_words,
+    published,
+)
 from leastnoise.tables.query.limits import FewGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.tables.query.layout import Layout
 
 NEARLY = Fraction(19, 20)
 _COARSE = 9  # bits of the lattice at ε = 1
+_KEPT = Fraction(98, 100)  # of δ, where chances are those of counts
+_MOST_EPSILON = 300  # beyond it e^ε may be no float, and chances hardly rise faster
 _MOST_HALF = 2**10  # units: n₅₀ is sought up to there, where a unit is in several groups
 _MOST_WORK = 2**28  # products of one proof, up to which all shapes are tried
 Shape = tuple[float, float, float]
@@ -114,25 +121,61 @@ def find_keys(budget: Budget, layout: Layout) -> KeysCertificate:
 
 @lru_cache(maxsize=64)
 def find_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    """Return the statement with the least n₅₀ that is found, and of these with the least n₉₅.
+    """Return the statement with the least n₅₀, of these with the least n₉₅; None if none is proved.
 
-    Of one group a unit, that is there or not, nothing publishes a key with more probability.
-    None if none is proved.
+    Of one group a unit, that is there or not, nothing publishes a key with more probability. Of
+    several it is the best of three: chances of a shape that is searched for, those of the same
+    query with a count that isn't published, and those of one group at an even part of the budget.
+    The first is best where ε is small, the others where it is large.
     """
-    return _of_one(budget, neighbours) if groups == 1 else _of_several(budget, groups, neighbours)
+    if groups == 1:
+        return _of_one(budget, neighbours)
+    searched = _of_several(budget, groups, neighbours)
+    found = [*_of_counts(budget, groups, neighbours), _of_parts(budget, groups, neighbours)]
+    proved = [one for one in (searched, *found) if one is not None]
+    return min(proved, key=lambda one: _ranked(one.chances), default=None)
+
+
+def _of_counts(
+    budget: Budget, groups: int, neighbours: Neighbours
+) -> Iterator[KeysCertificate | None]:
+    """Yield the chances of keys whose units would be counted with noise and a threshold.
+
+    They have a little less than the budget: the proof rounds the loss of each key up.
+    """
+    less = Budget(
+        epsilon=budget.epsilon * (1 - Fraction(groups, 2**_COARSE)), delta=budget.delta * _KEPT
+    )
+    for claim in find_claims_of_units(less, groups, neighbours):
+        chances = [math.floor(published(claim, 1) * CERTAIN)]
+        # what the last of them lacks counts as δ, as the first one does
+        while CERTAIN - chances[-1] > chances[0] and len(chances) <= MOST_UNITS:
+            chances.append(math.floor(published(claim, len(chances) + 1) * CERTAIN))
+        yield _proved(budget, [*chances, CERTAIN], groups, neighbours)
+
+
+def _of_parts(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
+    """Return the chances of one group a unit at ε/k and δ/k; None if that isn't proved."""
+    part = one_way(budget, neighbours).share(Fraction(1, groups))
+    chances = _rising(part)
+    return _proved(budget, chances, groups, neighbours)
 
 
 def _of_one(budget: Budget, neighbours: Neighbours) -> KeysCertificate | None:
     """Return π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each rounded down."""
-    own = one_way(budget, neighbours)
+    return _proved(budget, _rising(one_way(budget, neighbours)), 1, neighbours)
+
+
+def _rising(own: Budget) -> list[int]:
+    """Return the chances of `_of_one`, where a unit is there or not."""
     with precision(PLAIN_BITS):
-        factor = Fraction(float_below(ball(own.epsilon).exp()))
+        factor = Fraction(float_below(ball(min(own.epsilon, _MOST_EPSILON)).exp()))
     chances, part = [0], math.floor(own.delta * CERTAIN)
     while chances[-1] < CERTAIN and len(chances) <= MOST_UNITS:
         last = chances[-1]
         falls = CERTAIN - max(CERTAIN - last - part, 0) / factor
         chances.append(min(math.floor(factor * last) + part, math.floor(falls), CERTAIN))
-    return _proved(budget, chances[1:], 1, neighbours)
+    return chances[1:]
 
 
 def one_way(budget: Budget, neighbours: Neighbours) -> Budget:
@@ -152,7 +195,7 @@ def _of_several(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCert
         half: int, shape: Shape, best: KeysCertificate | None = None
     ) -> KeysCertificate | None:
         chances = _chances(half, shape, groups, own)
-        if best and _ranked(chances) >= _ranked(best.chances):
+        if best and _ranked(chances)[:2] >= _ranked(best.chances)[:2]:
             return None
         return _proved(budget, chances, groups, neighbours)
 
@@ -175,10 +218,12 @@ def _of_several(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCert
     return best
 
 
-def _ranked(chances: Sequence[int]) -> tuple[int, int]:
-    """Return n₅₀ and n₉₅."""
-    half, nearly = (math.ceil(CERTAIN * one) for one in (Fraction(1, 2), NEARLY))
-    return bisect_left(chances, half) + 1, bisect_left(chances, nearly) + 1
+def _ranked(chances: Sequence[int]) -> tuple[int, int, int]:
+    """Return n₅₀, n₉₅, and the chance that a key of n₅₀ isn't published."""
+    half, nearly = (
+        bisect_left(chances, math.ceil(CERTAIN * one)) for one in (Fraction(1, 2), NEARLY)
+    )
+    return half + 1, nearly + 1, CERTAIN - chances[half]
 
 
 def _proved(

@@ -17,7 +17,7 @@ from leastnoise.certificate.unlisted import find_threshold
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.guarantees.sensitivity import L1
+from leastnoise.guarantees.sensitivity import L1, Integer
 from leastnoise.mechanism.rounding import default_grid
 from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.question import Question
@@ -179,6 +179,13 @@ def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, .
             "part of the budget. Raise epsilon or delta, or lower max_groups."
         )
     return found
+
+
+def find_claims_of_units(
+    budget: Budget, groups: int, neighbours: Neighbours
+) -> tuple[ThresholdCertificate, ...]:
+    """Return the certificates that would serve counts of units alone, the best first."""
+    return _find_claims((Integer(1),), groups, 0, budget, neighbours, 1)
 
 
 @lru_cache(maxsize=256)

@@ -29,6 +29,7 @@ from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.query.results import joined, select, table_of
+from leastnoise.tables.query.summed.margins import table_layout
 from leastnoise.tables.rows.exact import ExactTotals
 
 if TYPE_CHECKING:
@@ -96,9 +97,12 @@ class Draws:
             rows.tell(f"Drawing the noise of {first.name}")
             return [publish_groups(first, totals)]
         if first.margin is not None:
-            cells = rows.vector(margins_of(draw).drawn)
+            margins = margins_of(draw)
+            cells, total = rows.vector(margins.drawn), 0
+            if margins.total_is_known:  # of all rows, whatever cell is found for them
+                total = int(rows.vector(table_layout(margins.drawn, 0))[0]) >> margins.drawn.bits
             rows.tell(f"Drawing the noise of {first.name}")
-            return publish_margins(draw, cells)
+            return publish_margins(draw, cells, total=total)
         if first.running is not None:
             cells = rows.vector(first.running.whole.cells)
             rows.tell(f"Drawing the noise of {first.name}")

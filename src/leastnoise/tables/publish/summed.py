@@ -49,10 +49,13 @@ def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArr
     return summed.reshape(-1).astype(np.int64)
 
 
-def publish_margins(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) -> list[Table]:
+def publish_margins(
+    blocks: Sequence[BlockPlan], cells: NDArray[np.int64], *, total: int = 0
+) -> list[Table]:
     """Return the published tables of a block with margins, given the exact integers of its cells.
 
-    Noise goes into each measured table; the rest is post-processing of these numbers.
+    Noise goes into each measured table; the rest is post-processing of these numbers, and of the
+    `total`, if that is public.
     """
     margins = margins_of(blocks)
     noisy: dict[int, NDArray[np.float64]] = {}
@@ -62,14 +65,17 @@ def publish_margins(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) -> li
         numbers = ScaledIntegers(numerators=exact, bits=margins.cells.bits)
         values = Mechanism(claim).release(numbers).values
         noisy[table] = values if chain is None else chain.replaced(values)
-    return add_up(blocks, noisy)
+    return add_up(blocks, noisy, total=total)
 
 
-def add_up(blocks: Sequence[BlockPlan], noisy: Mapping[int, NDArray[np.float64]]) -> list[Table]:
+def add_up(
+    blocks: Sequence[BlockPlan], noisy: Mapping[int, NDArray[np.float64]], *, total: int = 0
+) -> list[Table]:
     """Return the published tables from the noisy numbers of each measured one.
 
     The estimates of the cells are rounded to `Margins.grids`, and their sums of values to
-    `Margins.steps`. All tables are sums in whole numbers of these, all of which are floats.
+    `Margins.steps`. All tables are sums in whole numbers of these, all of which are floats. A
+    `total` that is public is the sum of the cells, exactly.
     """
     margins = margins_of(blocks)
     marginals, each = margins.marginals, len(margins.drawn.components)
@@ -77,8 +83,11 @@ def add_up(blocks: Sequence[BlockPlan], noisy: Mapping[int, NDArray[np.float64]]
     numbers: list[NDArray[np.int64]] = []
     for one, grid in enumerate(grids):
         own = {table: values.reshape(-1, each)[:, one] for table, values in noisy.items()}
-        estimate = marginals.estimate(margins.information[one], own)
-        numbers.append(whole_steps(estimate / grid))
+        estimate = marginals.estimate(margins.information[one], own, total=total)
+        steps_of_cells = whole_steps(estimate / grid)
+        if margins.total_is_known:
+            steps_of_cells = _moved_to(steps_of_cells, int(total / Fraction(grid)))
+        numbers.append(steps_of_cells)
     cells = np.stack([own * grid for own, grid in zip(numbers, grids, strict=True)])
     added = [
         whole_steps(np.tensordot(np.array(own, dtype=float), cells, axes=1) / step)
@@ -96,6 +105,15 @@ def add_up(blocks: Sequence[BlockPlan], noisy: Mapping[int, NDArray[np.float64]]
         for block, own, own_added in zip(blocks, of_numbers, of_added, strict=True)
     ]
     return put_whole_counts(blocks, found, numbers[0], grid=margins.grids[0], sums=sums)
+
+
+def _moved_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
+    """Return whole numbers that add up to `total`: all of them moved alike, but by 1 more or less.
+
+    Rounding moved the sum of the cells by at most ½ for each, so that no cell moves by more than 1.
+    """
+    more, ones = divmod(total - int(cells.sum()), cells.size)
+    return cells + more + (np.arange(cells.size) < ones).reshape(cells.shape)
 
 
 def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:

@@ -63,7 +63,12 @@ if TYPE_CHECKING:
 
 _FINEST, _STEPS = -18, -20
 """Estimates are on a grid of 2^−18, or 2^−20 of their noise: sums of 2^34 rows are floats."""
+_MOVED = 3  # halves of a step that a cell is off by where all cells have to add up to a known total
 _AGREE = "All tables are sums of one estimate of the cells, and add up exactly."
+_KNOWN = (
+    "Every row is in a cell, so that the total is the number of rows. It is public where a row is "
+    "replaced: it is published without noise, and costs nothing."
+)
 
 
 @final
@@ -115,7 +120,9 @@ class Margins:
                 raise CertificateRejected(
                     f"The tables of {cells.name!r} spend more {part} than their share."
                 )
-        if not (np.isfinite(found._variances) & (found._variances > 0)).all():
+        noisy = [found.marginals.has_noise(one) for one in cells.margins]
+        variances = found._variances[:, noisy]
+        if not (np.isfinite(variances) & (variances > 0)).all():
             raise CertificateRejected(f"The noise of {cells.name!r} says nothing of some table.")
         return found
 
@@ -144,6 +151,11 @@ class Margins:
             return np.array([[self.chain.variance(table) for table in self.cells.margins]])
         return self.variances_of(self.cells.margins)
 
+    @property
+    def total_is_known(self) -> bool:
+        """True if the total is the number of rows, which is public: it has no noise then."""
+        return self.marginals.total_is_known
+
     def variances_of(self, tables: Sequence[int]) -> Floats:
         """Return the variance of each number in some tables, published or not, without a chain."""
         return find_variances(replace(self.marginals, tables=tuple(tables)), self.information)
@@ -159,7 +171,8 @@ class Margins:
         if self.is_whole:
             return (Fraction(1),)
         found = [_power_of_two(_FINEST, float(own)) for own in self._variances[:, 0]]
-        return tuple(min(one, Fraction(1)) if self.cells.projected else one for one in found)
+        whole = self.cells.projected or self.total_is_known
+        return tuple(min(one, Fraction(1)) if whole else one for one in found)
 
     @cached_property
     def steps(self) -> tuple[Fraction, ...]:
@@ -175,14 +188,17 @@ class Margins:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the cells alone have noise, and it is whole: then so are all numbers."""
+        """True if the cells alone have noise, and all numbers are whole: nothing is averaged."""
         last = self.marginals.every[-1]
-        return list(self.measured) == [last] and self.measured[last].noise.for_whole_numbers
+        whole = list(self.measured) == [last] and self.measured[last].noise.for_whole_numbers
+        return whole and not self.total_is_known
 
     def errors(self, table: int) -> tuple[NoiseError, ...]:
         """Return the error of each number of a published table, rounding of the cells counted."""
         if self.chain is not None:
             return (self.chain.error(table),)
+        if not self.marginals.has_noise(table):
+            return (NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0),)
         return tuple(self._error(table, one) for one in self.cells.components)
 
     def _error(self, table: int, one: Component) -> NoiseError:
@@ -236,6 +252,8 @@ class Margins:
         if self.is_whole:
             return []
         place, _ = places_of(self.cells, one)
+        if self.total_is_known:
+            return [_MOVED * float(self.grids[place])]
         if one.centre or not one.of_values:
             return [float(self.grids[place])]
         weights = zip(made_of(self.cells, one), self.grids, strict=True)
@@ -301,6 +319,7 @@ class Margins:
         ]
         said = f"Noise is drawn for the numbers by {'; '.join(drawn)}."
         found = [f"{said if self.chain is None else self.chain.in_words(self.cells)} {_AGREE}"]
+        found += [_KNOWN] if self.total_is_known else []
         found += [FOR_THE_LARGEST] if self.cells.largest else []
         for label, one in self.compared.items():
             of = "The" if len(self.compared) == 1 else f"Of {label} the"

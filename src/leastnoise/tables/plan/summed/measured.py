@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.calibration import find_gaussian
+from leastnoise.design.marginal_bounds import bound, bound_of_largest
 from leastnoise.design.marginals import (
     Marginals,
     best_shares,
-    bound,
-    bound_of_largest,
     choose_loss,
     gaussian_information,
     geometric_mean_std,
@@ -35,12 +34,14 @@ from leastnoise.tables.plan.unlisted import FINEST_GRID
 from leastnoise.tables.query.limits import InCells
 from leastnoise.tables.query.summed.margins import (
     ADDED,
+    always_counts,
     in_one_cell,
     made_of,
     measured_layout,
     table_layout,
     table_reaches,
     table_sensitivities,
+    total_is_known,
 )
 from leastnoise.tables.spec.query import LARGEST
 
@@ -66,8 +67,9 @@ _MOST_EPSILON = 400  # of geometric noise: its variance is e^-400 then
 _GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
 _COMPARED = (
     "{of} {what} is {own:.4g}. With noise in the cells alone it is {cells:.4g}; with a share for "
-    "each table, which don't add up, {apart:.4g}. No additive noise has less than {bound:.4g}."
+    "each table, which don't add up, {apart:.4g}."
 )
+_BOUND = " No additive noise has less than {bound:.4g}."
 FOR_THE_LARGEST = (
     f'The noise is chosen to make the largest standard deviation small (objective = "{LARGEST}").'
 )
@@ -80,23 +82,26 @@ class Compared:
 
     Or the largest of them, where that is the objective. And of other ways to make these tables, for
     the same budget. `cells`: noise in the cells alone, summed; `apart`: a share for each table, in
-    which they don't agree; `bound`: no additive noise has less, as is proved.
+    which they don't agree; `bound`: no additive noise has less, as is proved, or None where nothing
+    is proved. Tables without noise are left out.
     """
 
     own: float
     cells: float
     apart: float
-    bound: float
+    bound: float | None
 
     def in_words(self, of: str, *, largest: bool) -> str:
         """Return it as two sentences, after what it is `of`."""
         what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
-        return _COMPARED.format(of=of, what=what, **vars(self))
+        said = _COMPARED if self.bound is None else _COMPARED + _BOUND
+        return said.format(of=of, what=what, **vars(self))
 
 
 def marginals_of(cells: Layout) -> Marginals:
     """Return the tables that are published."""
-    return Marginals(sizes=tuple(axis.cells for axis in cells.axes), tables=cells.margins)
+    sizes = tuple(axis.cells for axis in cells.axes)
+    return Marginals(sizes=sizes, tables=cells.margins, total_is_known=total_is_known(cells))
 
 
 def pure_family(cells: Layout) -> str:
@@ -134,15 +139,16 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
             f"The query {cells.label!r}: beyond epsilon = {_MOST_EPSILON} noise in counts with "
             "margins is 0 as a float. Lower epsilon."
         )
-    marginals = marginals_of(cells)
-    weights = None if cells.largest else [1.0] * len(cells.margins)
+    marginals = marginals_of(cells).with_noise()
+    weights = None if cells.largest else [1.0] * len(marginals.tables)
     _, total = choose_loss(largest=cells.largest)
     offers: list[tuple[float, Way, Shares]] = []
     for way, information, each in list_kinds(cells, budget, releases, pure=pure):
         shares = best_shares(marginals, weights, information)
         value = total(log_variance(marginals, shares, weights, one) for one in each)
         offers.append((value, way, shares))
-    chain = find_chain(cells, budget, releases)
+    # a tree's numbers are whole, and don't add up to a total that is known
+    chain = None if marginals.total_is_known else find_chain(cells, budget, releases)
     if chain is not None:
         along, made = chain
         variances = [along.variance(table) for table in cells.margins]
@@ -245,20 +251,19 @@ def compare_ways(
 
     `cells` is the layout of the published numbers, `variances` of the measured ones in each table.
     """
-    marginals, drawn, count = marginals_of(cells), measured_layout(cells), len(cells.margins)
+    drawn, published = measured_layout(cells), marginals_of(measured_layout(cells))
+    marginals = published.with_noise()
+    variances = variances[:, [published.has_noise(one) for one in published.tables]]
+    count = len(marginals.tables)
     kinds = [each for *_, each in list_kinds(drawn, budget, releases, pure=False)]
-    tables, last = list(cells.margins), np.zeros(len(marginals.every))
+    tables, last = list(marginals.tables), np.zeros(len(marginals.every))
     shared = last.copy()
     last[-1], shared[tables] = 1, 1 / count
     alone = [find_variances(marginals, np.array([one(last)[0] for one in each])) for each in kinds]
     apart = [1 / np.array([one(shared)[0][tables] for one in each]) for each in kinds]
     part = budget.share(Fraction(1, releases))
     single = budget if budget.delta else part  # at δ = 0 losses add up in a series
-    reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
-    if cells.largest:
-        add, count, least = np.max, 1, bound_of_largest(marginals, budget=single, reach=reach)
-    else:
-        add, least = np.sum, bound(marginals, [Fraction(1)] * count, budget=single, reach=reach)
+    add, count = (np.max, 1) if cells.largest else (np.sum, count)
     found: dict[str, Compared] = {}
     for asked, uses in zip(cells.statistics, cells.uses, strict=True):
         one = cells.components[uses[0]]
@@ -268,6 +273,28 @@ def compare_ways(
                 min(float(add(np.log(squares @ own))) for own in ways)
                 for ways in ([variances], alone, apart)
             ]
-            stds = [float(one.radius) * geometric_mean_std(own, count) for own in (*values, least)]
-            found[asked.label] = Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=stds[3])
+            stds = [float(one.radius) * geometric_mean_std(own, count) for own in values]
+            log = _log_bound(cells, marginals, one, single)
+            least = None if log is None else float(one.radius) * geometric_mean_std(log, count)
+            found[asked.label] = Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=least)
     return found
+
+
+def _log_bound(
+    cells: Layout, marginals: Marginals, number: Component, budget: Budget
+) -> float | None:
+    """Return a bound on Σ ln v of the published tables, or on the largest; None without one.
+
+    Noise hides a shift of one cell by `reach`, unless a unit is replaced and always counts: then it
+    hides that two cells move, by `reach` and −`reach`, and says nothing of the total.
+    """
+    reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
+    if cells.neighbours == "replace-one" and always_counts(cells, number):
+        marginals = replace(marginals, total_is_known=True)
+        with_noise = marginals.with_noise()
+        if not with_noise.tables or (with_noise != marginals and not cells.largest):
+            return None
+        marginals = with_noise
+    if cells.largest:
+        return bound_of_largest(marginals, budget=budget, reach=reach)
+    return bound(marginals, [Fraction(1)] * len(marginals.tables), budget=budget, reach=reach)

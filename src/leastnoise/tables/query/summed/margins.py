@@ -138,6 +138,27 @@ def in_one_cell(layout: Layout) -> bool:
     return _is_of_a_row(layout) or (isinstance(way, FirstCells) and way.most == 1)
 
 
+def every_row_counts(layout: Layout) -> bool:
+    """Return True if every row is in a cell, whatever its values are."""
+    dropped = any(not isinstance(axis, Bins) or axis.dropped for axis in layout.axes)
+    return not (dropped or layout.filters or layout.joined)
+
+
+def always_counts(layout: Layout, number: Component) -> bool:
+    """Return False only if there is a row that adds 0 to this number of every cell."""
+    return every_row_counts(layout) and not (number.kind == "count" and number.column)
+
+
+def total_is_known(layout: Layout) -> bool:
+    """Return True if the total is the number of rows, which is public where rows are replaced."""
+    return (
+        _is_of_a_row(layout)
+        and layout.neighbours == "replace-one"
+        and layout.components == (Component(kind="count"),)
+        and every_row_counts(layout)
+    )
+
+
 def _is_of_a_row(layout: Layout) -> bool:
     return layout.by_row and layout.bounding == OF_A_ROW
 
