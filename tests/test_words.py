@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -155,3 +157,19 @@ def test_budgets_are_rounded_up_and_bounds_down(value: Fraction) -> None:
     up, down = (Fraction(one(value).replace(",", "")) for one in (_words.at_least, _words.at_most))
     assert down <= value <= up
     assert up - down <= value / 999
+
+
+def test_messages_about_tables_call_a_query_a_query() -> None:
+    """No text but a docstring says block; as the key of a record alone it is no sentence."""
+    source = Path(inspect.getfile(ln)).parent
+    for path in [*(source / "tables").rglob("*.py"), source / "certificate" / "plan.py"]:
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
+            if isinstance(node, ast.Constant) and id(node) not in docstrings:
+                text = str(node.value)
+                assert not re.search(r"\bblocks?\b", text, re.IGNORECASE) or text in {
+                    "block",
+                    "blocks",
+                    "block.name",
+                }, f"{path}:{node.lineno}: {text}"

@@ -25,7 +25,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
-from difflib import get_close_matches
 from fractions import Fraction
 from numbers import Integral, Real
 from pathlib import Path
@@ -194,10 +193,38 @@ def one_of(value: object, allowed: Sequence[str], *, name: str) -> str:
 
 def nearest(value: str, allowed: Sequence[str]) -> str:
     """Return "Did you mean …?" for the closest of `allowed`, or nothing; of many it takes long."""
-    if len(allowed) > 200:
-        return ""
-    close = get_close_matches(value[:MOST_SHOWN], allowed, n=1, cutoff=0.5)
-    return f"Did you mean {close[0]}?" if close else ""
+    name = nearest_name(value, allowed)
+    return "" if name is None else f"Did you mean {name}?"
+
+
+def nearest_name(value: str, allowed: Sequence[str]) -> str | None:
+    """Find the one of `allowed` that is a few slips of typing from `value`; capitals don't matter.
+
+    One slip in up to five letters, two in up to eight, three in more; none in a single letter. A
+    slip is a letter too much, too few, another one, or two in the wrong order.
+
+    >>> nearest_name("gausian", ["gaussian", "laplace"]), nearest_name("sqrt", ["quarter", "or"])
+    ('gaussian', None)
+    """
+    if len(allowed) > 200 or len(value) > MOST_SHOWN:
+        return None
+    slips = {other: _slips(value.casefold(), other.casefold()) for other in allowed}
+    best = min(slips, key=lambda other: slips[other], default=None)
+    most = (len(value) > 1) + (len(value) > 5) + (len(value) > 8)
+    return best if best is not None and slips[best] <= most else None
+
+
+def _slips(first: str, second: str) -> int:
+    """The least number of slips of typing from one text to the other, each letter in one slip."""
+    before, row = [], list(range(len(second) + 1))
+    for i, letter in enumerate(first, 1):
+        above, before, row = before, row, [i]
+        for j, other in enumerate(second, 1):
+            least = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
+                least = min(least, above[j - 2] + 1)
+            row.append(least)
+    return row[-1]
 
 
 def number_like(text: str | None) -> str:

@@ -15,6 +15,7 @@ from leastnoise._record import field, instance_of, optional, record, takes
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise
@@ -44,8 +45,8 @@ class Claim:
     <Claim: 0.1-DP>
     """
 
-    epsilon: Fraction = field(converter=takes(exact))
-    delta: Fraction = field(converter=takes(exact), default=0)
+    epsilon: FractionField = field(converter=takes(exact))
+    delta: FractionField = field(converter=takes(exact), default=0)
     sensitivity: Sensitivity | None = field(
         converter=optional(instance_of(Sensitivity, like="a sensitivity, such as L1(1)")),
         default=None,

@@ -40,6 +40,7 @@ from leastnoise.guarantees.budget import (
     sampling_rate_of,
 )
 from leastnoise.guarantees.exact import Exact, Interval, decimal_text, exact, float_at_most
+from leastnoise.guarantees.fields import FractionField, FractionOrNoneField
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import (
     Neighbours,
@@ -110,9 +111,9 @@ class Certificate:
     sensitivity: Sensitivity
     delta: Interval = field(converter=instance_of(Interval, like="an Interval"))
     geometry: Geometry | None = None
-    grid: Fraction | None = field(converter=optional(takes(exact)), default=None)
+    grid: FractionOrNoneField = field(converter=optional(takes(exact)), default=None)
     compositions: int = field(converter=whole(), default=1)
-    sampling_rate: Fraction = field(converter=A_SAMPLING_RATE, default=Fraction(1))
+    sampling_rate: FractionField = field(converter=A_SAMPLING_RATE, default=Fraction(1))
     stated_neighbours: Neighbours | None = field(
         converter=takes(_checked_neighbours, of_record=True), default=None
     )

@@ -84,7 +84,7 @@ class PlanCertificate:
 
     def __repr__(self) -> str:
         said = _words.private(self.budget.epsilon, self.budget.delta)
-        blocks = _words.counted(len(self.blocks), "block")
+        blocks = _words.counted(len(self.blocks), "query", "queries")
         blocks += "" if self.releases == 1 else f", {self.releases:,} releases"
         how = self.rule.partition(":")[0]
         return _words.line("PlanCertificate", f"{blocks} together {said} by {how}; see verify()")
@@ -129,7 +129,7 @@ class PlanCertificate:
         """
         names = [name for name, _ in self.blocks]
         if not names or len(set(names)) != len(names):
-            raise CertificateRejected("The blocks of a plan need distinct names, and one at least.")
+            raise CertificateRejected("The queries of a plan need distinct names, and there is at least one.")
         if why := self._why_not_all():
             raise CertificateRejected(why)
         try:
@@ -143,7 +143,7 @@ class PlanCertificate:
             try:
                 fresh = certificate.verify()
             except CertificateRejected as error:
-                raise CertificateRejected(f"Block {name!r}: {error}") from error
+                raise CertificateRejected(f"Query {name!r}: {error}") from error
             times = times_spent(self, certificate)
             total_lower += times * Fraction(fresh.lower)
             total_upper += times * Fraction(fresh.upper)
@@ -159,7 +159,7 @@ class PlanCertificate:
         found = proved.interval
         if not proved.certainly_at_most(left.delta):
             raise CertificateRejected(
-                f"The blocks together have delta in [{found.lower!r}, {found.upper!r}] at epsilon="
+                f"The queries together have delta in [{found.lower!r}, {found.upper!r}] at epsilon="
                 f"{decimal_text(left.epsilon)}; the certificate claims {decimal_text(left.delta)}."
             )
         apart = self.budget.delta - left.delta  # of blocks without a law, each of them verified
@@ -172,7 +172,7 @@ class PlanCertificate:
         for name, block in self.blocks:
             if isinstance(block, Certificate) and block.compositions != self.releases:
                 told = _words.counted(block.compositions, "release")
-                return f"Block {name!r} is about {told}, the series has {self.releases:,}."
+                return f"Query {name!r} is about {told}, the series has {self.releases:,}."
         return ""
 
     def _why_not_sums(self) -> str:
@@ -193,7 +193,7 @@ class PlanCertificate:
             )
             if spent > getattr(self.budget, part):
                 return (
-                    f"The blocks spend {part}={decimal_text(spent)} in all, more than "
+                    f"The queries spend {part}={decimal_text(spent)} in all, more than "
                     f"{decimal_text(getattr(self.budget, part))}."
                 )
         return ""

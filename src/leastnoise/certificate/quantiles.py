@@ -18,6 +18,7 @@ from leastnoise.certificate.of_tables import TableCertificate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.guarantees.fields import FractionField, FractionsField
 from leastnoise.guarantees.sensitivity import Neighbours
 
 _ASSUMPTION = (
@@ -97,13 +98,13 @@ class QuantileCertificate(TableCertificate):
 
     kind: ClassVar[str] = "quantile-certificate"
     assumption: ClassVar[str] = _ASSUMPTION
-    levels: tuple[Fraction, ...] = field(converter=takes(_checked_numbers))
-    rates: tuple[Fraction, ...] = field(converter=takes(_checked_numbers))
+    levels: FractionsField = field(converter=takes(_checked_numbers))
+    rates: FractionsField = field(converter=takes(_checked_numbers))
     nested: bool = field(converter=A_FLAG)
     candidates: int = field(converter=whole(least=1))
     parts: int = field(converter=whole(least=1), default=1)
     groups: int = field(converter=whole(least=1), default=1)
-    reach: Fraction = field(converter=takes(exact), default=Fraction(1))
+    reach: FractionField = field(converter=takes(exact), default=Fraction(1))
 
     def _check_together(self) -> None:
         ends = (Fraction(0), *self.levels, Fraction(1))

@@ -28,6 +28,7 @@ from leastnoise.certificate.of_tables import TableCertificate
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, NotRegistered
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Interval, exact
+from leastnoise.guarantees.fields import FractionField, IntsField
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.noise.question import Releases
 from leastnoise.noise.registry import part_of, registered
@@ -62,9 +63,9 @@ class ThresholdCertificate(TableCertificate):
     kind: ClassVar[str] = "threshold-certificate"
     assumption: ClassVar[str] = _ROW_ASSUMPTION
     noise: Certificate = field(converter=instance_of(Certificate, like="a Certificate"))
-    threshold: Fraction = field(converter=takes(exact))
-    reach: Fraction = field(converter=takes(exact), default=Fraction(1))
-    chance_below: Fraction = field(converter=takes(exact), default=Fraction(0))
+    threshold: FractionField = field(converter=takes(exact))
+    reach: FractionField = field(converter=takes(exact), default=Fraction(1))
+    chance_below: FractionField = field(converter=takes(exact), default=Fraction(0))
     coordinate: int = field(converter=whole(least=0), default=0)
 
     @property
@@ -249,7 +250,7 @@ class KeysCertificate(TableCertificate):
     kind: ClassVar[str] = "keys-certificate"
     assumption: ClassVar[str] = _KEY_ASSUMPTION
     groups: int = field(converter=whole(most=MOST_GROUPS), default=1)
-    chances: tuple[int, ...] = field(converter=takes(_checked_chances))
+    chances: IntsField = field(converter=takes(_checked_chances))
     bits: int = field(converter=whole(least=0, most=FINEST), default=8)
 
     def chance(self, units: int) -> Fraction:

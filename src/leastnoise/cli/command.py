@@ -9,7 +9,6 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any, TypeVar, final
 
 import click
@@ -241,8 +240,8 @@ def _named_with_the_nearest(
     shown = _words.plain(error.option_name)
     said = f"No such option: {shown}."
     # without the dashes, which make all names alike
-    if close := get_close_matches(shown.lstrip("-"), known, n=1):
-        said += f" Did you mean {known[close[0]]}?"
+    if (close := _validate.nearest_name(shown.lstrip("-"), tuple(known))) is not None:
+        said += f" Did you mean {known[close]}?"
     return click.UsageError(said, ctx=error.ctx)
 
 

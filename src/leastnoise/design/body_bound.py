@@ -30,6 +30,7 @@ from leastnoise.certificate.records import (
 )
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import exact
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.projections import Projections, projections_of
 from leastnoise.guarantees.sensitivity import A_SENSITIVITY, Sensitivity
 from leastnoise.numerics.bisection import Bisection
@@ -224,7 +225,7 @@ class BodyWitness:
     dimension: int = field(converter=A_DIMENSION)
     coordinates: int = field(converter=whole())
     times: int = field(converter=whole())
-    gamma: Fraction = field(converter=takes(exact))
+    gamma: FractionField = field(converter=takes(exact))
 
     def bound(self, *, epsilon: Fraction, power: int) -> Fraction:
         """Return a lower bound of E Σ|X_i|^power, rounded down to a float.

@@ -21,6 +21,7 @@ from leastnoise.design.radial_bound import A_NUMBER, RadialWitness, rows_of, who
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import MAX_EPSILON, Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.sensitivity import Sensitivity, positive_bound
 from leastnoise.noise.question import Loss
 
@@ -127,8 +128,8 @@ class LowerBound:
 
     loss: Loss = field(converter=takes(_named))
     value: float = field(converter=real())
-    epsilon: Fraction = field(converter=takes(exact))
-    delta: Fraction = field(converter=takes(exact))
+    epsilon: FractionField = field(converter=takes(exact))
+    delta: FractionField = field(converter=takes(exact))
     witness: AnyWitness
     scope: Scope = field(converter=one_of(_SCOPES), default="real")
 

@@ -30,6 +30,7 @@ from leastnoise.balls.core import (
 )
 from leastnoise.certificate.records import exact_fields, typed
 from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.fields import IntsField
 
 Floats = NDArray[np.float64]
 
@@ -140,8 +141,8 @@ class RadialWitness:
     cells: int = field(converter=A_NUMBER)
     bits: int = field(converter=A_NUMBER)
     ceiling: int = field(converter=A_NUMBER)
-    nodes: tuple[int, ...] = field(converter=_NUMBERS)
-    levels: tuple[int, ...] = field(converter=_NUMBERS)
+    nodes: IntsField = field(converter=_NUMBERS)
+    levels: IntsField = field(converter=_NUMBERS)
     prices: tuple[tuple[int, ...], ...] = field(converter=takes(rows_of))
 
     def bound(self, *, epsilon: Fraction, delta: Fraction) -> Fraction:

@@ -9,6 +9,7 @@ from leastnoise._record import field, record, takes
 from leastnoise.balls.core import AMPLE_BITS, ball, float_below, precision
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.exact import Exact, decimal_text, exact
+from leastnoise.guarantees.fields import FractionField
 
 MAX_EPSILON = 100_000
 LEAST_SAMPLING_RATE = Fraction(1, 10**30)
@@ -46,8 +47,8 @@ class Budget:
     Budget(epsilon=Fraction(1, 1), delta=Fraction(1, 100000))
     """
 
-    epsilon: Fraction = field(converter=takes(exact))
-    delta: Fraction = field(converter=takes(exact), default=0)
+    epsilon: FractionField = field(converter=takes(exact))
+    delta: FractionField = field(converter=takes(exact), default=0)
 
     def _check_together(self) -> None:
         if not 0 <= self.epsilon <= MAX_EPSILON:

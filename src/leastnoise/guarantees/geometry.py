@@ -28,6 +28,7 @@ from leastnoise import _validate
 from leastnoise._record import A_DIMENSION, field, record, takes
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, exact_rows
+from leastnoise.guarantees.fields import FractionField, FractionRowsField
 from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, QuadraticForm, Vertices
 
@@ -94,9 +95,9 @@ class CountEllipse(Geometry):
 
     kind: ClassVar[str] = "count-ellipse"
     queries: int = field(converter=A_DIMENSION)
-    shared: Fraction = field(converter=takes(exact), default=0)
-    offset: Fraction = field(converter=takes(exact), default=0)
-    total: Fraction = field(converter=takes(exact), default=0)
+    shared: FractionField = field(converter=takes(exact), default=0)
+    offset: FractionField = field(converter=takes(exact), default=0)
+    total: FractionField = field(converter=takes(exact), default=0)
     """0: n is not released."""
 
     def _check_together(self) -> None:
@@ -199,9 +200,9 @@ class Blocks(Geometry):
     kind: ClassVar[str] = "blocks"
     groups: int = field(converter=A_DIMENSION)
     queries: int = field(converter=A_DIMENSION)
-    shared: Fraction = field(converter=takes(exact), default=0)
-    offset: Fraction = field(converter=takes(exact), default=0)
-    total: Fraction = field(converter=takes(exact), default=1)
+    shared: FractionField = field(converter=takes(exact), default=0)
+    offset: FractionField = field(converter=takes(exact), default=0)
+    total: FractionField = field(converter=takes(exact), default=1)
 
     def _check_together(self) -> None:
         if not self.block.with_total:
@@ -262,7 +263,7 @@ class Matrix(Geometry):
     """Any invertible W, given by its rows of exact numbers; for up to 200 coordinates."""
 
     kind: ClassVar[str] = "matrix"
-    rows: tuple[tuple[Fraction, ...], ...] = field(converter=takes(_square))
+    rows: FractionRowsField = field(converter=takes(_square))
 
     def _check_together(self) -> None:
         if not np.linalg.cond(self._floats) < 1e12:

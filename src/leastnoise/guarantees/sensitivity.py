@@ -38,6 +38,7 @@ from leastnoise.guarantees.bodies.plain import MOST_BOUNDS, Ball, Box, Interval,
 from leastnoise.guarantees.bodies.shares import MOST_WORK
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.exact import Exact, exact, float_at_least, root_above
+from leastnoise.guarantees.fields import FractionField
 
 
 def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
@@ -247,7 +248,7 @@ class L2(Sensitivity):
     """
 
     kind: ClassVar[str] = "l2"
-    bound: Fraction = field(converter=A_BOUND)
+    bound: FractionField = field(converter=A_BOUND)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """For one coordinate all norms agree."""
@@ -269,7 +270,7 @@ class L1(Sensitivity):
     """
 
     kind: ClassVar[str] = "l1"
-    bound: Fraction = field(converter=A_BOUND)
+    bound: FractionField = field(converter=A_BOUND)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         del dimension
@@ -292,7 +293,7 @@ class Integer(Sensitivity):
     """
 
     kind: ClassVar[str] = "integer"
-    bound: Fraction = field(converter=takes(whole_bound, name="sensitivity"))
+    bound: FractionField = field(converter=takes(whole_bound, name="sensitivity"))
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """It is about one number."""

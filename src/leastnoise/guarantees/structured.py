@@ -37,6 +37,7 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.plain import MOST_POINTS
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
+from leastnoise.guarantees.fields import FractionField, FractionRowsField, LimitField
 from leastnoise.guarantees.sensitivity import (
     A_BOUND,
     NEIGHBOURS,
@@ -74,7 +75,7 @@ class Linf(Sensitivity):
     """
 
     kind: ClassVar[str] = "linf"
-    bound: Fraction = field(converter=takes(_linf_bound, of_record=True))
+    bound: FractionField = field(converter=takes(_linf_bound, of_record=True))
     l0: int = field(converter=whole(), default=1, kw_only=True)
     whole: bool = field(converter=A_FLAG, default=False, kw_only=True)
 
@@ -143,10 +144,10 @@ class CountingQueries(Sensitivity):
 
     kind: ClassVar[str] = "counting-queries"
     dimension: int = field(converter=A_DIMENSION)
-    max_nonzero: int = field(converter=takes(_max_nonzero, of_record=True), default=None)
+    max_nonzero: LimitField = field(converter=takes(_max_nonzero, of_record=True), default=None)
     neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
     with_total: bool = field(converter=A_FLAG, default=False)
-    bound: Fraction = field(converter=A_BOUND, default=1, first_in_json=True)
+    bound: FractionField = field(converter=A_BOUND, default=1, first_in_json=True)
 
     def _check_together(self) -> None:
         if self.with_total and self.neighbours == "replace-one":
@@ -244,7 +245,7 @@ class Groups(Sensitivity):
     groups: int = field(converter=A_DIMENSION)
     dimension: int = field(converter=A_DIMENSION)
     neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
-    bound: Fraction = field(converter=A_BOUND, default=1, first_in_json=True)
+    bound: FractionField = field(converter=A_BOUND, default=1, first_in_json=True)
 
     @property
     def coordinates(self) -> int:
@@ -328,7 +329,7 @@ class Vertices(Sensitivity):
     """
 
     kind: ClassVar[str] = "vertices"
-    points: tuple[tuple[Fraction, ...], ...] = field(converter=takes(_checked_points))
+    points: FractionRowsField = field(converter=takes(_checked_points))
 
     @property
     def coordinates(self) -> int:

@@ -10,6 +10,7 @@ from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import root_above
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.sensitivity import (
     NEIGHBOURS,
     Neighbours,
@@ -36,7 +37,7 @@ class RowCounts(Sensitivity):
     """
 
     kind: ClassVar[str] = "row-counts"
-    bound: Fraction = field(converter=takes(whole_bound, name="sensitivity"))
+    bound: FractionField = field(converter=takes(whole_bound, name="sensitivity"))
     neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove", kw_only=True)
 
     @property

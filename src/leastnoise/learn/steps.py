@@ -24,6 +24,7 @@ from leastnoise.guarantees.exact import (
     exact,
     float_at_least,
 )
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.mechanism.values import ScaledIntegers
@@ -126,8 +127,8 @@ class StepAccountant:
     725
     """
 
-    noise_multiplier: Fraction = field(converter=takes(_positive))
-    sampling_rate: Fraction = field(converter=A_SAMPLING_RATE, default=1)
+    noise_multiplier: FractionField = field(converter=takes(_positive))
+    sampling_rate: FractionField = field(converter=A_SAMPLING_RATE, default=1)
     steps: int = field(converter=whole(least=0, most=MOST_COMPOSITIONS), default=0)
 
     def __repr__(self) -> str:

@@ -22,7 +22,6 @@ from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, Interval, exact
 from leastnoise.mechanism.accuracy import at_accuracy, half_widths
 from leastnoise.mechanism.rounding import VectorDraw, add_noise, check_grid, default_grid
-from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.question import Releases
@@ -276,8 +275,8 @@ class Mechanism:
             raise NotApplicable(family=self.noise.name, why=why)
         return gaussian_square((part,), inner=True), gaussian_square((part,), inner=False)
 
-    def release(self, values: Sequence[float] | NDArray[Any] | ScaledIntegers) -> Released:
-        """Return `values` with fresh noise, on the grid. Every call spends the budget again.
+    def release(self, values: Values) -> Released:
+        """Add fresh noise to `values`, on the grid. Every call spends the budget again.
 
         `values` (shape (dimension,), or a number if the dimension is 1) must be a query whose
         sensitivity really is the certificate's. Floats are taken as the exact reals that they are;

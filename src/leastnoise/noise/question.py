@@ -16,6 +16,7 @@ from leastnoise._record import field, instance_of, record, takes, whole
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.guarantees.budget import A_SAMPLING_RATE, Budget, amplify
 from leastnoise.guarantees.exact import Interval
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import (
     L2,
@@ -56,7 +57,7 @@ class Releases:
     noise: Noise = field(converter=instance_of(Noise, like="a noise law"))
     shifts: ShiftBounds = field(converter=instance_of(ShiftBounds, like="ShiftBounds"))
     compositions: int = field(converter=whole(), default=1)
-    sampling_rate: Fraction = field(converter=A_SAMPLING_RATE, default=Fraction(1))
+    sampling_rate: FractionField = field(converter=A_SAMPLING_RATE, default=Fraction(1))
     neighbours: Neighbours | None = field(
         converter=takes(_checked_neighbours, of_record=True), default=None
     )

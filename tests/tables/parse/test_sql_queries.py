@@ -1,19 +1,22 @@
-"""Queries of SQL: the block that each is, and what is refused by name."""
+"""Queries of SQL: the keys that each becomes, and what is refused by name."""
 
 from __future__ import annotations
 
 import random
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
+from sqlglot import exp
 
 import leastnoise as ln
 from leastnoise.errors import SpecError
 from leastnoise.tables.expressions import language
-from leastnoise.tables.parse import spec_file
+from leastnoise.tables.parse import spec_file, sql_queries
 from tests.tables.expressions.oracle import random_expression
 from tests.tables.json_schema import accepts
 from tests.tables.parse.test_spec_schema import json_schema
@@ -39,6 +42,13 @@ _SAID: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         },
     ),
     ("select median(x) from data", {}, {"statistics": ["median(x)"]}),
+    ("select count(), count(x) from data -- weekly", {}, {"statistics": ["count", "count(x)"]}),
+    ("select count(1) /* of rows */ from DATA /* all */", {}, {"statistics": ["count"]}),
+    (
+        "select REGION, avg(X) from data where X > 0 group by Region",
+        {"group_by": {"region": ["n", "s"]}},
+        {"filter": "x > 0", "statistics": ["mean(x)"], "group_by": {"region": ["n", "s"]}},
+    ),
     (
         "select quantile(x, 0.25), percentile_cont(0.9) within group (order by x) from data",
         {},
@@ -73,7 +83,7 @@ def raw(block: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("sql", "beside", "expected"), _SAID)
-def test_a_query_is_the_block_that_says_the_same(
+def test_a_query_becomes_the_keys_of_the_same_meaning(
     sql: str, beside: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert accepts(json_schema(), raw({"sql": sql, **beside}))
@@ -87,9 +97,9 @@ def test_a_query_is_the_block_that_says_the_same(
 
 
 _REFUSED = {
-    "select count(*) from data having count(*) > 3": "no having: which groups there are",
-    "select count(*) from data order by 1": "Sort the published table",
-    "select count(*) from data limit 3": "no limit: publish all",
+    "select count(*) from data having count(*) > 3": "no having: min_count = 10 beside",
+    "select count(*) from data order by 1": "Sort the published table, or write top = 10",
+    "select count(*) from data limit 3": "no limit: top = 10 beside sql",
     "select count(*) from data offset 1": "no offset: publish all",
     "select distinct region from data": "no distinct: group by the columns",
     "select count(*) from data qualify true": "no qualify: it looks at other rows",
@@ -105,13 +115,20 @@ _REFUSED = {
     "select 1": "Expected from data",
     "select count(*) from data for update": "no locks: leave it out",
     "select avg(x) over () from data": "looks at other rows",
-    "select count(*) filter (where x > 1) from data": "write where, in a block of its own",
+    "select count(*) filter (where x > 1) from data": "write where, in a query of its own",
     "select count(*) from data where x > (select avg(x) from data)": "looks at other rows",
     "select count(*) from data where x > now()": "isn't the same twice",
     "select count(distinct region) from data": "is of the unit 'person' alone",
-    "select sum(distinct x) from data": "Expected the name of a column",
-    "select avg(x * 2) from data": "Name what is computed: [derive] x = 'x * 2'",
-    "select avg(data.x) from data": "Expected the name of a column",
+    "select sum(distinct x) from data": "Leave distinct out",
+    "select count(x, sex) from data": "counts two columns: write a count for each",
+    "select count(distinct) from data": "is of the unit 'person' alone",
+    "select count(* exclude (x)) from data": "Expected the name of a column in count",
+    "select quantile_cont() from data": "Expected one level of a quantile",
+    "select percentile_cont(0.5) within group (order by x, sex) from data": "(order by x).",
+    "select percentile_cont(0.5, 0.1) within group (order by x) from data": "(order by x).",
+    "select mode() within group (order by x) from data": "isn't a statistic",
+    "select avg(x * 2) from data": '[derive] computed = "x * 2", and write computed.',
+    "select avg(data.x) from data": "Write x alone: there is one table",
     "select avg(x) as m from data": "Leave 'as m' out",
     "select var_samp(x) from data": "Write var_pop(x)",
     "select stddev(x) from data": "Write stddev_pop(x)",
@@ -124,8 +141,8 @@ _REFUSED = {
     "select * from data": "isn't a statistic",
     "select region from data group by region": "Expected a statistic after select",
     "select sex, count(*) from data group by region": "'sex' isn't in group by",
-    "select count(*) from data group by 1": "Expected the name of a column in group by",
-    "select count(*) from data group by month(day)": "Name what is computed",
+    "select count(*) from data group by 1": "Write the column's name, not a constant",
+    "select count(*) from data group by month(day)": "Name it first: [derive] computed =",
     "select count(*) from data group by all": "no group by all",
     "select count(*) from data group by rollup(region)": "Expected the name of a column",
     "select count(*) from data; select 1": "Expected one expression",
@@ -143,6 +160,82 @@ def test_what_is_no_statistic_is_refused_by_name(sql: str) -> None:
             raw({"sql": sql, "group_by": _REGIONS} if "group by" in sql else {"sql": sql})
         )
     assert [key for key, _ in caught.value.problems] == ["query[0].sql"]
+
+
+_ADVISED = ["-x", "x * 2", "coalesce(x, 0)", "lower('a\"''b')", "case when x > 1 then 0 else 1 end"]
+
+
+@pytest.mark.parametrize("text", _ADVISED)
+def test_advice_to_name_what_is_computed_can_be_followed(text: str) -> None:
+    given = raw({"sql": f"select count({text}) from data"}) | {"derive": {"computed": "x + 1"}}
+    with pytest.raises(SpecError) as caught:
+        spec_file.parse(given)
+    advice = re.search(r"\[derive\] (.*), and write (.*)\.$", caught.value.problems[0][1])
+    assert advice is not None
+    given["derive"] |= tomllib.loads(advice[1])
+    given["query"][0]["sql"] = f"select count({advice[2]}) from data"
+    assert spec_file.parse(given).query[0].statistics == (f"count({advice[2]})",)
+    assert language.parse(given["derive"][advice[2]]) == language.parse(text)
+
+
+_ARGUMENTS = (
+    "",
+    "*",
+    "x",
+    "t, x",
+    "distinct x",
+    "distinct t, x",
+    "1",
+    "-x",
+    "x order by t",
+    "null",
+)
+_BEHIND = (
+    "",
+    " within group (order by x)",
+    " within group (order by x, t)",
+    " filter (where x > 1)",
+    " over ()",
+)
+_READ = {
+    *("COUNT", "SUM", "AVG", "MEDIAN", "VARIANCE_POP", "STDDEV_POP", "VARIANCE", "STDDEV", "MODE"),
+    *("PERCENTILE_CONT", "PERCENTILE_DISC", "ARRAY_AGG"),
+}
+_SAME = {"count": "count(*)", "mean": "avg", "var": "var_pop", "std": "stddev_pop"}
+
+
+def _aggregates() -> list[str]:
+    kinds = (one for one in exp.ALL_FUNCTIONS if issubclass(one, exp.AggFunc))
+    return sorted({name for one in kinds for name in one.sql_names()})
+
+
+def test_what_is_accepted_is_what_the_engine_computes_and_all_else_is_refused() -> None:
+    """Every aggregate with every form of arguments: none is read as another, none crashes."""
+    rows = pd.DataFrame({"person": [1, 1, 2, 3], "x": [0.25, 0.75, None, 0.5], "t": [2, 1, 3, 4]})
+    connection = duckdb.connect()
+    connection.register("data", rows)
+    accepted: set[str] = set()
+    forms = [f"({arguments}){behind}" for arguments in _ARGUMENTS for behind in _BEHIND]
+    forms += ["(x, 0.5)", "(0.5)", "(0.5) within group (order by x)"]
+    for name in _aggregates():
+        for form in forms if name in _READ else ("(x)", "()", "(distinct x)"):
+            text = f"select {name}{form} from data"
+            problems: list[Any] = []
+            plain = sql_queries.translated(raw({"sql": text}), problems)
+            if problems:
+                continue
+            accepted.add(name)
+            (statistic,) = plain["query"][0]["statistics"]
+            kind, _, rest = statistic.partition("(")
+            same = _SAME.get(kind, kind) if not rest else f"{_SAME.get(kind, kind)}({rest}"
+            same = {"count_units": "count(distinct person)"}.get(kind, same)
+            same = same.replace("count(*)(", "count(").replace("quantile(", "quantile_cont(")
+            wanted = connection.execute(f"select {same} from data").fetchall()
+            try:
+                assert connection.execute(text).fetchall() == wanted, text
+            except duckdb.CatalogException:  # a name of another dialect
+                assert form in {"(x)", "(x, 0.5)"}, text
+    assert {"COUNT", "SUM", "AVG", "MEDIAN", "VARIANCE_POP", "PERCENTILE_CONT"} <= accepted
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_noise_that_is_for_other_quantiles_is_rejected() -> None:
     ]
     assert read_tree(made.layout, claim, made.budget) == made.tree
     for given, asked, budget in wrong:
-        with pytest.raises(CertificateRejected, match=r"Block 'q\.quantiles'"):
+        with pytest.raises(CertificateRejected, match=r"Query 'q\.quantiles'"):
             read_tree(asked.layout, given, budget)
 
 

@@ -24,6 +24,7 @@ from leastnoise.guarantees.bodies.base import (
     nearest,
 )
 from leastnoise.guarantees.bodies.shares import MOST_WORK, share_below
+from leastnoise.guarantees.fields import IntsField
 
 if TYPE_CHECKING:
     from flint import arb
@@ -51,7 +52,7 @@ class Cells(Body):
 
     kind: ClassVar[str] = "cells"
     bodies: tuple[Body, ...] = field(converter=BODIES, scales=True)
-    copies: tuple[int, ...] = field(converter=_COPIES)
+    copies: IntsField = field(converter=_COPIES)
 
     def _check_together(self) -> None:
         if len(self.bodies) != len(self.copies):

@@ -29,6 +29,7 @@ from leastnoise.guarantees.bodies.one_sided import (
 )
 from leastnoise.guarantees.bodies.plain import A_BOUNDS
 from leastnoise.guarantees.bodies.shares import MOST_WORK, capped_cubes
+from leastnoise.guarantees.fields import FractionField, FractionsField, LimitField
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,8 +55,8 @@ class Counts(OneSided):
 
     kind: ClassVar[str] = "counts"
     queries: int = field(converter=whole(most=MOST_CELLS))
-    most: int = field(converter=takes(_most, of_record=True), default=None)
-    bound: Fraction = field(converter=takes(positive), default=1, scales=True)
+    most: LimitField = field(converter=takes(_most, of_record=True), default=None)
+    bound: FractionField = field(converter=takes(positive), default=1, scales=True)
 
     def _check_together(self) -> None:
         d = _validate.dimension(self.queries)
@@ -156,7 +157,7 @@ class Counted(OneSided):
 
     kind: ClassVar[str] = "counted"
     of: OneSided = field(converter=A_ONE_SIDED, scales=True)
-    bound: Fraction = field(converter=takes(positive), default=1, scales=True)
+    bound: FractionField = field(converter=takes(positive), default=1, scales=True)
 
     @property
     def dimension(self) -> int:
@@ -282,7 +283,7 @@ class CountedSums(OneSided):
 
     kind: ClassVar[str] = "counted-sums"
     cells: int = field(converter=whole(most=MOST_CELLS))
-    bounds: tuple[Fraction, ...] = field(converter=A_BOUNDS, scales=True)
+    bounds: FractionsField = field(converter=A_BOUNDS, scales=True)
 
     def _check_together(self) -> None:
         _validate.dimension(self.dimension)

@@ -28,6 +28,7 @@ from leastnoise.guarantees.bodies.base import (
 )
 from leastnoise.guarantees.bodies.shares import raise_rational
 from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.fields import FractionField, FractionsField
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +59,7 @@ class Interval(Body):
     """
 
     kind: ClassVar[str] = "interval"
-    bound: Fraction = field(converter=takes(positive), scales=True)
+    bound: FractionField = field(converter=takes(positive), scales=True)
 
     @property
     def dimension(self) -> int:
@@ -109,7 +110,7 @@ class Box(Body):
     """
 
     kind: ClassVar[str] = "box"
-    bounds: tuple[Fraction, ...] = field(converter=A_BOUNDS, scales=True)
+    bounds: FractionsField = field(converter=A_BOUNDS, scales=True)
 
     @property
     def dimension(self) -> int:
@@ -167,7 +168,7 @@ class Ball(Body):
     """
 
     kind: ClassVar[str] = "ball"
-    bound: Fraction = field(converter=takes(positive), scales=True)
+    bound: FractionField = field(converter=takes(positive), scales=True)
     coordinates: int = field(converter=A_DIMENSION)
 
     @property

@@ -18,6 +18,7 @@ from leastnoise.guarantees.bodies import base, shares
 from leastnoise.guarantees.bodies.base import BODIES, Body, Point
 from leastnoise.guarantees.bodies.one_sided import Layout, Mixing, OneSided, Pieces, coefficients
 from leastnoise.guarantees.bodies.shares import Radical, raise_rational, sum_at_most_one
+from leastnoise.guarantees.fields import FractionOrNoneField, FractionsField
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,10 +42,8 @@ class Together(Body):
 
     kind: ClassVar[str] = "together"
     bodies: tuple[Body, ...] = field(converter=BODIES, scales=True)
-    radii: tuple[Fraction, ...] = field(
-        converter=takes(shares.radii_of, parts="bodies", of_record=True)
-    )
-    exponent: Fraction | None = field(converter=takes(shares.exponent_of))
+    radii: FractionsField = field(converter=takes(shares.radii_of, parts="bodies", of_record=True))
+    exponent: FractionOrNoneField = field(converter=takes(shares.exponent_of))
 
     def _check_together(self) -> None:
         _validate.dimension(self.dimension)
@@ -204,10 +203,8 @@ class Jointly(OneSided):
 
     kind: ClassVar[str] = "jointly"
     parts: tuple[OneSided, ...] = field(converter=_PARTS, scales=True)
-    radii: tuple[Fraction, ...] = field(
-        converter=takes(shares.radii_of, parts="parts", of_record=True)
-    )
-    exponent: Fraction | None = field(converter=takes(shares.exponent_of))
+    radii: FractionsField = field(converter=takes(shares.radii_of, parts="parts", of_record=True))
+    exponent: FractionOrNoneField = field(converter=takes(shares.exponent_of))
 
     def _check_together(self) -> None:
         _validate.dimension(self.dimension)

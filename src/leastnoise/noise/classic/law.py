@@ -10,6 +10,7 @@ import numpy as np
 
 from leastnoise._record import field, record, takes
 from leastnoise.guarantees.exact import LARGEST_SQUARED, SMALLEST_SQUARED, Exact, exact_where
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, exponential_moment, points_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Gaussian(Noise):
     name: ClassVar[str] = "gaussian"
     norm: ClassVar[Norm] = "l2"
     without_delta: ClassVar[str] = "delta=0 is impossible for a Gaussian at any scale"
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -74,7 +75,7 @@ class Laplace(Noise):
 
     name: ClassVar[str] = "laplace"
     norm: ClassVar[Norm] = "l1"
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -121,8 +122,8 @@ class TruncatedLaplace(Noise):
     norm: ClassVar[Norm] = "l2"
     most_dimension: ClassVar[int] = 1
     without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
-    radius: Fraction = field(
+    scale: FractionField = field(converter=SCALE)
+    radius: FractionField = field(
         converter=takes(
             exact_where,
             holds=lambda radius: 0 < radius <= MAX_RADIUS,
@@ -195,9 +196,9 @@ class FlippedHuber(Noise):
     norm: ClassVar[Norm] = "l2"
     most_dimension: ClassVar[int] = 1
     without_delta: ClassVar[str] = "delta=0 is impossible with a Gaussian tail"
-    scale: Fraction = field(converter=SCALE)
-    alpha: Fraction = field(converter=takes(_alpha, of_record=True))
-    gamma: Fraction = field(converter=takes(_gamma))
+    scale: FractionField = field(converter=SCALE)
+    alpha: FractionField = field(converter=takes(_alpha, of_record=True))
+    gamma: FractionField = field(converter=takes(_gamma))
     dimension: int = field(converter=DIMENSION, default=1)
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 
 from leastnoise._record import derived, field, record, takes, whole
 from leastnoise.guarantees.exact import Exact, exact, exact_where
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import DIMENSION, SCALE, Noise, points_of
 
@@ -75,10 +76,10 @@ class GaussianMixture(KernelNoise):
     name: ClassVar[str] = "gaussian-mixture"
     norm: ClassVar[Norm] = "l2"
     folded: ClassVar[bool] = False
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     modes: int = field(converter=whole(least=0, most=MAX_MODES))
-    spacing: Fraction = field(converter=SPACING)
-    decay: Fraction = field(converter=DECAY)
+    spacing: FractionField = field(converter=SPACING)
+    decay: FractionField = field(converter=DECAY)
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -150,9 +151,9 @@ class QuasiGaussian(KernelNoise):
     name: ClassVar[str] = "quasi-gaussian"
     norm: ClassVar[Norm] = "l2"
     folded: ClassVar[bool] = True
-    scale: Fraction = field(converter=SCALE)
-    spacing: Fraction = field(converter=SPACING)
-    decay: Fraction = field(converter=DECAY)
+    scale: FractionField = field(converter=SCALE)
+    spacing: FractionField = field(converter=SPACING)
+    decay: FractionField = field(converter=DECAY)
     dimension: int = field(converter=DIMENSION, default=1)
     modes: int = derived(lambda _: 1, repr=False, compare=False)
 

@@ -14,6 +14,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise._record import field, record, takes, whole
 from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.fields import FractionField, IntsField
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise
 from leastnoise.noise.common.law import StepNoise, Steps, lattice_places
@@ -57,7 +58,7 @@ class Lattice:
     """
 
     cells: int = field(converter=_CELLS)
-    masses: tuple[int, ...] = field(converter=_MASSES)
+    masses: IntsField = field(converter=_MASSES)
 
     @cached_property
     def total(self) -> int:
@@ -91,9 +92,9 @@ class LatticeNoise(Noise):
 
     most_dimension: ClassVar[int] = 1
     without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     cells: int = field(converter=_CELLS)
-    masses: tuple[int, ...] = field(converter=_MASSES)
+    masses: IntsField = field(converter=_MASSES)
     dimension: int = field(converter=DIMENSION, default=1)
 
     @cached_property

@@ -11,6 +11,7 @@ import numpy as np
 from leastnoise._record import field, record, takes
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact, exact_where
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.noise.base import (
     DIMENSION,
     SCALE,
@@ -76,9 +77,9 @@ class GeneralizedGamma(Noise):
     most_dimension: ClassVar[int] = MAX_DIMENSION
     too_many: ClassVar[str] = f"it serves up to {MAX_DIMENSION:,} dimensions"
     without_delta: ClassVar[str] = "delta=0 is left to l2 and laplace"
-    scale: Fraction = field(converter=SCALE)
-    alpha: Fraction = field(converter=takes(_checked_alpha, of_record=True))
-    p: Fraction = field(converter=POWER)
+    scale: FractionField = field(converter=SCALE)
+    alpha: FractionField = field(converter=takes(_checked_alpha, of_record=True))
+    p: FractionField = field(converter=POWER)
     dimension: int = field(converter=DIMENSION)
 
     def _check_together(self) -> None:
@@ -162,7 +163,7 @@ class SphericalLaplace(Noise):
     norm: ClassVar[Norm] = "l2"
     least_dimension: ClassVar[int] = 2
     too_few: ClassVar[str] = "in one dimension it is the same law as laplace"
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     dimension: int = field(converter=DIMENSION)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:

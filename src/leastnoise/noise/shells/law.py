@@ -10,6 +10,7 @@ from typing import ClassVar, final
 from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes, whole
 from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.fields import FractionField, IntsField
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE
 from leastnoise.noise.common.law import (
@@ -51,11 +52,11 @@ class OptimalRadial(RadialStepNoise):
     too_few: ClassVar[str] = "it is noise for a vector; for one number there is optimal"
     too_many: ClassVar[str] = f"it is designed up to dimension {most_dimension}"
     without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     dimension: int = field(converter=DIMENSION)
     cells: int = field(converter=whole(most=_LARGEST))
-    edges: tuple[int, ...] = field(converter=_WHOLES)
-    weights: tuple[int, ...] = field(converter=_WHOLES)
+    edges: IntsField = field(converter=_WHOLES)
+    weights: IntsField = field(converter=_WHOLES)
 
     def _check_together(self) -> None:
         if not 1 <= len(self.edges) <= MAX_STEPS or len(self.edges) != len(self.weights):
@@ -105,11 +106,11 @@ class SphericalStaircase(RadialStepNoise):
     too_few: ClassVar[str] = "in one dimension it is the same law as truncated-staircase"
     too_many: ClassVar[str] = f"it is offered up to dimension {most_dimension:,}"
     without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     dimension: int = field(converter=DIMENSION)
-    gamma: Fraction = field(converter=GAMMA)
-    radius: Fraction = field(converter=RADIUS)
-    decay: Fraction = field(converter=DECAY)
+    gamma: FractionField = field(converter=GAMMA)
+    radius: FractionField = field(converter=RADIUS)
+    decay: FractionField = field(converter=DECAY)
 
     def _steps(self) -> RadialSteps:
         """Edges γ, γ + 1, … below R, and R."""

@@ -12,6 +12,7 @@ import numpy as np
 from leastnoise._record import field, record, takes, whole
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact, exact_where
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
 from leastnoise.noise.common.law import GAMMA, LARGEST_DECAY, StepNoise, Steps, lattice_places
@@ -50,9 +51,9 @@ class Staircase(Noise):
     name: ClassVar[str] = "staircase"
     norm: ClassVar[Norm] = "l2"
     most_dimension: ClassVar[int] = 1
-    scale: Fraction = field(converter=SCALE)
-    gamma: Fraction = field(converter=GAMMA)
-    decay: Fraction = field(converter=takes(step_decay))
+    scale: FractionField = field(converter=SCALE)
+    gamma: FractionField = field(converter=GAMMA)
+    decay: FractionField = field(converter=takes(step_decay))
     dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -112,10 +113,10 @@ class Geometric(Noise):
     name: ClassVar[str] = "geometric"
     norm: ClassVar[Norm] = "integer"
     most_dimension: ClassVar[int] = 1
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     cells: int = field(converter=whole())
     core: int = field(converter=whole())
-    decay: Fraction = field(converter=takes(step_decay))
+    decay: FractionField = field(converter=takes(step_decay))
     dimension: int = field(converter=DIMENSION, default=1)
 
     def _check_together(self) -> None:
@@ -199,13 +200,13 @@ class TruncatedStaircase(StepNoise):
     norm: ClassVar[Norm] = "l2"
     most_dimension: ClassVar[int] = 1
     without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
-    gamma: Fraction = field(
+    scale: FractionField = field(converter=SCALE)
+    gamma: FractionField = field(
         converter=takes(exact_where, holds=lambda gamma: 0 < gamma <= 1, expected="0 < gamma <= 1")
     )
-    radius: Fraction = field(converter=_RADIUS)
-    decay: Fraction = field(converter=_CUT_DECAY)
-    atom: Fraction = field(
+    radius: FractionField = field(converter=_RADIUS)
+    decay: FractionField = field(converter=_CUT_DECAY)
+    atom: FractionField = field(
         converter=takes(exact_where, holds=lambda atom: 0 <= atom < 1, expected="0 <= atom < 1"),
         default=0,
     )
@@ -245,9 +246,9 @@ class Tulap(StepNoise):
     norm: ClassVar[Norm] = "l2"
     most_dimension: ClassVar[int] = 1
     without_delta: ClassVar[str] = "delta=0 cuts nothing off: that is staircase with gamma=1/2"
-    scale: Fraction = field(converter=SCALE)
-    radius: Fraction = field(converter=_RADIUS)
-    decay: Fraction = field(converter=_CUT_DECAY)
+    scale: FractionField = field(converter=SCALE)
+    radius: FractionField = field(converter=_RADIUS)
+    decay: FractionField = field(converter=_CUT_DECAY)
     dimension: int = field(converter=DIMENSION, default=1)
 
     def _steps(self) -> Steps:

@@ -13,6 +13,7 @@ from leastnoise import _validate
 from leastnoise._record import derived, field, record, takes
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.fields import FractionField, FractionsField, IntsField
 from leastnoise.guarantees.sensitivity import Rows, check_sensitivity
 from leastnoise.noise.base import SCALE, Parameter, points_of
 from leastnoise.noise.body_noise import VectorNoise
@@ -104,9 +105,9 @@ class Agreeing(VectorNoise):
     name: ClassVar[str] = "agreeing"
     form: ClassVar[str] = "rows"
     lists_to_set: ClassVar[tuple[str, ...]] = ("branches", "shares")
-    scale: Fraction = field(converter=SCALE)
-    branches: tuple[int, ...] = field(converter=takes(_checked_branches))
-    shares: tuple[Fraction, ...] = field(converter=takes(_checked_shares, of_record=True))
+    scale: FractionField = field(converter=SCALE)
+    branches: IntsField = field(converter=takes(_checked_branches))
+    shares: FractionsField = field(converter=takes(_checked_shares, of_record=True))
     dimension: int = derived(lambda law: law.shape.cells)
 
     @property

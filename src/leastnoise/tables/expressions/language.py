@@ -64,13 +64,18 @@ def parse(
         raise ValueError(_TOO_LARGE) from None
 
 
-def write(node: Parsed) -> str:
-    """Return the text of a part of SQL that was parsed; raises ValueError if it may not be said.
+def quote(node: Parsed) -> str:
+    """The text of a node of the parser's, for messages too, whatever engines make of it."""
+    return node.sql(dialect=_DIALECT, comments=False, unsupported_level=errors.ErrorLevel.IGNORE)
 
-    It reads back as the same tree.
+
+def write(node: Parsed) -> str:
+    """The text of a parsed part of SQL, which reads back as the same tree.
+
+    Raises ValueError if it isn't an expression on rows.
     """
     try:
-        text = node.sql(dialect=_DIALECT, comments=False)
+        text = quote(node)
         same = parse(text) == _Reader(None, {}).read(node)
     except RecursionError:
         raise ValueError(_TOO_LARGE) from None

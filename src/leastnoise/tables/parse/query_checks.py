@@ -139,7 +139,7 @@ def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         yield key, f"{why} or leave it out."
     elif others:
         why = f"Expected counts alone: errors of {others[0]} aren't in their unit. Use another"
-        yield key, f"{why} block for it."
+        yield key, f"{why} query for it."
 
 
 def _without_count(query: Query, path: str) -> Iterator[Problem]:

@@ -1,17 +1,20 @@
-"""A query of SQL to the keys of a block: what the spec of a release stores, and its plan shows.
+"""From a query of SQL to the keys of a spec's query, which the plan shows and the spec stores.
 
-What isn't one of the statistics is refused by name, with what to write instead. The meaning is that
-of the block: every public key has a row, sums are of values within their bounds.
+What isn't one of the statistics is refused by name, with what to write instead. The query means
+what its keys mean: every public key has a row, sums are of values within their bounds.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
+
+import tomli_w
 
 from leastnoise.tables.statistics import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from sqlglot import exp
 
@@ -25,13 +28,14 @@ _KINDS = {"Sum": "sum", "Avg": "mean", "VariancePop": "var", "StddevPop": "std",
 """The parser's names of functions, and the statistics of the same meaning."""
 _BY_ONE_LESS = {"Variance": "var_pop", "Stddev": "stddev_pop", "StddevSamp": "stddev_pop"}
 _INSTEAD = {
-    "with_": "with: write each of its queries as a block, or what it computes in [derive]",
+    "with_": "with: write each of its queries as one of its own, or what it computes in [derive]",
     "joins": "join: write [data.join.NAME] with its source, and on",
     "laterals": "lateral: compute columns of a row in [derive]",
     "distinct": "distinct: group by the columns, whose keys are public",
-    "having": "having: which groups there are would tell of persons. Publish all, and choose then",
-    "order": "order by: keys have the order of the spec. Sort the published table",
-    "limit": "limit: publish all, and take the first rows then",
+    "having": "having: min_count = 10 beside sql leaves out groups of a published count below 10",
+    "order": "order by: keys have the order of the spec. Sort the published table, or write "
+    "top = 10 beside sql for the groups of the largest published counts",
+    "limit": "limit: top = 10 beside sql keeps the groups of the largest published counts",
     "offset": "offset: publish all, and leave rows out then",
     "windows": "window: it looks at other rows",
     "qualify": "qualify: it looks at other rows",
@@ -41,29 +45,29 @@ _PARTS = {"expressions", "from_", "where", "group"}
 
 
 def translated(raw: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """Return the plain spec `raw` with the keys of a block wherever it says `sql`.
+    """The plain spec `raw` with the keys of a query in place of its `sql`.
 
-    One that can't be said so adds its problem, and no keys.
+    A query that can't be said by keys adds its problem, and no keys.
     """
-    blocks = raw.get("query")
-    if not isinstance(blocks, list | tuple):
+    given = raw.get("query")
+    if not isinstance(given, list | tuple):
         return dict(raw)
-    found: list[Any] = []
-    for index, block in enumerate(blocks):
-        if not isinstance(block, dict) or SQL not in block:
-            found.append(block)
+    queries: list[Any] = []
+    for index, query in enumerate(given):
+        if not isinstance(query, dict) or SQL not in query:
+            queries.append(query)
             continue
-        rest = {name: value for name, value in block.items() if name != SQL}
+        rest = {name: value for name, value in query.items() if name != SQL}
         try:
-            found.append(_block(block[SQL], rest, raw))
+            queries.append(_keys(query[SQL], rest, raw))
         except ValueError as error:
             problems.append((f"query[{index}].{SQL}", str(error)))
-            found.append(rest)
-    return {**raw, "query": found}
+            queries.append(rest)
+    return {**raw, "query": queries}
 
 
-def _block(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a block: those that SQL says, and the `rest` beside it."""
+def _keys(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that SQL says, and the `rest` beside it."""
     if not isinstance(text, str):
         raise ValueError('Expected a text, such as "select count(*) from data".')  # noqa: TRY004  # a problem of the spec
     if beside := [name for name in _BESIDE if name in rest]:
@@ -71,101 +75,162 @@ def _block(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dic
     from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
 
     query = _checked(language.parse_sql(text))
-    found = dict(rest)
+    known = _known_names(rest, raw)
+    _spell_as_known(query, known)
+    keys = dict(rest)
     if where := query.args.get("where"):
-        found["filter"] = language.write(where.this)
-    grouped = [_name(one, "group by") for one in _grouped(query)]
-    asked = [one for one in query.expressions if not _is_of(one, grouped)]
-    found["statistics"] = [_statistic(one, raw) for one in asked]
+        keys["filter"] = language.write(where.this)
+    grouped = [_name(node, "group by", known) for node in _grouped(query)]
+    asked = [node for node in query.expressions if not _is_grouped(node, grouped, known)]
+    keys["statistics"] = [_statistic(node, raw, known) for node in asked]
     groups = _groups(grouped, rest.get("group_by"), raw)
     beside = groups.values() if isinstance(groups, dict) else ()
-    if not asked and not any(isinstance(one, dict) and "keys" in one for one in beside):
+    if not asked and not any(isinstance(group, dict) and "keys" in group for group in beside):
         raise ValueError("Expected a statistic after select, such as count(*) or avg(income).")
-    return found | ({"group_by": groups} if groups else {})
+    return keys | ({"group_by": groups} if groups else {})
 
 
 def _checked(query: exp.Expr) -> exp.Select:
-    """Return what one block can say; raises ValueError naming what it can't."""
+    """The query, if keys can say all its clauses; raises ValueError naming one that they can't."""
     from sqlglot import exp  # noqa: PLC0415  (0.1 s)
 
     if not isinstance(query, exp.Select):
-        why = 'Expected one select, such as "select count(*) from data": a block each.'
+        why = 'Expected one select, such as "select count(*) from data", in each query.'
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec
     for part, value in query.args.items():
         if value and part not in _PARTS:
             name = part.strip("_").replace("_", " ")
-            raise ValueError(f"A block has no {_INSTEAD.get(part, f'{name}: leave it out')}.")
+            raise ValueError(f"A query has no {_INSTEAD.get(part, f'{name}: leave it out')}.")
     source = query.args.get("from_")
     table = None if source is None else source.this
-    if not isinstance(table, exp.Table) or table.sql() != TABLE:
+    if not isinstance(table, exp.Table) or table.sql(comments=False).lower() != TABLE:
         raise ValueError(f"Expected from {TABLE}, which is what [data] says, and no other table.")
     return query
 
 
+def _known_names(rest: Mapping[str, Any], raw: Mapping[str, Any]) -> set[str]:
+    """The names of columns that the spec says somewhere."""
+    data, privacy = raw.get("data"), raw.get("privacy")
+    types = data.get("types") if isinstance(data, dict) else None
+    places = (rest.get("group_by"), raw.get("columns"), raw.get("derive"), types)
+    names = {name for place in places if isinstance(place, dict) for name in place}
+    unit = privacy.get("unit") if isinstance(privacy, dict) else None
+    return names | ({unit} if isinstance(unit, str) else set())
+
+
+def _spell_as_known(query: exp.Select, known: Collection[str]) -> None:
+    """Spell names without quotes as the spec does: to SQL, capitals are small letters."""
+    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
+
+    for column in query.find_all(exp.Column):
+        if isinstance(name := column.this, exp.Identifier) and not name.args.get("quoted"):
+            alike = [other for other in known if other.lower() == column.name.lower()]
+            if len(alike) == 1:
+                name.set("this", alike[0])
+
+
 def _grouped(query: exp.Select) -> list[exp.Expr]:
-    """Return what is grouped by."""
+    """The nodes after group by."""
     group = query.args.get("group")
     if group is None:
         return []
     if more := [name for name, value in group.args.items() if value and name != "expressions"]:
-        raise ValueError(f"A block has no group by {more[0]}: name the columns.")
+        raise ValueError(f"A query has no group by {more[0]}: name the columns.")
     return list(group.expressions)
 
 
-def _name(node: exp.Expr, where: str) -> str:
-    """Return the name of a column; raises ValueError for what isn't one."""
+def _name(node: exp.Expr | None, where: str, known: Collection[str]) -> str:
+    """The name of a column; raises ValueError for anything else."""
     from sqlglot import exp  # noqa: PLC0415  (0.1 s)
 
-    if isinstance(node, exp.Column) and not node.table:
+    if node is None:
+        raise ValueError(f"Expected the name of a column in {where}, got nothing.")
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier) and not node.table:
         return node.name
-    said = node.sql(dialect="duckdb")[:60]
-    raise ValueError(
-        f"Expected the name of a column in {where}, got {said!r}. Name what is computed: "
-        f"[derive] x = {said!r}, and write x."
-    )
+    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
+
+    text = language.quote(node)
+    why = f"Expected the name of a column in {where}, got {text[:60]!r}."
+    raise ValueError(f"{why} {_named_first(node, text, known)}".rstrip())
 
 
-def _is_of(node: exp.Expr, grouped: list[str]) -> bool:
-    """Say whether that is a column that is grouped by; ValueError where it has another name."""
+def _named_first(node: exp.Expr, text: str, known: Collection[str]) -> str:
+    """How to get the values of a node that isn't the name of a column; "" if nothing is known."""
+    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
+
+    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
+
+    if isinstance(node, exp.Distinct):
+        return "Leave distinct out: whether a value is a first one depends on other rows."
+    if isinstance(node, exp.Column):
+        return f"Write {node.name} alone: there is one table."
+    if isinstance(node, exp.Literal):
+        return "Write the column's name, not a constant."
+    try:
+        language.parse(text)
+    except ValueError:
+        return ""
+    taken = {*known, *(column.name for column in node.find_all(exp.Column))}
+    names = itertools.chain(["computed"], (f"computed_{number}" for number in itertools.count(2)))
+    name = next(name for name in names if name not in taken)
+    return f"Name it first: [derive] {tomli_w.dumps({name: text}).strip()}, and write {name}."
+
+
+def _is_grouped(node: exp.Expr, grouped: list[str], known: Collection[str]) -> bool:
+    """True if a node is a column that is grouped by; ValueError if it has an alias."""
     from sqlglot import exp  # noqa: PLC0415  (0.1 s)
 
     if isinstance(node, exp.Alias):
         why = f"Leave 'as {node.alias}' out: results are called as statistics are."
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec
-    if not isinstance(node, exp.Column):
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return False
-    if (name := _name(node, "select")) not in grouped:
+    if (name := _name(node, "select", known)) not in grouped:
         raise ValueError(f"The column {name!r} isn't in group by, nor in a statistic.")
     return True
 
 
-def _statistic(node: exp.Expr, raw: Mapping[str, Any]) -> str:
-    """Return the spelling of the statistic that means the same; raises ValueError if none does."""
+def _statistic(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> str:
+    """The spelling of the statistic of the same meaning; raises ValueError if there is none."""
+    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
+
     kind = type(node).__name__
     if kind == "Count":
-        return _count(node, raw)
+        return _count(node, raw, known)
     if kind in _BY_ONE_LESS:
-        said = f"{_BY_ONE_LESS[kind]}({node.this.sql(dialect='duckdb')})"
+        instead = f"{_BY_ONE_LESS[kind]}({language.quote(node.this)})"
         raise ValueError(
-            f"That variance is divided by n - 1, which noise may make 0. Write {said}."
+            f"That variance is divided by n - 1, which noise may make 0. Write {instead}."
         )
-    if (quantile := _quantile(node)) is not None:
+    if (quantile := _quantile(node, known)) is not None:
         return quantile
     if kind not in _KINDS:
         raise ValueError(_refusal(node))
-    return _spelled(_KINDS[kind], _name(node.this, "a statistic"))
+    return _spelled(_KINDS[kind], _name(node.this, "a statistic", known))
 
 
-def _count(node: exp.Expr, raw: Mapping[str, Any]) -> str:
+def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> str:
+    """The spelling of a count: of rows, of rows with a value, or of units."""
     from sqlglot import exp  # noqa: PLC0415  (0.1 s)
 
-    if isinstance(node.this, exp.Star):
+    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
+
+    if node.expressions:
+        text = language.quote(node)[:60]
+        raise ValueError(f"{text!r} counts two columns: write a count for each of them.")
+    counted = node.this
+    whole = isinstance(counted, exp.Literal) and not counted.is_string
+    if (
+        counted is None
+        or whole
+        or (isinstance(counted, exp.Star) and not any(counted.args.values()))
+    ):
         return "count"
-    if not isinstance(node.this, exp.Distinct):
-        return _spelled("count", _name(node.this, "count"))
+    if not isinstance(counted, exp.Distinct):
+        return _spelled("count", _name(counted, "count", known))
     privacy = raw.get("privacy")
     unit = privacy.get("unit") if isinstance(privacy, dict) else None
-    names = [_name(one, "count") for one in node.this.expressions]
+    names = [_name(column, "count", known) for column in counted.expressions]
     if names != [unit]:
         raise ValueError(
             f"count(distinct x) is of the unit {unit!r} alone, as count_units. How many values "
@@ -174,66 +239,70 @@ def _count(node: exp.Expr, raw: Mapping[str, Any]) -> str:
     return "count_units"
 
 
-def _quantile(node: exp.Expr) -> str | None:
-    """Return the spelling of a quantile; None for another node.
-
-    Between two values or not: it is one of the public candidates.
-    """
+def _quantile(node: exp.Expr, known: Collection[str]) -> str | None:
+    """The spelling of a quantile, which is one of the public candidates; None for another node."""
     from sqlglot import exp  # noqa: PLC0415  (0.1 s)
 
-    found, level = node.this, node.args.get("expression") or node.args.get("quantile")
+    inner = node.this if isinstance(node, exp.WithinGroup) else node
+    if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc | exp.Quantile):
+        return None
+    column, level = inner.this, inner.args.get("expression") or inner.args.get("quantile")
     if isinstance(node, exp.WithinGroup):
-        (ordered,) = node.args["expression"].expressions
-        node, found, level = node.this, ordered.this, node.this.this
+        order = node.args["expression"]
+        if not isinstance(order, exp.Order) or len(order.expressions) != 1 or level is not None:
+            raise ValueError("Expected percentile_cont(0.9) within group (order by x).")
+        (ordered,) = order.expressions
         if ordered.args.get("desc"):
             raise ValueError("Expected a quantile in rising order: for desc take 1 less the level.")
-    if not isinstance(node, exp.PercentileCont | exp.PercentileDisc | exp.Quantile):
-        return None
-    if not isinstance(level, exp.Literal):
+        column, level = ordered.this, inner.this
+    if not isinstance(level, exp.Literal) or level.is_string:
         why = "Expected one level of a quantile, such as quantile_cont(income, 0.9)."
-        raise ValueError(why)  # noqa: TRY004  # a problem of the spec
-    return _spelled("quantile", _name(found, "a quantile"), f", {level.this}")
+        raise ValueError(why)  # a problem of the spec
+    return _spelled("quantile", _name(column, "a quantile", known), f", {level.this}")
 
 
 def _spelled(kind: str, name: str, more: str = "") -> str:
-    """Return the spelling of a statistic of a column, which has to read back as it is."""
+    """The spelling of a statistic of a column, which has to read back as it is."""
     text = f"{kind}({name}{more})"
     parsed = registry.parse(text)
-    if [one.column for one in parsed.parts] != [name]:
+    if [part.column for part in parsed.parts] != [name]:
         raise ValueError(f"The column {name!r} can't be named in a statistic. Rename it.")
     return text
 
 
 def _refusal(node: exp.Expr) -> str:
+    """What is wrong with a node that is no statistic, and what to write instead."""
     from sqlglot import exp  # noqa: PLC0415  (0.1 s)
 
-    said = node.sql(dialect="duckdb")[:60]
+    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
+
+    text = language.quote(node)[:60]
     if isinstance(node, exp.Filter):
-        return f"{said!r} has a filter of its own: write where, in a block of its own."
+        return f"{text!r} has a filter of its own: write where, in a query of its own."
     if isinstance(node, exp.Window):
-        return f"{said!r} looks at other rows, so one person would change another's."
+        return f"{text!r} looks at other rows, so one person would change another's."
     if isinstance(node, exp.Div):
         return (
-            f'{said!r}: write statistics = ["ratio(sum(a), sum(b))"], of rows with both values, '
+            f'{text!r}: write statistics = ["ratio(sum(a), sum(b))"], of rows with both values, '
             'or "mean(a)". With missing = 0 in both columns each sum is of its own rows.'
         )
-    known = (
+    statistics = (
         "count(*), count(x), count(distinct unit), sum(x), avg(x), var_pop(x), stddev_pop(x), "
         "median(x) and quantile_cont(x, 0.9)"
     )
-    return f"{said!r} isn't a statistic. There are {known}."
+    return f"{text!r} isn't a statistic. There are {statistics}."
 
 
 def _groups(grouped: list[str], given: object, raw: Mapping[str, Any]) -> Any:
-    """Return `group_by` in the order of the query: its own keys, or names of columns with keys."""
+    """The query's `group_by` in the order of its SQL: keys, or names of columns that have keys."""
     if given is not None:
         if not isinstance(given, dict) or set(given) != set(grouped):
             raise ValueError(f"Expected group_by of the same columns beside it: {grouped}.")
         return {name: given[name] for name in grouped}
     columns = raw.get("columns")
     for name in grouped:
-        known = columns.get(name) if isinstance(columns, dict) else None
-        if not isinstance(known, dict) or not {"keys", "edges"} & {*known}:
+        column = columns.get(name) if isinstance(columns, dict) else None
+        if not isinstance(column, dict) or not {"keys", "edges"} & {*column}:
             raise ValueError(
                 f"Missing: the public keys of {name!r}. Write them beside sql, such as group_by = "
                 f'{{ {name} = ["a", "b"] }}: keys that are read off the data would tell of persons.'

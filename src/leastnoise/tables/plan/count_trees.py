@@ -91,7 +91,7 @@ class Trees:
         """
         noise, groups = claim.noise, self.groups
         if not isinstance(noise, Agreeing):
-            raise CertificateRejected(f"Block {self.label!r}: its counts have no such noise.")
+            raise CertificateRejected(f"Query {self.label!r}: its counts have no such noise.")
         apart = groups > 1
         long_enough = noise.even and len(noise.branches) > apart
         first = (noise.branches[0], noise.shares[0]) if long_enough else None
@@ -110,12 +110,12 @@ class Trees:
         )
         for fit, why in fits:
             if not fit:
-                raise CertificateRejected(f"Block {self.label!r}: {why}.")
+                raise CertificateRejected(f"Query {self.label!r}: {why}.")
         one = replace(noise, branches=noise.branches[apart:], shares=noise.shares[apart:])
         try:
             check_moments(one)
         except NotApplicable as error:
-            raise CertificateRejected(f"Block {self.label!r}: {error.why}.") from None
+            raise CertificateRejected(f"Query {self.label!r}: {error.why}.") from None
         return one
 
 

@@ -176,7 +176,7 @@ def plan_as_certified(
 
 def _check_releases(certificate: PlanCertificate, releases: int) -> None:
     """Raise CertificateRejected unless all of it is about so many; for more it is more noise."""
-    draws = [(f"Block {name!r}", one) for name, one in certificate.blocks]
+    draws = [(f"Query {name!r}", one) for name, one in certificate.blocks]
     about = {name: one.compositions for name, one in draws if isinstance(one, Certificate)}
     for name, stated in {"The certificate": certificate.releases, **about}.items():
         if stated != releases:

@@ -185,7 +185,7 @@ def plan_quantiles(laid: LaidOut, claims: Blocks | None = None) -> tuple[Quantil
 def _by_tree(layout: Ranks, share: Budget, known: Block | None, times: int) -> QuantilePlan:
     claim = find_noise(layout, share, times) if known is None else known
     if not isinstance(claim, Certificate):
-        raise CertificateRejected(f"Block {layout.label!r}: its quantiles are by a tree's noise.")
+        raise CertificateRejected(f"Query {layout.label!r}: its quantiles are by a tree's noise.")
     tree = read_tree(layout, claim, share)
     return QuantilePlan(layout=layout, budget=claim.budget, certificate=claim, tree=tree)
 

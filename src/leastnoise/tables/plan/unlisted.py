@@ -168,7 +168,7 @@ def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, .
     """
     way = layout.bounding
     if not isinstance(way, FewGroups) or layout.counted is None:
-        raise TypeError("a block whose groups nobody listed has few of them a unit")
+        raise TypeError("a query whose groups nobody listed has a limit on the groups of a unit")
     found = _find_claims(
         layout.sensitivities, way.groups, layout.counted, budget, layout.neighbours,
         len(layout.components),

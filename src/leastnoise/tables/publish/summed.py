@@ -52,7 +52,7 @@ def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArr
 def publish_margins(
     blocks: Sequence[BlockPlan], cells: NDArray[np.int64], *, total: int = 0
 ) -> list[Table]:
-    """Return the published tables of a block with margins, given the exact integers of its cells.
+    """Return the published tables of a query with margins, given the exact integers of its cells.
 
     Noise goes into each measured table; the rest is post-processing of these numbers, and of the
     `total`, if that is public.
@@ -215,7 +215,7 @@ def margins_of(blocks: Sequence[BlockPlan]) -> Margins:
     """Return what the published tables of a block are tables of."""
     margin = blocks[0].margin
     if margin is None:
-        raise TypeError("these are tables of a block without margins")
+        raise TypeError("these are tables of a query without margins")
     return margin.whole
 
 
@@ -303,13 +303,13 @@ def _sums_by_level(tree: KeyTree, counts: NDArray[Any]) -> list[NDArray[Any]]:
 
 def _cumulative(blocks: Sequence[BlockPlan]) -> Cumulative:
     if blocks[0].running is None:
-        raise TypeError("these are tables of a block without cumulative counts")
+        raise TypeError("these are tables of a query without cumulative counts")
     return blocks[0].running.whole
 
 
 def _levels(blocks: Sequence[BlockPlan]) -> Levels:
     if blocks[0].level is None:
-        raise TypeError("these are tables of a block whose keys have no levels")
+        raise TypeError("these are tables of a query whose keys have no levels")
     return blocks[0].level.whole
 
 

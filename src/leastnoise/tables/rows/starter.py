@@ -72,7 +72,7 @@ _COLUMNS = """\
 _BOUNDS = "the least and the greatest value that is possible"
 
 _QUERIES = """\
-[[query]]                 # one block is one table
+[[query]]                 # one query is one table
 name = "all"
 statistics = ["count"]    # or "count_units" (persons), "sum(COLUMN)", "mean(COLUMN)",
                           # "count(COLUMN)" (rows with a value of it)

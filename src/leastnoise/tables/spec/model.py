@@ -184,8 +184,8 @@ class Privacy(Section):
 class Contribution(Section):
     """What one person can add at most: any of these limits, all of which hold.
 
-    Rows in all, groups of one block that they are in, and rows in each group; or the l1 or l2 norm
-    of all that they add to a block.
+    Rows in all, groups of one query that they are in, and rows in each group; or the l1 or l2 norm
+    of all that they add to a query.
     """
 
     max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)

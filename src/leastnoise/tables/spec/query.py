@@ -130,7 +130,7 @@ class Predicate(Section):
 
 @final
 class Accuracy(Section):
-    """How far off a block's numbers may be: one of the two, in their own units.
+    """How far off a query's numbers may be: one of the two, in their own units.
 
     `half_width_95` is that of intervals that hold 95 % of the noise, `std` its standard deviation.
     Of all statistics, or of one.
@@ -154,7 +154,7 @@ class Assumed(Section):
 
 @final
 class Query(Section):
-    """One block: one vector query and one draw of noise, with `importance` of the budget.
+    """One query: one vector query and one draw of noise, with `importance` of the budget.
 
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
     on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a

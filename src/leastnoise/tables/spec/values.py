@@ -22,7 +22,7 @@ Edge = Fraction | float
 """An edge of bins; a float only for −∞ and ∞, which leave an end open."""
 LEAST: Literal["least"] = "least"
 Epsilon = Fraction | Literal["least"]
-"""An ε, or that the least is to be found with which all blocks have their `accuracy`."""
+"""An ε, or that the least is to be found with which all queries have their `accuracy`."""
 SKIP: Literal["skip"] = "skip"
 NONE: Literal["none"] = "none"
 Missing = Fraction | Literal["skip", "none"]

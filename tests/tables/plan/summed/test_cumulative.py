@@ -248,7 +248,7 @@ def test_noise_that_is_for_other_bins_is_rejected() -> None:
     ]
     assert Cumulative.of(whole.cells, share, [("ages", claim)]) == whole
     for given, asked, budget in wrong:
-        with pytest.raises(CertificateRejected, match="Block 'ages'"):
+        with pytest.raises(CertificateRejected, match="Query 'ages'"):
             Cumulative.of(asked.cells, budget, [("ages", given)])
     with pytest.raises(CertificateRejected, match="one draw"):
         Cumulative.of(whole.cells, share, [("ages", claim), ("ages", claim)])

@@ -12,6 +12,7 @@ import numpy as np
 from leastnoise._record import derived, field, record, takes
 from leastnoise.guarantees.bodies.base import A_BODY, Body
 from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.noise.base import BOUNDED, SCALE, points_of
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.law import (
@@ -49,7 +50,7 @@ class KNorm(BodyNoise):
     """
 
     name: ClassVar[str] = "k-norm"
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     body: Body = field(converter=A_BODY)
     dimension: int = derived(lambda law: law.body.dimension)
 
@@ -95,10 +96,10 @@ class KStaircase(BodyNoise):
     """
 
     name: ClassVar[str] = "k-staircase"
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     body: Body = field(converter=A_BODY)
-    gamma: Fraction = field(converter=GAMMA)
-    decay: Fraction = field(converter=takes(_decay, of_record=True))
+    gamma: FractionField = field(converter=GAMMA)
+    decay: FractionField = field(converter=takes(_decay, of_record=True))
     dimension: int = derived(lambda law: law.body.dimension)
 
     @property
@@ -158,11 +159,11 @@ class TruncatedKStaircase(BodyNoise):
     least_dimension: ClassVar[int] = 2
     too_few: ClassVar[str] = "in one dimension it is the same law as truncated-staircase"
     without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     body: Body = field(converter=A_BODY)
-    gamma: Fraction = field(converter=GAMMA)
-    radius: Fraction = field(converter=RADIUS)
-    decay: Fraction = field(converter=DECAY)
+    gamma: FractionField = field(converter=GAMMA)
+    radius: FractionField = field(converter=RADIUS)
+    decay: FractionField = field(converter=DECAY)
     dimension: int = derived(lambda law: law.body.dimension)
 
     @property

@@ -18,6 +18,7 @@ from leastnoise.guarantees.bodies.base import nearest, nearest_log
 from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import Exact, exact_where
+from leastnoise.guarantees.fields import FractionField
 from leastnoise.noise.base import SCALE, points_of
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.law import log_step_sums, step_decay
@@ -205,9 +206,9 @@ class TwoSidedLaplace(TwoSided):
     """
 
     name: ClassVar[str] = "two-sided-laplace"
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     of: OneSided = field(converter=A_ONE_SIDED)
-    core: Fraction = field(
+    core: FractionField = field(
         converter=takes(
             exact_where,
             holds=lambda core: 0 <= core <= TWO_SIDED_LAPLACE_LARGEST_CORE,
@@ -281,16 +282,16 @@ class TwoSidedStaircase(TwoSided):
     """
 
     name: ClassVar[str] = "two-sided-staircase"
-    scale: Fraction = field(converter=SCALE)
+    scale: FractionField = field(converter=SCALE)
     of: OneSided = field(converter=A_ONE_SIDED)
-    core: Fraction = field(
+    core: FractionField = field(
         converter=takes(
             exact_where,
             holds=lambda core: SMALLEST_CORE <= core <= TWO_SIDED_STAIRCASE_LARGEST_CORE,
             expected="1e-6 <= core <= 1e6",
         )
     )
-    decay: Fraction = field(converter=takes(_decay, of_record=True))
+    decay: FractionField = field(converter=takes(_decay, of_record=True))
     dimension: int = derived(lambda law: law.of.dimension)
 
     @classmethod

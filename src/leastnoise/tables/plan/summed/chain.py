@@ -112,7 +112,7 @@ def read_chain(cells: Layout, claims: Sequence[tuple[str, Block]]) -> Chain | No
             if claim.noise.branches != sizes or not claim.noise.even:
                 break
             return Chain(order=order, noise=claim.noise)
-    raise CertificateRejected(f"Block {name!r}: its tree isn't one of the columns in this order.")
+    raise CertificateRejected(f"Query {name!r}: its tree isn't one of the columns in this order.")
 
 
 def find_chain(cells: Layout, budget: Budget, releases: int = 1) -> tuple[Chain, Mechanism] | None:

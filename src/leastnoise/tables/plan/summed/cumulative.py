@@ -66,10 +66,10 @@ class Cumulative:
         """
         claim = claims[0][1]
         if len(claims) != 1 or not isinstance(claim, Certificate):
-            raise CertificateRejected(f"Block {cells.label!r}: its bins have one draw of noise.")
+            raise CertificateRejected(f"Query {cells.label!r}: its bins have one draw of noise.")
         noise = _trees(cells).read(claim, budget)
         if not level_laws(noise)[-1].variance:  # a _std of 0 would say that there is none
-            raise CertificateRejected(f"Block {cells.label!r}: its noise is 0 as a float.")
+            raise CertificateRejected(f"Query {cells.label!r}: its noise is 0 as a float.")
         return cls(cells=cells, budget=budget, claim=claim, noise=noise)
 
     @property

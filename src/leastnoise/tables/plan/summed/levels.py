@@ -76,7 +76,7 @@ class Levels:
         Raises CertificateRejected unless it is one, about the tree of its keys, for its budget.
         """
         claim, moves = claims[0][1], _moves(cells)
-        where = f"Block {cells.label!r}"
+        where = f"Query {cells.label!r}"
         if len(claims) != 1 or not isinstance(claim, Certificate):
             raise CertificateRejected(f"{where}: its keys have one draw of noise.")
         noise, tree = claim.noise, _tree(cells)

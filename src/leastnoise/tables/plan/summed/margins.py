@@ -107,7 +107,7 @@ class Margins:
         for name, claim in claims:
             table = names.get(name) if chain is None else len(names) - 1
             if table is None or table in measured or not isinstance(claim, Certificate):
-                raise CertificateRejected(f"Block {name!r}: no table of the spec has such noise.")
+                raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
             families = (pure_family(drawn), "gaussian") if chain is None else (Agreeing.name,)
             _check(name, claim, drawn, table, families=families)
             measured[table] = claim
@@ -384,4 +384,4 @@ def _check(
     )
     for fit, why in fits:
         if not fit:
-            raise CertificateRejected(f"Block {name!r}: {why}.")
+            raise CertificateRejected(f"Query {name!r}: {why}.")

@@ -165,7 +165,7 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
         yield f"{path}.accuracy.std", f"{why} of them keep."
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if len(asked) != 1 or asked[0].kind not in COUNTS:
-        why = 'Levels are of one count: statistics = ["count"]. Use another block for others.'
+        why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
         yield key, why
     yield from kept_apart(query, path, key=key, called="Levels")
     for name in file_names(query):

@@ -243,7 +243,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     if shape.numbers.persons and not (isinstance(way, FirstCells) and way.most == 1):
         return (
             "A person in several groups would count several times in their total. Give max_groups "
-            '= 1, or ask for "count" with margins and for count_units in another block.'
+            '= 1, or ask for "count" with margins and for count_units in another query.'
         )
     return way
 
@@ -295,9 +295,9 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
     others = [one.label for one in asked if one.kind not in _KINDS]
     if others or not asked:
         why = 'are of counts, sums and means: statistics = ["count", "sum(x)", "mean(x)"]. Use'
-        yield key, f"Margins {why} another block for {others[0] if others else 'others'}."
+        yield key, f"Margins {why} another query for {others[0] if others else 'others'}."
     elif len(asked) > 1 and not spec.privacy.by_row and any(x.kind == "count_units" for x in asked):
-        yield key, "Beside count_units of persons no other statistic has margins. Use two blocks."
+        yield key, "Beside count_units of persons no other statistic has margins. Use two queries."
     path, counts = key.removesuffix(".margins"), all(one.kind in COUNTS for one in asked)
     yield from kept_apart(query, path, key=key, called="Margins", counts=counts)
     columns = list(query.group_by)
@@ -314,7 +314,7 @@ def kept_apart(
     """Yield what doesn't go with tables of sums, which are `called` so: margins, or levels."""
     if query.histogram is not None or query.conditions:
         why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
-        yield key, f"{why} block."
+        yield key, f"{why} query."
     yield from wrong_forms(query, path, called=called.lower(), counts=counts)
 
 
@@ -332,7 +332,7 @@ def wrong_forms(
     if not counts:
         for name in ("round", "round_to", "clamp"):
             if getattr(query, name):
-                yield f"{path}.{name}", f"{why} Counts alone are made whole: use a block of counts."
+                yield f"{path}.{name}", f"{why} Counts alone are made whole: use a query of counts."
         return
     both = "Give round = true and clamp = true, for whole numbers that add up, none below 0."
     if query.round_to is not None:

@@ -1,0 +1,10 @@
+"""The types that fields keep, by the names in `for_mypy`."""
+
+from fractions import Fraction
+
+FractionField = Fraction
+FractionOrNoneField = Fraction | None
+FractionsField = tuple[Fraction, ...]
+FractionRowsField = tuple[tuple[Fraction, ...], ...]
+IntsField = tuple[int, ...]
+LimitField = int
