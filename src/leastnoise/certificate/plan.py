@@ -129,7 +129,7 @@ class PlanCertificate:
         """
         names = [name for name, _ in self.blocks]
         if not names or len(set(names)) != len(names):
-            raise CertificateRejected("The queries of a plan need distinct names, and there is at least one.")
+            raise CertificateRejected("A plan needs at least one query, and a name for each.")
         if why := self._why_not_all():
             raise CertificateRejected(why)
         try:

@@ -188,7 +188,7 @@ def test_int96_is_named_with_what_to_write(tmp_path: Path, used: dict[str, Any])
     changes = {name: value for name, value in used.items() if name == "derive"}
     query = {"name": "q", "statistics": ["count"]} | used.get("query", [{}])[0]
     given = raw("r.parquet", **({"derive": {}} | changes), query=[query], columns={})
-    with pytest.raises(SpecError, match="'seen' holds INT96 timestamps.*cast to timestamp_ntz"):
+    with pytest.raises(SpecError, match=r"'seen' holds INT96 timestamps.*cast to timestamp_ntz"):
         integers(given, tmp_path)
     plain = {"name": "q", "statistics": ["count"]}
     unused = raw("r.parquet", derive={}, query=[plain], columns={})

@@ -11,7 +11,6 @@ from typing import Any
 
 import duckdb
 
-
 _BY_STATISTICS = (
     "statistics_propagation",  # replaces a condition that holds between minimum and maximum
     "filter_pushdown",  # lets the reader of a file skip the rows that a condition excludes
