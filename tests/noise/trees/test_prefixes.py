@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -98,3 +99,23 @@ def test_memory_of_moments_is_within_their_work(branches: tuple[int, ...]) -> No
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 20 * work  # at MOST_WORK some gigabyte
+
+
+@pytest.mark.parametrize("rate", [10, 15, 30, 60])
+@pytest.mark.parametrize("level", [0.0, 0.5, 0.3])
+def test_moments_of_noise_that_is_nearly_always_0_keep_their_digits(
+    rate: int, level: float
+) -> None:
+    """They are 1e-9 and less, far below what an FFT loses of the eighth power of a window."""
+    shares = ("0.2", "0.2", "0.6")
+    noise = Agreeing(scale=Fraction(1, rate), branches=(3, 2), shares=shares)
+    points, weights = enumerated(noise, 2)
+    found = prefix_moments(noise, level)
+    norms = found ** (1 / np.array(ORDERS))
+    assert (norms[:, 1:] >= norms[:, :-1] * (1 - 1e-12)).all()
+    for g in range(noise.dimension + 1):
+        sums = points[:, :g].sum(axis=1) - level * points.sum(axis=1)
+        wanted = np.array([float(weights @ sums**order) for order in ORDERS])
+        allowed = 1e-9 * found.max(axis=0)
+        assert (found[g] >= (1 - _LEFT_OUT) * wanted).all()
+        assert (found[g] <= _ABOVE * (1 + 2e-2) * wanted + allowed).all()

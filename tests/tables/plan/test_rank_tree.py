@@ -233,3 +233,14 @@ def test_ends_do_not_fall_as_levels_rise() -> None:
         assert [low for _, low, _ in found] == [min(lows[at:]) for at in range(len(levels))]
         assert [high for *_, high in found] == [max(highs[: at + 1]) for at in range(len(levels))]
     assert fell
+
+
+@pytest.mark.parametrize("epsilon", [20, 30, 40, 400])
+@pytest.mark.parametrize("candidates", [3, 5, 9])
+def test_noise_that_is_nearly_always_0_moves_no_rank_by_a_row(
+    epsilon: int, candidates: int
+) -> None:
+    level = Fraction(1, 4)
+    tree = tree_of(planned((level,), candidates=candidates, epsilon=epsilon))
+    assert 0 <= tree.rows_95(level) < 0.01
+    assert ((tree.half_widths(level) >= 0) & (tree.half_widths(level) < 0.01)).all()

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 _COARSE = 48
 _MOST_POINTS = 6000  # lattice points above 0
 _MOST_QUICK_POINTS = 16_000  # the same for samples, where the law's δ takes microseconds
+_FINER_UPPER = 4  # times as many from above, which is what noise is scaled by, and costs least
+_MOST_OF_ALL = 1 << 19  # half of the largest window
 _LARGEST_LOSS = 2**17  # of a release; above 100,000, the largest ε
 _TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
 _LARGEST_SAMPLED_LOSS = 600  # largest finite loss of a release that is sampled; e^this is a float
@@ -57,7 +59,7 @@ def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True
 ) -> list[tuple[LossLattice, int]]:
     """Return an upper lattice for each law, all of one step, of the pair for a record `removed`."""
-    step = _step(parts, points_per_std)
+    step = _step(parts, points_per_std, upper=True)
     return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
 
 
@@ -65,7 +67,7 @@ def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True
 ) -> list[tuple[LowerCells, int]]:
     """Return cells from below for each law, all of one step, of the pair for a record `removed`."""
-    step = _step(parts, points_per_std)
+    step = _step(parts, points_per_std, upper=False)
     inner = [(part.noise, part.shifts.inner, part.sampling_rate) for part in parts]
     return [
         (_lower(*law, step, removed=removed), part.compositions)
@@ -88,18 +90,22 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
     return lambda epsilon: method(noise, shift=shift, epsilon=epsilon)
 
 
-def _step(parts: Sequence[Releases], points_per_std: int) -> Fraction:
+def _step(parts: Sequence[Releases], points_per_std: int, *, upper: bool) -> Fraction:
     """Return the common step: a whole fraction of a frequent loss, of the law that it matters to.
 
     A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/n², where n is
     points_per_std. Laws whose δ takes microseconds get a smaller one, as long as there are not too
-    many points of it in the largest loss and in the width of the sum. Where all losses are
-    multiples of one number, that is the step, and nothing is lost.
+    many points of it in the largest loss and in the width of the sum. How many are too many grows
+    with points_per_std beyond the default. Where all losses are multiples of one number, that is
+    the step, and nothing is lost.
     """
     widths = [_half_width(*law_of(part)) for part in parts]
     sampled = any(part.sampling_rate != 1 for part in parts)
     quick = sampled and all(registered(type(part.noise)).quick for part in parts)
-    least = float(max(widths)) / (_MOST_QUICK_POINTS if quick else _MOST_POINTS)
+    most = _MOST_QUICK_POINTS if quick else _MOST_POINTS
+    if quick and upper and points_per_std >= POINTS_PER_STD:
+        most *= _FINER_UPPER
+    least = float(max(widths)) / min(most * max(1.0, points_per_std / POINTS_PER_STD), _MOST_OF_ALL)
     even = [loss for part in parts if (loss := _even_loss(part))]
     if len(even) == len(parts) and (divisor := _greatest_divisor(even)) > least:
         return divisor

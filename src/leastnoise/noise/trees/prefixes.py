@@ -44,6 +44,8 @@ _MOST = ORDERS[-1]
 _OUTSIDE = 1e-12
 _LOST = 1e-14  # of the largest probability: its 8th moment is off by less than 1e-5
 _ROUNDED_UP = 1e-3  # of a moment, by all of these
+_ROUNDING = 1e-12  # of the largest moment of an order: FFTs are off by far less
+_NARROW = 1 << 8  # the largest window in which laws are added without an FFT
 
 
 def prefix_variances(branches: Sequence[int], variances: Sequence[float]) -> Floats:
@@ -68,19 +70,22 @@ def prefix_variances(branches: Sequence[int], variances: Sequence[float]) -> Flo
 def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     """Return what E (S_g − aT)^p is at most, p of `ORDERS`, g = 0, …, n; shape (n + 1, 4).
 
-    In floats, but for rounding; a is the `level`. The last g cells have the same law as the first.
-    Raises what `check_moments` raises.
+    In floats; a is the `level`. An allowance for rounding is added, and no moment is below the one
+    that a lower order implies, E|W|^p >= (E|W|^q)^(p/q) for p > q. The last g cells have the same
+    law as the first. Raises what `check_moments` raises.
     """
     check_moments(noise)
     size, branches = find_window(noise), noise.branches
     rates, solved = rates_of(noise), solve(branches, rates_of(noise))
     places = np.arange(size, dtype=np.float64)
     places[size // 2 :] -= size
-    alone = [cut_law(one.values, size) for (one,) in solved.alone]
     weights = [
         np.exp(-rate * np.abs(places)) / kept
         for rate, (kept,) in zip(rates[:-1], solved.kept, strict=True)
     ]
+    alone = [cut_law(one.values, size) for (one,) in solved.alone]
+    if size <= _NARROW:
+        alone = _added_up(alone[-1], branches, weights)
     cell = np.zeros((1, _MOST + 1, size // 2 + 1), dtype=np.complex128)
     cell[0] = _powers(alone[-1], -level, places)
     parts: Iterable[Spectra] = [
@@ -93,7 +98,11 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     found = [_at_root(beside, one, weights[0]) for one in parts]
     whole = alone[0] @ np.power.outer((1 - level) * places, ORDERS)
     every = np.concatenate(found, axis=1).reshape(-1, len(ORDERS))
-    return (1 + _ROUNDED_UP) * np.concatenate([every, whole[None, :]])
+    moments = (1 + _ROUNDED_UP) * np.concatenate([every, whole[None, :]])
+    moments[1:] += _ROUNDING * moments.max(axis=0)
+    orders = np.array(ORDERS, dtype=np.float64)
+    norms = np.maximum(moments, 0.0) ** (1 / orders)
+    return np.asarray(np.maximum.accumulate(norms, axis=1) ** orders)
 
 
 def check_moments(noise: Agreeing) -> None:
@@ -142,12 +151,37 @@ def cut_law(law: Floats, size: int) -> Floats:
     return found
 
 
+def _added_up(cell: Floats, branches: Sequence[int], weights: Sequence[Floats]) -> list[Floats]:
+    """Return A_0, …, A_L from that of a cell, the weights divided by κ; all digits are right."""
+    found = [cell]
+    for b, weight in zip(reversed(branches), reversed(weights), strict=True):
+        found.insert(0, _sums(found[0], b)[b] * weight)
+    return found
+
+
+def _sums(law: Floats, most: int) -> list[Floats]:
+    """Return the laws of the sums of 0, …, `most` draws.
+
+    In a narrow window by sums of positive products: after an FFT, what is far out would be rounding
+    alone, and its 8th moment may exceed that of noise which is nearly always 0.
+    """
+    size = len(law)
+    if size > _NARROW:
+        one = np.fft.rfft(law)
+        found = [np.fft.irfft(one**k, size) for k in range(most + 1)]
+        for own in found:
+            own[own < _LOST * own.max()] = 0.0
+        return found
+    found = [np.eye(1, size)[0]]
+    for _ in range(most):
+        longer = np.convolve(found[-1], law)
+        found.append(longer[:size] + np.append(longer[size:], 0.0))
+    return found
+
+
 def _beside(law: Floats, b: int, level: float, places: Floats) -> list[Spectra]:
     """Return the spectra of H_0, …, H_8, for each k, of children that have this law."""
-    one = np.fft.rfft(law)
-    added = [np.fft.irfft(one**k, len(law)) for k in range(b)]
-    for own in added:
-        own[own < _LOST * own.max()] = 0.0
+    added = _sums(law, b - 1)
     return [
         _added(_powers(own, 1 - level, places), _powers(other, -level, places))
         for own, other in zip(added, reversed(added), strict=True)
