@@ -207,9 +207,13 @@ def _spelled(kind: str, name: str, more: str = "") -> str:
 def _refusal(node: exp.Expr) -> str:
     from sqlglot import exp  # noqa: PLC0415  (0.1 s)
 
+    from leastnoise.tables.expressions.words import WITHIN_A_UNIT  # noqa: PLC0415  (as sqlglot)
+
     said = node.sql(dialect="duckdb")[:60]
     if isinstance(node, exp.Filter):
         return f"{said!r} has a filter of its own: write where, in a block of its own."
+    if isinstance(node, exp.Window) and node.args.get("partition_by"):
+        return f"{said!r} {WITHIN_A_UNIT}"
     if isinstance(node, exp.Window):
         return f"{said!r} looks at other rows, so one person would change another's."
     if isinstance(node, exp.Div):
