@@ -79,6 +79,7 @@ def _number(random: random.Random, depth: int) -> Expression:
                     ("day", lambda day: day.day),
                     ("quarter", lambda day: (day.month + 2) // 3),
                     ("week", lambda day: day.isocalendar().week),
+                    ("isoyear", lambda day: day.isocalendar().year),
                     ("weekday", lambda day: day.isoweekday()),
                 ]
             )

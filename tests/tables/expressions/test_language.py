@@ -9,6 +9,7 @@ import pytest
 from leastnoise.tables.expressions.computed import compute
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.expressions.tree import columns_of
+from leastnoise.tables.expressions.weeks import mixes_years
 from tests.tables.expressions.rows import TYPES
 
 _REFUSED = {
@@ -55,6 +56,35 @@ _REFUSED = {
 def test_what_may_not_be_said_is_refused_by_name(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(_REFUSED[text])):
         parse(text, TYPES)
+
+
+@pytest.mark.parametrize(
+    "text", ["sum(x) over (partition by a)", "row_number() over (partition by a order by d)"]
+)
+def test_a_window_by_the_unit_is_not_said_to_change_others(text: str) -> None:
+    """By the unit itself no person changes another's rows: it is only not offered."""
+    with pytest.raises(ValueError, match="looks at other rows, which nothing here does") as caught:
+        parse(text, TYPES)
+    assert "the unit itself it would stay within one person's rows" in str(caught.value)
+    with pytest.raises(ValueError, match="so one person would change another's"):
+        parse("sum(x) over (order by d)", TYPES)
+
+
+@pytest.mark.parametrize(
+    ("derive", "mixed"),
+    [
+        ({"y": "year(d)", "w": "week(d)"}, True),
+        ({"y": "isoyear(d)", "w": "week(d)"}, False),
+        ({"y": "year(date(t))", "w": "extract(week from date(t))"}, True),
+        ({"y": "date_trunc('year', d)", "w": "week(d)"}, True),
+        ({"y": "year(d)", "w": "week(date(t))"}, False),
+        ({"y": "year(d) + 0", "w": "y * 100 + week(d)"}, True),
+        ({"y": "month(d)", "w": "week(d)"}, False),
+    ],
+)
+def test_a_calendar_year_beside_an_iso_week_is_noticed(derive: dict[str, str], mixed: bool) -> None:
+    assert mixes_years(derive, ["y", "w", "other"]) is mixed
+    assert not mixes_years(derive, ["y"])
 
 
 def test_without_types_all_is_checked_that_does_not_depend_on_them() -> None:

@@ -20,12 +20,14 @@ GROUPS = 1000
 WIDTHS = {17: tuple(2 + k / 16 for k in range(17)), 41: tuple(2 + k / 16 for k in range(41))}
 
 
-def planned(statistics: list[str], *, groups: int = GROUPS, **privacy: Any) -> BlockPlan:
+def planned(
+    statistics: list[str], *, groups: int = GROUPS, bounds: Any = (10, 30), **privacy: Any
+) -> BlockPlan:
     raw = {
         "version": 1,
         "data": {"source": "x.parquet"},
         "privacy": {"unit": "row", "epsilon": 1, **privacy},
-        "columns": {"x": {"bounds": [10, 30]}, "y": {"bounds": [0, 8]}},
+        "columns": {"x": {"bounds": list(bounds)}, "y": {"bounds": [0, 8]}},
         "query": [{"name": "q", "statistics": statistics, "group_by": {"g": list(range(groups))}}],
     }
     return plan(spec_file.lay_out(raw)).blocks[0]

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from leastnoise.mechanism.accuracy import half_width_of_quotient, half_width_of_three
+from leastnoise.tables.publish.table_checks import wrong_number
+from leastnoise.tables.query.results import table_of
 from leastnoise.tables.statistics import spreads
 from leastnoise.tables.statistics.spread_tests import find_spread_tests
 from tests.tables.statistics.test_fieller import drawn, planned
@@ -123,3 +125,30 @@ def test_what_is_drawn_fits_its_noise_and_another_interval_does_not(
         wrong[place] = told[place].copy()
         wrong[place][middle] = 0.0 if place == 2 else float(asked.from_variance(own, 1.0))
         assert asked.wrong_suffix(own, wrong, beside) == suffix
+
+
+@pytest.mark.parametrize("low", [10**15, -(10**15), 10**12, 10**9, 0])
+@pytest.mark.parametrize("other", ["sum(x)", "count(x)"])
+def test_a_mean_far_from_0_tells_no_more_of_a_variance_than_its_digits(
+    low: int, other: str
+) -> None:
+    """Around 10^15 floats are 1/8 apart, a quarter of the radius of these bounds."""
+    kinds = ["var(x)", "mean(x)", other]
+    block = planned(kinds, groups=GROUPS, bounds=[low, low + 1])
+    layout, noise = block.layout, block.noise_errors
+    rng = np.random.default_rng(7)
+    for seed in range(3):
+        _, _, drawn_noise = drawn(block, 0, seed, GROUPS)
+        n = np.floor(10.0 ** rng.uniform(0, 4, GROUPS))
+        at = rng.choice([0, 1, 0.9, -0.5, -1, 0.2], GROUPS)
+        spread = rng.choice([0, 0.01, 0.3, 1], GROUPS) * (1 - at**2)
+        exact = np.stack([at * n, (2 * (spread + at**2) - 1) * n, n])
+        vector = (exact + drawn_noise).T[:, np.argsort(layout.uses[0])].ravel()
+        columns = dict(table_of(layout, vector, noise).columns)
+        del columns["g"]
+        assert wrong_number(layout, columns, noise) is None
+        place = int(np.argmax((n > 1000) & (spread > 0.2) & (spread < 0.9 - at**2)))
+        value, high = (columns[f"var_x{suffix}"][place] for suffix in ("", "_high"))
+        columns["var_x_high"] = [*columns["var_x_high"]]
+        columns["var_x_high"][place] = high + 9 * (high - value)
+        assert wrong_number(layout, columns, noise) == "var_x_high"

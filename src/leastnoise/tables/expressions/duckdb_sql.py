@@ -52,7 +52,7 @@ _FORMS: Mapping[str, str] = {
     "date": f"CASE WHEN {_DATE} THEN TRY_CAST({{0}} AS DATE) END",
     **{
         part: f"CAST({part}({{0}}) AS DOUBLE)"
-        for part in ("year", "quarter", "month", "week", "day")
+        for part in ("year", "isoyear", "quarter", "month", "week", "day")
     },
 }
 """{0} and the others stand for names or constants: nothing is computed twice."""

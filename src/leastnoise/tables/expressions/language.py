@@ -32,6 +32,7 @@ from leastnoise.tables.expressions.words import (
     OF_A_DATE,
     OF_A_NUMBER,
     OF_A_TEXT,
+    OTHERS_OF_A_DATE,
     check_arguments,
     why_refused,
     why_unknown,
@@ -343,7 +344,7 @@ class _Reader:
         return self._part(str(node.name).lower(), self.read(node.args["expression"]))
 
     def _part(self, word: str, found: Expression) -> Expression:
-        if word not in {*OF_A_DATE.values(), "weekday"}:
+        if word not in {*OF_A_DATE.values(), *OTHERS_OF_A_DATE}:
             raise ValueError(why_unknown(word))
         return Call(word, (as_type(found, ("date",), word, hint=_DATES),), "int")
 
@@ -357,7 +358,7 @@ class _Reader:
 
     def _named(self, node: Parsed) -> Expression:
         word, given = str(node.this).lower(), node.expressions
-        if word == "weekday" and len(given) == 1:
+        if word in OTHERS_OF_A_DATE and len(given) == 1:
             return self._part(word, self.read(given[0]))
         raise ValueError(why_unknown(word))
 

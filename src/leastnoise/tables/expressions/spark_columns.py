@@ -153,6 +153,7 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
         "substr": lambda x, first, length: f.substring(x, first.cast("int"), length.cast("int")),
         "weekday": lambda x: (f.weekday(x) + 1).cast("double"),
         "year": lambda x: f.year(x).cast("double"),
+        "isoyear": lambda x: f.year(f.date_add(x, 3 - f.weekday(x))).cast("double"),  # its Thursday
         "quarter": lambda x: f.quarter(x).cast("double"),
         "month": lambda x: f.month(x).cast("double"),
         "week": lambda x: f.weekofyear(x).cast("double"),

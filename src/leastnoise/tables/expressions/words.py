@@ -31,6 +31,8 @@ OF_A_DATE: Mapping[type[Parsed], str] = {
     exp.Week: "week",
     exp.Day: "day",
 }
+OTHERS_OF_A_DATE = ("isoyear", "weekday")
+"""Those that the parser has no class for."""
 OF_A_TEXT: Mapping[type[Parsed], str] = {
     exp.Lower: "lower",
     exp.Upper: "upper",
@@ -44,12 +46,20 @@ OF_A_NUMBER: Mapping[type[Parsed], str] = {
 EXTREMES: Mapping[type[Parsed], str] = {exp.Least: "least", exp.Greatest: "greatest"}
 _WORDS = (
     *("and", "or", "not", "in", "between", "is null", "case", "coalesce"),
-    *(*OF_A_DATE.values(), "weekday", "date", "date_trunc"),
+    *(*OF_A_DATE.values(), *OTHERS_OF_A_DATE, "date", "date_trunc"),
     *(*OF_A_TEXT.values(), "substr"),
     *(*OF_A_NUMBER.values(), "round", *EXTREMES.values()),
 )
 _HARMLESS = {"typed", "safe", "ignore_nulls", "by", "is_string", "quoted", "input_type_preserved"}
 """Arguments that the parser notes of its dialect, and that change nothing here."""
+
+
+WITHIN_A_UNIT = (
+    "looks at other rows, which nothing here does. Over (partition by) the unit itself it would "
+    "stay within one person's rows: compute it in the source. By another column one person would "
+    "change another's."
+)
+"""Of a window with (partition by), which is harmless where no two units share a part."""
 
 
 def check_arguments(node: Parsed, *known: str) -> None:
@@ -61,6 +71,8 @@ def check_arguments(node: Parsed, *known: str) -> None:
 
 def why_refused(node: object) -> str:
     """Return what is wrong with a node that may not stand in an expression."""
+    if isinstance(node, exp.Window) and node.args.get("partition_by"):
+        return f"{_name_of(node)} {WITHIN_A_UNIT}"
     if isinstance(node, exp.Window | exp.AggFunc | exp.Query | exp.Subquery):
         return (
             f"{_name_of(node)} looks at other rows, so one person would change another's: "

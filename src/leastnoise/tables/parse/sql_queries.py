@@ -275,10 +275,13 @@ def _refusal(node: exp.Expr) -> str:
     from sqlglot import exp  # noqa: PLC0415  (0.1 s)
 
     from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
+    from leastnoise.tables.expressions.words import WITHIN_A_UNIT  # noqa: PLC0415  (as sqlglot)
 
     text = language.quote(node)[:60]
     if isinstance(node, exp.Filter):
         return f"{text!r} has a filter of its own: write where, in a query of its own."
+    if isinstance(node, exp.Window) and node.args.get("partition_by"):
+        return f"{text!r} {WITHIN_A_UNIT}"
     if isinstance(node, exp.Window):
         return f"{text!r} looks at other rows, so one person would change another's."
     if isinstance(node, exp.Div):

@@ -16,6 +16,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import printed_at_least
+from leastnoise.tables.expressions.weeks import mixes_years
 from leastnoise.tables.plan.keys import KeysPlan
 from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
 from leastnoise.tables.plan.summed.whole_counts import WHOLE_NOTE
@@ -94,7 +95,7 @@ def list_sentences(plan: Plan) -> list[str]:
         for draw in plan.draws
         if len(names := list(dict.fromkeys(block.query for block in draw))) > 1
     ]
-    said += what_counts(plan)
+    said += [*mixed_years(plan.spec), *what_counts(plan)]
     chosen = [layout for layout in layouts if isinstance(layout, Layout)]
     said += dict.fromkeys(one for layout in chosen for one in results.describe_kept_groups(layout))
     said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
@@ -242,6 +243,16 @@ def rows_in_no_group(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]
     return [*said, *counted_in(layouts, rest=True)]
 
 
+def mixed_years(spec: Spec) -> list[str]:
+    """Warn of queries whose groups are of a calendar year and an ISO week."""
+    return [
+        f"{query.name} is grouped by year and week: week() is the ISO week, and 1 January may be "
+        "in week 52 or 53 of the year before. Write isoyear() in place of year()."
+        for query in spec.query
+        if mixes_years(spec.derive, spec.groupings(query))
+    ]
+
+
 def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:
     """Return which rows count, each with its query."""
     said = [
@@ -331,6 +342,7 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
     counts = (*counted_in(layouts), *counted_in(layouts, rest=True), *least_counted(plan))
     notes = (CLIP_NOTE, *counts, *_of_sizes(sized)) if layouts else ()
+    notes += tuple(mixed_years(plan.spec))
     notes += tuple(quantiles_notes(plan.quantiles)) if plan.quantiles else ()
     by_row = (*plan.blocks, *plan.quantiles, *plan.keys)[0].layout.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)

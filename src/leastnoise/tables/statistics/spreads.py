@@ -21,7 +21,6 @@ import numpy as np
 from leastnoise.tables.statistics.base import (
     CLOSE,
     NEAR,
-    ROUNDING,
     SUFFIXES,
     Beside,
     ColumnIs,
@@ -43,16 +42,21 @@ if TYPE_CHECKING:
 
 _NONE = 0.5  # V of n <= 0, which looks no further: that of S = Q = 0
 _LARGEST_STD = 0.5  # of a number in [0, 1]
+_LAST_DIGIT = 2.0**-52  # relative, of a float
 _MEANS = 65  # how many a² are tried where no mean tells it
 
 
 @final
 class _Known(NamedTuple):
-    """V, and which a² a table leaves open, a row each; `told` by a mean beside it."""
+    """V, and which a² a table leaves open, a row each.
+
+    `told` says that a mean beside it tells a², `hinted` that one does as far as its digits go.
+    """
 
     variance: Floats
     squares: Floats
     told: bool
+    hinted: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,11 +183,11 @@ class Spread(ColumnStatistic):
 
     def _fits(self, own: Ingredients, known: _Known, std: Floats, count: Floats) -> bool:
         """Whether `_std` is that of the count published beside it, for some a² left open."""
-        variance, found, told = known
+        variance, found, told, _ = known
         if not told:  # the parabola in a² has its least at the ends, or here
             of_sum, _, of_count = (noise.std for noise in own.noise)
             bottom = variance - 0.5 - 2 * (of_sum / of_count) ** 2
-            found = np.concatenate([found, np.clip(bottom, 0.0, 1 - variance)[None]])
+            found = np.concatenate([found, np.clip(bottom, found[0], found[-1])[None]])
         slope = _slope(own, found, variance)
         away = own.multiple / 2
         least, most = (
@@ -298,14 +302,21 @@ def _variance(total: Floats, square: Floats, k: Floats) -> Floats:
 
 
 def _known(own: Ingredients, variance: Floats, mean: Floats | None) -> _Known:
-    """Return what V and a mean beside it tell: V <= 1 − a², so that a² lies in [0, 1 − V]."""
+    """Find what V and a mean beside it tell: V <= 1 − a², so that a² lies in [0, 1 − V].
+
+    A mean far from 0, beside its bounds' width, has few digits of a: it is rounded to a float.
+    """
+    parts, open_to = np.linspace(0.0, 1.0, _MEANS)[:, None], 1 - variance
     if mean is None:
-        squares = np.linspace(0.0, 1.0, _MEANS)[:, None] * (1 - variance)
-        return _Known(variance=variance, squares=squares, told=False)
-    room = CLOSE + ROUNDING * abs(own.middle) / own.unit
+        return _Known(variance=variance, squares=parts * open_to, told=False)
+    room = CLOSE + _LAST_DIGIT * (abs(own.middle) / own.unit + 1)
     size = np.abs(mean)
     around = np.stack([np.maximum(size - room, 0), size, np.minimum(size + room, 1)])
-    return _Known(variance=variance, squares=around**2, told=True)
+    if room <= 2 * CLOSE:
+        return _Known(variance=variance, squares=around**2, told=True)
+    least, most = (np.minimum(one**2, open_to) for one in (around[0], around[2]))
+    squares = least + parts * (most - least)
+    return _Known(variance=variance, squares=squares, told=False, hinted=True)
 
 
 def _limits(
@@ -316,21 +327,29 @@ def _limits(
     For all a² that are left open, n is what `_std` tells, and Q what V and a² tell; but where V = 1
     − a², m may have been cut off, and Q be anything above n.
     """
-    variance, found, told = known
+    variance, found, told, hinted = known
     count = _slope(own, found, variance) / std
     total, square = np.sqrt(found) * count, (2 * (variance + found) - 1) * count
     # their change with n
     tests = find_spread_tests(own.noise)
-    quick = tests is not None and not told  # then a² changes the ends by more than n does
+    quick = tests is not None and not (told or hinted)  # then a² moves the ends more than n
     factors = (1.0,) if quick else (1.0, 1 + NEAR, 1 - NEAR)
     tried = [_ends(own, total * c, square * c, count * c) for c in factors]
     sure = np.ones_like(variance, dtype=bool)
     if told:
         sure = variance + found[1] < 1 - NEAR
-    elif tests is not None:
-        tried.append((variance[None], tests.largest_beside(total[-1:], count[-1:])))
     else:
-        tried.append(_in_box(own, total[-1:], square[-1:] + np.inf, count[-1:]))
+        cut = found[-1:] >= (1 - variance) * (1 - NEAR)
+        if tests is not None:
+            beyond = variance[None], tests.largest_beside(total[-1:], count[-1:])
+        else:
+            beyond = _in_box(own, total[-1:], square[-1:] + np.inf, count[-1:])
+        tried.append(
+            (
+                np.where(cut, beyond[0], tried[0][0][-1:]),
+                np.where(cut, beyond[1], tried[0][1][-1:]),
+            )
+        )
     limits: list[tuple[Floats, Floats]] = []
     for place in (0, 1):
         ends = np.concatenate([one[place] for one in tried])

@@ -63,6 +63,7 @@ class BlockShare:
         return np.asarray((density * v ** (-k) * other(k, c[:, None] / v)).sum(axis=1))
 
     def log_density(self, v: Floats, below_one: Floats) -> Floats:
+        """Compute the logarithm of V's density at v = 1 − `below_one`."""
         from scipy.special import betaln  # noqa: PLC0415  (0.2 s, needed here alone)
 
         with np.errstate(divide="ignore"):

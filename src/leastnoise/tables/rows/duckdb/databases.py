@@ -124,13 +124,13 @@ class Copy:
         Nothing of the stream is read where it is `rehearsed`.
         """
         listed = ", ".join(f"{sql} AS c{at}" for at, sql in enumerate(columns.values()))
-        limit = " LIMIT 0" if rehearsed else ""
+        kept = " WHERE FALSE" if rehearsed else ""  # DuckDB would read the stream for LIMIT 0
         with open_connection(str(path)) as connection:
             connection.register("the_given", given)
             width = len(connection.table("the_given").columns)
             places = ", ".join(f"c{at}" for at in range(width))
             query = f"SELECT {listed or '0 AS nothing'} FROM the_given AS t({places})"  # noqa: S608  # own names alone
-            connection.execute(f"CREATE TABLE the_rows AS {query}{limit}")
+            connection.execute(f"CREATE TABLE the_rows AS {query}{kept}")
         return cls(DuckDBTable(path, "the_rows"), tuple(columns))
 
     @classmethod
