@@ -118,7 +118,11 @@ def test_a_release_is_near_the_truth_and_verifies(tmp_path: Path, kind: str) -> 
     release = ln.Release(**raw, folder=tmp_path)
     released = release.run(progress=stages.append)
     columns = released.tables["q"].columns
-    assert list(columns)[:3] == ["plan", "quantile_x_0.9", "count"]
+    assert list(columns)[:4] == ["plan", "quantile_x_0.9", "quantile_x_0.9_rows_95", "count"]
+    errors = {one.statistic: one.rows_95 for one in released.plan.quantiles[0].errors}
+    assert len(errors) == 5
+    for label, off in errors.items():
+        assert columns[f"{label}_rows_95"] == [off, off]
     for level in (1, 3, 7, 9):
         near = [10 * level, 5 * level]
         assert columns[f"quantile_x_{level / 10}"] == pytest.approx(near, abs=6)
@@ -144,6 +148,8 @@ _EDITS = {
         "q.json", lambda rows: rows[0].update({"median_x": 100, "quantile_x_0.9": 0})
     ),
     "an interval": edit_of("q.json", lambda rows: [row.update(median_x_low=0) for row in rows]),
+    "smaller errors": edit_of("q.json", lambda rows: rows[0].update(median_x_rows_95=0.5)),
+    "an error less": edit_of("q.json", lambda rows: [row.pop("median_x_rows_95") for row in rows]),
     "rates": edit_of("certificate.json", lambda one: claim_in(one).update(rates=["1/8", "1"])),
     "smaller rates": edit_of(
         "certificate.json", lambda one: claim_in(one).update(rates=["1", "1"])
@@ -179,6 +185,21 @@ def test_attack_an_edited_release_is_rejected(
         verify_resealed(tmp_path)
 
 
+def test_earlier_releases_without_errors_in_ranks_verify(
+    published: dict[str, bytes], tmp_path: Path
+) -> None:
+    restored(published, tmp_path)
+    for name in ("q.json", "alone.json"):
+
+        def without(rows: list[dict[str, Any]]) -> None:
+            for row in rows:
+                for column in [one for one in row if one.endswith("_rows_95")]:
+                    del row[column]
+
+        edit_of(name, without)(tmp_path)
+    assert verify_resealed(tmp_path).rows == {"q": 2, "alone": 1}
+
+
 def test_values_outside_count_at_the_ends(tmp_path: Path) -> None:
     rows = pd.DataFrame({"x": [-1e9] * 500 + [1e9] * 600})
     rows.to_parquet(tmp_path / "rows.parquet")
@@ -186,7 +207,8 @@ def test_values_outside_count_at_the_ends(tmp_path: Path) -> None:
     raw = spec_of(by_row=True, query=[query])
     raw["privacy"]["epsilon"] = 30
     columns = ln.Release(**raw, folder=tmp_path).run().tables["q"].columns
-    assert columns == {"quantile_x_0.2": [0], "quantile_x_0.4": [0], "quantile_x_0.9": [100]}
+    found = {name: column for name, column in columns.items() if not name.endswith("rows_95")}
+    assert found == {"quantile_x_0.2": [0], "quantile_x_0.4": [0], "quantile_x_0.9": [100]}
 
 
 def test_shares_of_a_query_are_by_its_numbers_and_add_up() -> None:

@@ -217,3 +217,18 @@ def test_a_square_costs_what_a_third_number_does() -> None:
     without, _ = noise_of(["count(x)", "mean(x)"])
     with_it, _ = noise_of(["count(x)", "mean(x)", "var(x)"])
     assert with_it[0] / without[0] == pytest.approx(1.29, abs=0.02)
+
+
+@pytest.mark.parametrize("text", ["var(x)", "std(x)"])
+def test_a_spread_of_0_of_a_tiny_group_says_how_unsure_it_is(text: str) -> None:
+    """Where the noise may be all of the count, any spread is possible, whatever the value is."""
+    asked, own = alone(text, 3.0, 3.0, 3.0)
+    reach = own.noise[2].half983
+    s, q, n = grid((-20, 20), (-20, 20), (-reach, reach), points=21)
+    value, std, low, high = values(asked, own, [s, q, n])
+    most = 100.0 if text == "var(x)" else 10.0
+    at_zero = value == 0
+    assert at_zero.sum() > 500
+    assert (low[at_zero] == 0).all()
+    assert (high[at_zero] == most).all()
+    assert std[at_zero].min() > most / 5

@@ -26,7 +26,7 @@ from leastnoise.errors import (
 )
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish import output
-from leastnoise.tables.publish.quantiles import table_at
+from leastnoise.tables.publish.quantiles import stated_errors, table_at
 from leastnoise.tables.publish.seal import Seal, sum_of
 from leastnoise.tables.publish.table_checks import check_table
 from leastnoise.tables.publish.table_files import write_table
@@ -137,14 +137,14 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
                 continue
             ranks = [part.layout for part in query.quantiles]
             least = [
-                [[[0] * len(asked.suffixes) for asked in one.statistics]] * one.cells
-                for one in ranks
+                [[[0] * len(asked.chosen) for asked in one.statistics]] * one.cells for one in ranks
             ]
             tables = [table_of(layout, np.zeros(layout.dimension), noise) for layout, noise in told]
-            tables += map(table_at, ranks, least)
+            stated = stated_errors(query.quantiles)
+            tables += [table_at(one, own, stated) for one, own in zip(ranks, least, strict=True)]
             zeros = joined(query.layouts, tables)
             written = write_table(zeros, reserve, kind)
-            check_table(written, told, ranks=ranks)
+            check_table(written, told, ranks=ranks, stated=stated)
             written.unlink()  # DuckDB would write beside it
             write_table(_longest(zeros, query.layouts), reserve, kind)
     except CertificateRejected as error:

@@ -14,6 +14,7 @@ from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.table_files import as_read
 from leastnoise.tables.query.results import Table, key_columns, result_columns
+from leastnoise.tables.statistics.quantiles import ROWS_95
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +36,8 @@ def publish_quantiles(part: QuantilePlan, counts: NDArray[np.int64]) -> Table:
     groups = counts.reshape(layout.cells, -1)
     if isinstance(claim, QuantileCertificate):
         chosen = [choose_quantiles(claim, own, unit=unit) for own in groups.tolist()]
-        return table_at(layout, [[(place,) for place in own] for own in chosen])
+        places = [[(place,) for place in own] for own in chosen]
+        return table_at(layout, places, stated_errors([part]))
     if part.tree is None:
         raise TypeError("noise of quantiles is that of a tree")
     padded = np.zeros((layout.cells, part.tree.noise.dimension), dtype=np.int64)
@@ -69,10 +71,21 @@ def read_places(
     return found
 
 
-def table_at(layout: Ranks, chosen: Sequence[Sequence[Sequence[int]]]) -> Table:
-    """Return the table in which each group has the candidates at these places.
+def stated_errors(parts: Sequence[QuantilePlan]) -> dict[str, float]:
+    """The error in ranks that each column states; by a tree none does, which has intervals."""
+    by_chance = [part for part in parts if part.tree is None]
+    return {f"{one.statistic}{ROWS_95}": one.rows_95 for part in by_chance for one in part.errors}
 
-    For each level they are that of the quantile, and of its two ends where it has an interval.
+
+def table_at(
+    layout: Ranks,
+    chosen: Sequence[Sequence[Sequence[int]]],
+    stated: Mapping[str, float] | None = None,
+) -> Table:
+    """The table in which each group has the candidates at these places.
+
+    For each level they are the places of the quantile, and of its two ends where it has an
+    interval. Where it has none, `stated` is the error in ranks of each column for it.
     """
     told = _told(layout)
     columns: list[list[list[Any]]] = [
@@ -82,6 +95,11 @@ def table_at(layout: Ranks, chosen: Sequence[Sequence[Sequence[int]]]) -> Table:
         ]
         for level in zip(*chosen, strict=True)
     ]
+    for asked, own in zip(layout.statistics, columns, strict=True):
+        own += [
+            [(stated or {})[f"{asked.label}{suffix}"]] * len(own[0])
+            for suffix in asked.suffixes[len(asked.chosen) :]
+        ]
     ordered = sorted(zip(layout.places, columns, strict=True))
     every = key_columns(layout) + [column for _, own in ordered for column in own]
     names = result_columns([layout])
@@ -111,7 +129,7 @@ def wrong_quantile(layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: st
     for asked in layout.statistics:
         value, *ends = (
             _places(columns[f"{asked.label}{suffix}"], places)
-            for suffix, places in zip(asked.suffixes, told, strict=False)
+            for suffix, places in zip(asked.chosen, told, strict=False)
         )
         if len(value) != len(least) or any(map(int.__lt__, value, least)):
             return asked.label

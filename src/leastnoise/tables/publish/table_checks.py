@@ -37,6 +37,7 @@ def check_table(
     parts: Sequence[Part],
     *,
     ranks: Sequence[Ranks] = (),
+    stated: Mapping[str, float] | None = None,
     claim: ThresholdCertificate | None = None,
 ) -> int:
     """Return the number of rows of a table that holds what was released.
@@ -45,15 +46,19 @@ def check_table(
     Their numbers fit each other and the noise, as `wrong_number` says. The form: whole and not
     negative, where the spec says so. `parts` are those of the block, with the error of each
     component, and `ranks` those with quantiles: each is a candidate, and none is below one of a
-    lower level. Where counts decide which groups are there, they are those of `wrong_rows`. Of
+    lower level. The columns in `stated` hold these errors in ranks; earlier releases have none of
+    them. Where counts decide which groups are there, they are those of `wrong_rows`. Of
     groups that nobody listed, by a `claim` about them, the keys are as `wrong_keys` says, and every
     count that is published reaches the threshold.
     """
     layouts = [*(part for part, _ in parts), *ranks]
     layout = layouts[0]
     wanted = {label: std for part in parts for label, std in _deviations(*part).items()}
+    errors = dict(stated or {})
     try:
         columns = read_table(path, layouts)
+        older = errors.keys().isdisjoint(columns)
+        wanted |= {} if older else errors
         found = [label for label in wanted if label in columns]
         deviations = {label: [float(value) for value in columns[label]] for label in found}
     except SourceError as error:
@@ -62,7 +67,8 @@ def check_table(
         ) from None
     except (OSError, ValueError, TypeError, OverflowError, duckdb.Error):
         raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
-    if list(columns) != list(result_columns(layouts)):
+    expected = [name for name in result_columns(layouts) if not (older and name in errors)]
+    if list(columns) != expected:
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
     count = len(key_names(layout))
     for label, std in wanted.items():

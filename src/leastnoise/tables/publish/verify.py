@@ -15,7 +15,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish import output, seal
-from leastnoise.tables.publish.quantiles import chosen_in
+from leastnoise.tables.publish.quantiles import chosen_in, stated_errors
 from leastnoise.tables.publish.summed import check_levels, check_running_sums, check_sums
 from leastnoise.tables.publish.table_checks import check_table, is_close
 from leastnoise.tables.publish.table_files import read_table
@@ -98,8 +98,9 @@ def verify_directory(
         told = [(part.layout, part.noise_errors) for part in query.blocks]
         told += [(part.layout, ()) for part in query.keys]
         ranks = [part.layout for part in query.quantiles]
+        stated = stated_errors(query.quantiles)
         file = folder / f"{query.name}.{kind}"
-        rows[query.name] = check_table(file, told, ranks=ranks, claim=query.claim)
+        rows[query.name] = check_table(file, told, ranks=ranks, stated=stated, claim=query.claim)
     for draw in plan.draws:
         if draw[0].margin is not None:
             check_sums(folder, draw, kind)

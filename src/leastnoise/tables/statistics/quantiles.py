@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
 
 MEDIAN = Fraction(1, 2)
+ROWS_95 = "_rows_95"
+"""The suffix of the column that says by how many rows a quantile is off, at most, with 95 %."""
 
 
 @final
@@ -25,7 +27,8 @@ MEDIAN = Fraction(1, 2)
 class Quantile(OneColumn):
     """The `level`-quantile of a column; no noise is added to it.
 
-    It is one of the column's candidates, `with_ends` between two others: see `tables.query.ranks`.
+    It is one of the column's candidates. Its columns say how sure it is: `with_ends` by two others
+    that it lies between, and else in ranks. See `tables.query.ranks`.
     """
 
     level: Fraction = MEDIAN
@@ -52,8 +55,13 @@ class Quantile(OneColumn):
         return cls(column=column, level=found)
 
     @property
-    def suffixes(self) -> tuple[str, ...]:
+    def chosen(self) -> tuple[str, ...]:
+        """The suffixes of its columns that hold candidates, or what lies between two of them."""
         return ("", "_low", "_high") if self.with_ends else ("",)
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return self.chosen if self.with_ends else (*self.chosen, ROWS_95)
 
     @property
     def label(self) -> str:
