@@ -45,11 +45,16 @@ _LARGEST = 10**MOST_DIGITS  # Python refuses to write whole numbers of some thou
 
 
 def frame_of(source: object) -> Frame | SparkRows | None:
-    """Return the rows of a frame, which may be narwhals'; None for what is none.
+    """The rows of a frame, which may be narwhals'; None for what is none.
 
-    Raises SourceError for a frame whose columns can't be told apart.
+    Raises SourceError for a frame of dask's, and for one whose columns can't be told apart.
     """
     native = nw.to_native(source, pass_through=True)
+    if type(native).__module__.partition(".")[0] == "dask":
+        why = (
+            "Frames of dask can't be read. Write it as a folder of Parquet files, or"
+        )
+        raise SourceError(f"{why} give what its compute() returns.")
     try:
         known = nw.from_native(native, pass_through=True)
     except nw.exceptions.NarwhalsError:
