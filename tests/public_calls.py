@@ -304,7 +304,8 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "to_dp_event": subject(to_dp_event, releases=("object", gaussian())),
     "to_opendp": subject(
-        to_opendp, mechanism=("object", gaussian()), measure=("word", "dp"), epsilon=("exact", 1)
+        to_opendp, mechanism=("object", gaussian()), measure=("word", "dp"), epsilon=("exact", 1),
+        numbers=("word", "f64"),
     ),
     "from_plds": subject(from_plds, plds=("pairs", NOTHING)),
 }  # fmt: skip

@@ -140,3 +140,27 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(MissingExtra, match=r"opendp .*pip install 'leastnoise\[interop\]'"):
         to_opendp(calibrated("gaussian"))
+
+
+@pytest.mark.parametrize("norm", ["L1Distance<i32>", "L2Distance<i32>"])
+def test_it_chains_after_counts_by_categories(norm: str) -> None:
+    texts = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
+    counts = texts >> dp.t.then_count_by_categories(["a", "b"], MO=norm)
+    given = ln.L1(counts.map(1)) if norm.startswith("L1") else ln.L2(Fraction(counts.map(1)))
+    noise = ln.calibrate("l2", epsilon=50, delta="1e-5", sensitivity=given, dimension=3)
+    chain = counts >> to_opendp(noise, numbers="i32")
+    assert chain.map(1) == (50.0, 1e-5)
+    assert chain(["a", "a", "z"]) == pytest.approx([2, 0, 1], abs=3)
+
+
+def test_it_chains_after_a_sum_whose_map_is_rounded_up() -> None:
+    floats = dp.vector_domain(dp.atom_domain(bounds=(0.0, 1.0)), size=3000), dp.symmetric_distance()
+    total = floats >> dp.t.then_sum()
+    assert total.map(2) > 1
+    short = total >> to_opendp(ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1)))
+    with pytest.raises(OpenDPException, match=r"sensitivity=L1\(Fraction\(query\.map\(2\)\)\)"):
+        short.map(2)
+    enough = ln.L1(Fraction(total.map(2)))
+    chain = total >> to_opendp(ln.calibrate("laplace", epsilon=1, sensitivity=enough))
+    assert chain.map(2) == 1.0
+    assert chain([0.5] * 3000) == pytest.approx(1500, abs=50)

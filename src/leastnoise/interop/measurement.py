@@ -21,12 +21,18 @@ _Map = Callable[[Any], Any]
 
 
 def to_opendp(
-    mechanism: Mechanism, *, measure: Literal["dp", "zcdp"] = "dp", epsilon: Exact | None = None
+    mechanism: Mechanism,
+    *,
+    measure: Literal["dp", "zcdp"] = "dp",
+    epsilon: Exact | None = None,
+    numbers: Literal["f64", "i32"] = "f64",
 ) -> Measurement:
-    """Return a `Measurement` that calls `mechanism.release`, noise and rounding included.
+    """Make a `Measurement` that calls `mechanism.release`, noise and rounding included.
 
     Its input space follows the sensitivity: vectors of floats under `l2_distance` or `l1_distance`,
-    one number under `absolute_distance` (an i32 if it moves by whole numbers). Its privacy map is
+    one number under `absolute_distance` (an i32 if it moves by whole numbers). With `numbers="i32"`
+    it takes whole numbers, in vectors whose domain says no size, as `then_count_by_categories`
+    makes them. Its privacy map is
 
     - "dp": d_in up to the certified sensitivity to (ε, δ), under `approximate(max_divergence())`,
       or to ε under `max_divergence()` where δ = 0. They are the certificate's, or with `epsilon`
@@ -47,9 +53,10 @@ def to_opendp(
     opendp = require("opendp.prelude")
     _validate.instance(mechanism, Mechanism, name="mechanism", like="a Mechanism")
     _validate.one_of(measure, ("dp", "zcdp"), name="measure")
+    _validate.one_of(numbers, ("f64", "i32"), name="numbers")
     _check_one_release(mechanism, measure, epsilon)
     sensitivity = _ball(mechanism)
-    domain, metric = _space(opendp, sensitivity, mechanism.certificate.dimension)
+    domain, metric = _space(opendp, sensitivity, mechanism.certificate.dimension, numbers)
     output, privacy_map = _privacy(
         opendp, mechanism, bound=sensitivity.bound, measure=measure, epsilon=epsilon
     )
@@ -91,15 +98,18 @@ def _ball(mechanism: Mechanism) -> L1 | L2 | Integer:
     )
 
 
-def _space(opendp: Any, sensitivity: L1 | L2 | Integer, dimension: int) -> tuple[Any, Any]:
-    """Return the domain and the metric that the sensitivity speaks of."""
-    if isinstance(sensitivity, Integer):
-        return opendp.atom_domain(T="i32"), opendp.absolute_distance(T="i32")
-    number = opendp.atom_domain(T="f64", nan=False)
+def _space(
+    opendp: Any, sensitivity: L1 | L2 | Integer, dimension: int, numbers: str
+) -> tuple[Any, Any]:
+    """The domain and the metric of the sensitivity."""
+    whole = isinstance(sensitivity, Integer) or numbers == "i32"
+    kind = "i32" if whole else "f64"
+    number = opendp.atom_domain(T="i32") if whole else opendp.atom_domain(T="f64", nan=False)
     if dimension == 1:
-        return number, opendp.absolute_distance(T="f64")
+        return number, opendp.absolute_distance(T=kind)
     distance = opendp.l1_distance if isinstance(sensitivity, L1) else opendp.l2_distance
-    return opendp.vector_domain(number, size=dimension), distance(T="f64")
+    size = {} if whole else {"size": dimension}  # OpenDP counts categories into vectors of no size
+    return opendp.vector_domain(number, **size), distance(T=kind)
 
 
 def _privacy(
@@ -122,7 +132,8 @@ def _privacy(
                 name="d_in",
                 value=d_in,
                 expected=f"0 <= d_in <= {decimal_text(bound)}, the certified sensitivity",
-                hint="Calibrate for the larger one.",
+                hint="Calibrate for what the map of the query says, such as "
+                "sensitivity=L1(Fraction(query.map(2))).",
             )
         return ceiling[0] if pure else ceiling
 

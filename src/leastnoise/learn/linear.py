@@ -42,6 +42,9 @@ class LinearRegression(RegressorMixin, BaseEstimator):
     table of no rows: mend them before. A fit can't be repeated: there is no seed for noise that has
     to stay unknown.
 
+    Every fit spends the budget again: `cross_val_score` and `GridSearchCV` fit once for each fold
+    and candidate, and their scores are of the rows without noise.
+
     Parameters
     ----------
     epsilon, delta : numbers or decimal texts

@@ -53,6 +53,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     are errors, which depend on the rows, and so is a table of no rows: mend them before. A fit
     can't be repeated: there is no seed for noise that has to stay unknown.
 
+    Every fit spends the budget again: `cross_val_score` and `GridSearchCV` fit once for each fold
+    and candidate, and their scores are of the rows without noise.
+
     Parameters
     ----------
     epsilon, delta : numbers or decimal texts

@@ -158,6 +158,26 @@ def test_a_column_of_no_declared_type_has_none_in_a_text(tmp_path: Path) -> None
     assert "data.types" in why_not(tmp_path, "a.txt", types={"code": "int"})
 
 
+@pytest.mark.parametrize("source", ["ro'[ws].parquet", ["ro'[ws].parquet", "none.parquet"]])
+@pytest.mark.parametrize(
+    ("column", "lines", "wanted"),
+    [("region", "1\nb\n", ("1", "b")), ("code", "1\n2\n", (1, 2)), ("old", "true\n", (True,))],
+)
+def test_a_parquet_source_says_of_which_type_the_lines_are(
+    tmp_path: Path, *, source: Any, column: str, lines: str, wanted: tuple[Any, ...]
+) -> None:
+    rows = pd.DataFrame({"region": ["a"], "code": [1], "old": [True], "size": [0.5]})
+    rows.to_parquet(tmp_path / "ro'[ws].parquet")
+    (tmp_path / "a.txt").write_text(lines)
+    raw = raw_of({"file": "a.txt"}, column)
+    raw["data"] = {"source": source}
+    spec = spec_file.parse(raw, folder=tmp_path)
+    assert spec.groupings(spec.query[0])[column] == wanted
+    raw["query"][0]["group_by"] = {"size": {"file": "a.txt"}}
+    with pytest.raises(SpecError, match="nor is the source a Parquet file that says it"):
+        spec_file.parse(raw, folder=tmp_path)
+
+
 @pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.parquet"])
 @pytest.mark.parametrize("what", ["none", "folder", "pipe", "device", "huge"])
 def test_hostile_files_are_refused_at_once(tmp_path: Path, name: str, what: str) -> None:

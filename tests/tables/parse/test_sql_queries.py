@@ -168,7 +168,8 @@ _ADVISED = ["-x", "x * 2", "coalesce(x, 0)", "lower('a\"''b')", "case when x > 1
 
 @pytest.mark.parametrize("text", _ADVISED)
 def test_advice_to_name_what_is_computed_can_be_followed(text: str) -> None:
-    given = raw({"sql": f"select count({text}) from data"}) | {"derive": {"computed": "x + 1"}}
+    given: dict[str, Any] = raw({"sql": f"select count({text}) from data"})
+    given |= {"derive": {"computed": "x + 1"}}
     with pytest.raises(SpecError) as caught:
         spec_file.parse(given)
     advice = re.search(r"\[derive\] (.*), and write (.*)\.$", caught.value.problems[0][1])
@@ -202,7 +203,13 @@ _READ = {
     *("COUNT", "SUM", "AVG", "MEDIAN", "VARIANCE_POP", "STDDEV_POP", "VARIANCE", "STDDEV", "MODE"),
     *("PERCENTILE_CONT", "PERCENTILE_DISC", "ARRAY_AGG"),
 }
-_SAME = {"count": "count(*)", "mean": "avg", "var": "var_pop", "std": "stddev_pop"}
+_SAME = {
+    "count": "count(*)",
+    "count_units": "count(distinct person)",
+    "mean": "avg",
+    "var": "var_pop",
+    "std": "stddev_pop",
+}
 
 
 def _aggregates() -> list[str]:
@@ -227,9 +234,8 @@ def test_what_is_accepted_is_what_the_engine_computes_and_all_else_is_refused() 
                 continue
             accepted.add(name)
             (statistic,) = plain["query"][0]["statistics"]
-            kind, _, rest = statistic.partition("(")
-            same = _SAME.get(kind, kind) if not rest else f"{_SAME.get(kind, kind)}({rest}"
-            same = {"count_units": "count(distinct person)"}.get(kind, same)
+            kind, bracket, rest = str(statistic).partition("(")
+            same = _SAME.get(kind, kind) + bracket + rest
             same = same.replace("count(*)(", "count(").replace("quantile(", "quantile_cont(")
             wanted = connection.execute(f"select {same} from data").fetchall()
             try:

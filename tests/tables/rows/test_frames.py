@@ -67,6 +67,20 @@ def test_data_that_is_no_frame_is_told_so(none: Any) -> None:
         ln.Release(data=none, **raw)
 
 
+@pytest.mark.parametrize("columns", [{"who": [1, 2]}, ROWS.to_dict("list"), dict(ROWS.items())])
+def test_a_dict_of_columns_is_told_what_is_read(columns: dict[str, Any]) -> None:
+    raw = {name: one for name, one in raw_spec(None).items() if name not in {"version", "data"}}
+    for data, key in ((columns, "data"), ({"source": columns}, r"data\.source")):
+        with pytest.raises(SpecError, match=f"{key}: A dict of columns .* pandas.DataFrame"):
+            ln.Release(data=data, **raw)
+
+
+def test_a_frame_of_dask_is_refused_by_name() -> None:
+    dask = pytest.importorskip("dask.dataframe", reason="an extra")
+    with pytest.raises(SourceError, match=r"Frames of dask can't be read\. Write it as"):
+        release(dask.from_pandas(ROWS, npartitions=1))
+
+
 @pytest.mark.parametrize("kind", FRAMES)
 def test_every_block_has_the_integers_of_a_file(tmp_path: Path, kind: str) -> None:
     ROWS.to_parquet(tmp_path / "rows.parquet")
@@ -150,7 +164,10 @@ def test_decimals_past_their_digits_are_missing_and_dictionaries_are_texts() -> 
         (ROWS.assign(year=pd.Categorical(ROWS.year)), "Expected text, as the column is, got 2024"),
         (ROWS.assign(Year=1), "another column called like 'Year'"),
         (pa.table({"who": [1], "x": [1.0], "year": [1], "YEAR": [2]}), "called like 'YEAR'"),
-        (pa.table({"who": [1], "h": pa.array([1.0], pa.float16())}), "schema can't be read"),
+        (
+            pa.table({"who": [1], "x": pa.array([1.0], pa.float16()), "year": [1]}),
+            "The column 'x' holds halffloat, which can't be read. Make it numbers",
+        ),
     ],
 )
 def test_what_says_no_types_is_refused(frame: Any, why: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from leastnoise.errors import SpecError
@@ -98,3 +99,77 @@ def test_columns_of_pandas_may_have_numbers_for_names() -> None:
     assert counted[0] > 0
     assert list(frame.columns) == [0, 1, 2]
     assert not any(one is None for one in frame[2])  # what the release leaves out of its own copy
+
+
+_ODD: dict[str, Any] = {
+    "categories of intervals": pd.cut([1, 20, 70], [0, 18, 65, 120]),
+    "intervals": pd.arrays.IntervalArray.from_tuples([(0, 1), (1, 2), (2, 3)]),
+    "categories of periods": pd.Categorical(pd.period_range("2024-01", periods=3, freq="M")),
+    "periods": pd.period_range("2024-01", periods=3, freq="M"),
+    "categories of timestamps": pd.Categorical(pd.date_range("2024-01-01", periods=3)),
+    "sparse numbers": pd.arrays.SparseArray([0, 1, 2]),
+    "sparse objects": pd.arrays.SparseArray(["a", "b", None], fill_value=None),
+    "complex numbers": np.array([1j, 2, 3]),
+    "long doubles": np.array([1, 2, 3], dtype="longdouble"),
+    "half floats of Arrow": pa.array(np.array([1, 2, 3], dtype="float16")),
+    "long decimals of Arrow": pa.array([1, 2, 3], type=pa.decimal256(50, 2)),
+    "time deltas": pd.to_timedelta([1, 2, 3], unit="D"),
+    "lists": pd.Series([[1], [2], [3]]),
+    "times with zones": pd.date_range("2024-01-01", periods=3, tz="Europe/Berlin"),
+}
+
+
+def _column(name: str) -> Any:
+    odd = _ODD[name]
+    return pd.Series(odd, dtype=pd.ArrowDtype(odd.type)) if isinstance(odd, pa.Array) else odd
+
+
+@pytest.mark.parametrize("engine", [None, "polars"])
+@pytest.mark.parametrize("name", _ODD)
+def test_a_column_that_is_not_used_never_matters(
+    folder: Path, name: str, engine: str | None
+) -> None:
+    frame = pd.DataFrame({"odd": _column(name), "plan": ["a", "a", "b"]})
+    frames: list[Any] = [frame, frame[["plan", "odd"]]]
+    if isinstance(_ODD[name], pa.Array):
+        frames.append(pa.table({"odd": _ODD[name], "plan": ["a", "a", "b"]}))
+        frames.append(frames[-1].to_reader())
+    for rows in frames:
+        data = {"source": rows, "engine": engine}
+        ((two, one),) = answers(release(folder, data=data, query=QUERY))
+        assert two == 2 * one > 0
+    made = release(folder, data={"source": frame, "engine": engine}, query=QUERY, epsilon="1000")
+    assert made.run().tables["q"].columns["count"] == pytest.approx([2, 1], abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("categories of intervals", ["(0, 18]", "(18, 65]", "(65, 120]"]),
+        ("intervals", ["(0, 1]", "(1, 2]", "(2, 3]"]),
+        ("categories of periods", ["2024-01", "2024-02", "2024-03"]),
+        ("periods", ["2024-01", "2024-02", "2024-03"]),
+        ("sparse numbers", [0, 1, 2]),
+        ("sparse objects", ["a", "b", "c"]),
+    ],
+)
+def test_what_pandas_alone_has_is_read_by_its_text(
+    folder: Path, name: str, keys: list[Any]
+) -> None:
+    frame = pd.DataFrame({"odd": _column(name)})
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"odd": keys}}]
+    made = release(folder, data={"source": frame}, query=query, epsilon="1000").run()
+    there = [1, 1, 0 if keys[-1] == "c" else 1]
+    assert made.tables["q"].columns["count"] == pytest.approx(there, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    "name", ["complex numbers", "long doubles", "half floats of Arrow", "long decimals of Arrow"]
+)
+def test_a_used_column_that_no_engine_reads_is_named(folder: Path, name: str) -> None:
+    frame = pd.DataFrame({"odd": _column(name)})
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"odd": [1, 2]}}]
+    with pytest.raises(
+        SpecError, match=r"The column 'odd' holds .*, which can't be read\. Make it"
+    ):
+        release(folder, data={"source": frame}, query=query).plan()

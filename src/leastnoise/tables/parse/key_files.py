@@ -16,12 +16,13 @@ from leastnoise.tables.query.summed.levels import MOVED, find_conflict
 from leastnoise.tables.spec.values import LARGEST_SPEC
 from leastnoise.tables.values import csv_lines, parquet_rows
 from leastnoise.tables.values.casts import MAX_TEXT, TYPES
+from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from leastnoise.tables.spec.values import Key
+    from leastnoise.tables.spec.values import ColumnType, Key
 
 MOST_KEYS = 10**6
 SUFFIXES = (".csv", ".txt", ".parquet")
@@ -48,7 +49,8 @@ def resolved(
         if not (isinstance(column, str) and isinstance(entry, dict) and "file" in entry):
             return entry
         try:
-            return _keys(entry, column, known.get(column), folder, levels=levels)
+            kind = known.get(column) or _type_in_source(data, column, folder)
+            return _keys(entry, column, kind, folder, levels=levels)
         except (SourceError, ValueError) as error:
             problems.append((f"{key}.file", str(error)))
             return []
@@ -73,6 +75,30 @@ def resolved(
             }
             found["query"][index] = {**block, "group_by": own}
     return found
+
+
+def _type_in_source(data: object, column: str, folder: Path | None) -> ColumnType | None:
+    """The type of a column in a Parquet source, from its metadata; None if that doesn't say it."""
+    source = data.get("source") if isinstance(data, dict) else None
+    first = source[0] if isinstance(source, list) and source else source
+    if folder is None or not isinstance(first, str) or not first.lower().endswith(".parquet"):
+        return None
+    path = folder / first
+    if not path.is_file():
+        return None
+    try:
+        with open_connection() as connection:
+            read = f"SELECT * FROM read_parquet('{_escaped(path)}') LIMIT 0"  # noqa: S608  # escaped
+            described = connection.execute(read).description or []
+    except duckdb.Error:
+        return None
+    kinds = {str(name): str(kind) for name, kind, *_ in described}
+    return TYPES.get(kinds.get(column, ""))
+
+
+def _escaped(path: Path) -> str:
+    """A path in a text of SQL, in which DuckDB sees no pattern."""
+    return re.sub(r"([*?\[\]])", r"[\1]", str(path)).replace("'", "''")
 
 
 def _keys(
@@ -168,7 +194,7 @@ def _lines(content: bytes, declared: object) -> list[str]:
     if declared not in _KINDS:
         raise ValueError(
             'Expected the type of the column in data.types, one of "int", "text" and "bool": lines '
-            "of a file have none."
+            "of a file have none, nor is the source a Parquet file that says it."
         )
     try:
         lines = _LINE_END.split(content.decode("utf-8-sig"))

@@ -375,8 +375,9 @@ def fit_plans(
 
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
-    """Return the section for the spec, and the frame if the source is one."""
+    """The section for the spec, and the frame if the source is one."""
     section = data if isinstance(data, Mapping) else {"source": data}
+    source.refuse_columns(data, section.get("source"))
     if section.get("source") is None or isinstance(section["source"], _NAMES):
         return data, None
     from leastnoise.tables.rows.frames import frame_of

@@ -5,7 +5,8 @@ only once (a record batch reader: the second time it has no rows, and says nothi
 that would be run again each time, is written to a private file first, when a release reads it.
 
 Types are those of the schema, and never told from rows: pandas' columns of Python objects have
-none, nor have its categories, whose type is that of the values that are there. Both are texts.
+none, nor have its categories, whose type is that of the values that are there. Both are texts, as
+pandas' intervals and periods are. Columns that a spec doesn't use may be of any type.
 """
 
 from __future__ import annotations
@@ -36,17 +37,24 @@ if TYPE_CHECKING:
 _BEGUN: weakref.WeakSet[Any] = weakref.WeakSet()
 """Streams that were read, by this release or another, if only in part."""
 _TWICE = "dictionaries or runs within others (a cast makes them one)"
-_UNTYPED = {"object", "category"}
-"""What pandas calls columns that are read as texts, each value by itself."""
+_AS_TEXTS = {"CategoricalDtype", "IntervalDtype", "ObjectDType", "PeriodDtype"}
+"""pandas' types of columns that are read as texts, each value by itself."""
+_WITH_TEXT = {"Interval", "Period"}
+"""pandas' classes of values whose text is theirs alone."""
 _LARGEST = 10**MOST_DIGITS  # Python refuses to write whole numbers of some thousand digits
 
 
 def frame_of(source: object) -> Frame | SparkRows | None:
-    """Return the rows of a frame, which may be narwhals'; None for what is none.
+    """The rows of a frame, which may be narwhals'; None for what is none.
 
-    Raises SourceError for a frame whose columns can't be told apart.
+    Raises SourceError for a frame of dask's, and for one whose columns can't be told apart.
     """
     native = nw.to_native(source, pass_through=True)
+    if type(native).__module__.partition(".")[0] == "dask":
+        why = (
+            "Frames of dask can't be read. Write it as a folder of Parquet files, or"
+        )
+        raise SourceError(f"{why} give what its compute() returns.")
     try:
         known = nw.from_native(native, pass_through=True)
     except nw.exceptions.NarwhalsError:
@@ -140,27 +148,27 @@ class Frame(Input):
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """The schema."""
-        kinds = self._types(connection).items()
         return [
-            (name, Held(sql="NULL", kind=kind) if kind == _TWICE else held(f"c{place}", kind))
-            for place, (name, kind) in enumerate(kinds)
+            (name, kind if isinstance(kind, Held) else held(f"c{place}", kind))
+            for place, (name, kind) in enumerate(self._types(connection))
         ]
 
-    def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-        """Return DuckDB's name of each column's type, or one of `_UNREAD`."""
+    def _types(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str | Held]]:
+        """DuckDB's name of each column's type, or a column that it can't read."""
         try:
-            twice = arrow_values.check_schema(self._schema)
-            connection.register("the_frame", self._schema)
-            found = connection.table("the_frame")
-            kinds = (_TWICE if at in twice else str(kind) for at, kind in enumerate(found.types))
-            return dict(zip(found.columns, kinds, strict=True))
+            fields = list(arrow_values.schema_of(self._schema))
         except SourceError:
             raise
         except Exception:  # noqa: BLE001  # what a frame's own library raises may quote what it holds
-            raise SourceError(
-                "The frame's schema can't be read. Leave out columns that are not numbers, texts, "
-                "bools or dates, such as half floats."
-            ) from None
+            raise SourceError("The frame's schema can't be read.") from None
+        kinds = _kinds_of(connection, self._schema) or [
+            (_kinds_of(connection, arrow_values.no_rows_of(field)) or [_unread(str(field.type))])[0]
+            for field in fields
+        ]
+        return [
+            (field.name, _TWICE_HELD if arrow_values.encoded_twice(field.type) else kind)
+            for field, kind in zip(fields, kinds, strict=True)
+        ]
 
     @contextmanager
     def opened(
@@ -185,7 +193,9 @@ class Frame(Input):
 
     def _readable(self, places: Collection[int], *, rehearsed: bool) -> object:
         """Return what DuckDB reads, in which the columns at these places fail on no row."""
-        return self._schema if rehearsed else arrow_values.Checked(self._rows, places)
+        if rehearsed:
+            return arrow_values.without_rows(self._schema, places)
+        return arrow_values.Checked(self._rows, places)
 
     def _copied(self, folder: Path, used: Collection[str], *, rehearsed: bool) -> Copy:
         """Return a private copy of the `used` columns, made once; it goes with this object.
@@ -201,7 +211,8 @@ class Frame(Input):
         places = {place for place, (name, _) in enumerate(columns) if name in used}
         self._check_unread()
         if rehearsed:
-            return Copy.made(folder / "rows.duckdb", self._schema, kept, rehearsed=True)
+            rows = self._readable(places, rehearsed=True)
+            return Copy.made(folder / "rows.duckdb", rows, kept, rehearsed=True)
         self._begin()
         self._copy = Copy.kept(self, self._readable(places, rehearsed=False), kept)
         self._rows = self._schema  # what was collected isn't needed any more
@@ -228,35 +239,47 @@ class Pandas(Frame):
     def __init__(self, native: Any) -> None:
         super().__init__(native)
         self._frame = native
-        kinds = {str(name): _kind_of(kind) for name, kind in native.dtypes.items()}
-        self._kinds = {name: kind for name, kind in kinds.items() if kind is not None}
 
-    def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    def _types(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str | Held]]:
         """The frame's columns are looked at without a row."""
-        try:
-            connection.register("the_frame", self._frame.iloc[:0])
-            kinds = map(str, connection.table("the_frame").types)
-            found = dict(zip(map(str, self._frame.columns), kinds, strict=True))
-        except Exception:  # noqa: BLE001  # pandas' extension types raise what they like
-            raise SourceError("The frame's schema can't be read.") from None
-        return found | self._kinds
+        frame = self._frame.iloc[:0]
+        whole = _kinds_of(connection, frame)
+        kinds: list[str | Held] = []
+        for place, kind in enumerate(frame.dtypes):
+            if _is_text(kind):
+                kinds.append("VARCHAR")
+            elif _is_sparse(kind):
+                dense = frame.iloc[:, [place]].astype(kind.subtype)
+                (inner,) = dense.dtypes
+                known = ["VARCHAR"] if _is_text(inner) else _kinds_of(connection, dense)
+                kinds += known or [_unread(str(kind))]
+            elif _is_twice(kind):
+                kinds.append(_TWICE_HELD)
+            else:
+                known = whole[place : place + 1] or _kinds_of(connection, frame.iloc[:, [place]])
+                kinds += known or [_unread(str(kind))]
+        return list(zip(map(str, frame.columns), kinds, strict=True))
 
     def _readable(self, places: Collection[int], *, rehearsed: bool) -> object:
-        """Texts that are Python's may hold halves of letters."""
+        """The rows with columns that DuckDB can read; Python's texts may hold halves of letters."""
         frame = self._frame.iloc[:0] if rehearsed else self._frame
         mended: dict[Any, Any] = {}
         for place, (name, kind) in enumerate(frame.dtypes.items()):
+            if place not in places:
+                if not _is_plain(kind):
+                    mended[name] = 0  # else its rows would be looked at
+                continue
+            column = frame[name]
+            if _is_sparse(kind):
+                mended[name] = column = column.astype(kind.subtype)
             storage = getattr(kind, "storage", "")
-            if (storage or str(name) in self._kinds) and place not in places:
-                mended[name] = 0  # else its rows would be looked at
-            elif str(kind) in _UNTYPED:
-                texts = frame[name].astype("object").map(as_text)
-                mended[name] = texts.astype("string[python]")
+            if _is_text(column.dtype):
+                mended[name] = column.astype("object").map(as_text).astype("string[python]")
             elif storage == "python":
                 # of which no text is left, it would be a column of objects, or of floats
-                mended[name] = frame[name].map(as_text, na_action="ignore").astype(kind)
+                mended[name] = column.map(as_text, na_action="ignore").astype(kind)
             elif storage == "pyarrow":
-                mended[name] = arrow_values.checked_column(frame[name].array)
+                mended[name] = arrow_values.checked_column(column.array)
         if mended:
             frame = frame.copy(deep=False)
             for name, column in mended.items():
@@ -264,18 +287,49 @@ class Pandas(Frame):
         return frame
 
 
-def _kind_of(kind: Any) -> str | None:
-    """Return DuckDB's type of pandas' columns of that `kind`, or `_TWICE`; None if it knows."""
-    if str(kind) in _UNTYPED:
-        return "VARCHAR"
+def _kinds_of(connection: duckdb.DuckDBPyConnection, frame: object) -> list[str | Held]:
+    """DuckDB's names of the types of a frame's columns; none if it can't read one of them."""
+    try:
+        connection.register("the_frame", frame)
+        return [str(kind) for kind in connection.table("the_frame").types]
+    except Exception:  # noqa: BLE001  # of pandas' extension types, and DuckDB, whatever they raise
+        return []
+
+
+def _unread(kind: str) -> Held:
+    """A column of a type that DuckDB can't read; its name is of the schema, and holds no value."""
+    why = (
+        f"holds {kind[:40]}, which can't be read. Make it numbers, texts, bools or dates: for texts"
+    )
+    return Held(sql="NULL", kind=kind, why=f'{why} by astype("str") of pandas, or a cast.')
+
+
+_TWICE_HELD = Held(sql="NULL", kind=_TWICE)
+
+
+def _is_text(kind: Any) -> bool:
+    """True for a type of pandas' whose values are read as texts, each by itself."""
+    return type(kind).__name__ in _AS_TEXTS
+
+
+def _is_sparse(kind: Any) -> bool:
+    return type(kind).__name__ == "SparseDtype"
+
+
+def _is_plain(kind: Any) -> bool:
+    """True for numpy's numbers and bools, which no reader looks into."""
+    return isinstance(kind, np.dtype) and kind.kind in "biuf" and kind.itemsize <= 8
+
+
+def _is_twice(kind: Any) -> bool:
     arrow = getattr(kind, "pyarrow_dtype", None)
-    return _TWICE if arrow is not None and arrow_values.encoded_twice(arrow) else None
+    return arrow is not None and arrow_values.encoded_twice(arrow)
 
 
 def as_text(value: object) -> str | None:
-    r"""Return the text of a text, a number, a bool or a date, as CSV would; None of all else.
+    r"""The text of a text, a number, a bool, a date, or pandas' interval or period; else None.
 
-    Of no other object is anything asked: what it would do is unknown.
+    It is the one that CSV would have. Of other objects nothing is asked: what they do is unknown.
 
     >>> [as_text(one) for one in ("n", 1.5, True, date(2026, 1, 31), float("nan"), [], "\ud800")]
     ['n', '1.5', 'true', '2026-01-31', None, None, None]
@@ -292,7 +346,13 @@ def as_text(value: object) -> str | None:
         return None if math.isnan(value) else repr(value)
     if type(value) is Decimal:
         return None if value.is_nan() else str(value)
-    return value.isoformat() if type(value) is date else None
+    return str(value) if type(value) is date or _has_text(value) else None
+
+
+def _has_text(value: object) -> bool:
+    """True for pandas' values whose text depends on nothing but themselves."""
+    kind = type(value)
+    return kind.__name__ in _WITH_TEXT and kind.__module__.partition(".")[0] == "pandas"
 
 
 def _in_utf8(text: str) -> str | None:

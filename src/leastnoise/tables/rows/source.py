@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -29,7 +30,7 @@ from leastnoise.tables.spec.source import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -115,6 +116,30 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
     read = {*used, *computed.inputs} - {*computed.columns}
     kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in read}
     return Source(rows=rows, columns=kept, computed=computed, engine=spec.data.engine)
+
+
+_A_FRAME = (
+    "A dict of columns isn't read, as its columns have no types. Expected a frame of pandas, "
+    "Polars, PyArrow or Spark, such as pandas.DataFrame(data), or the path of a file: "
+    'data = {"source": "rows.parquet"}.'
+)
+
+
+def refuse_columns(data: object, source: object) -> None:
+    """Raise SpecError if data, or the source in them, is a dict of columns."""
+    for key, given in (("data", data), ("data.source", source)):
+        if _is_of_columns(given):
+            raise SpecError([(key, _A_FRAME)])
+
+
+def _is_of_columns(data: object) -> bool:
+    """True for a dict of lists or arrays, which no section of a spec is."""
+    if not isinstance(data, Mapping) or not data or not {*data}.isdisjoint(Data.model_fields):
+        return False
+    return all(
+        hasattr(values, "__len__") and not isinstance(values, str | bytes | Mapping)
+        for values in data.values()
+    )
 
 
 def _find_joined(join: Join, folder: Path) -> Input:

@@ -47,11 +47,7 @@ class Checked:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the stream; DuckDB asks for its schema first."""
         pa, reader = _arrow(), _reader(self._frame)
-        fields = [
-            field if place in self._places else pa.field(field.name, pa.int8())
-            for place, field in enumerate(reader.schema)
-        ]
-        schema = pa.schema(fields)
+        schema = _schema_at(reader.schema, self._places)
         batches = self._batches(reader, schema)
         found = pa.RecordBatchReader.from_batches(schema, batches)
         return found.__arrow_c_stream__(requested_schema)
@@ -67,12 +63,30 @@ class Checked:
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def check_schema(frame: object) -> set[int]:
-    """Return the places of the columns that are `encoded_twice`; looks at the schema alone.
+def schema_of(frame: object) -> Any:
+    """Arrow's schema of a frame; raises what pyarrow does if it can't read it."""
+    return _reader(frame).schema
 
-    Raises what pyarrow does where it can't read it.
-    """
-    return {place for place, field in enumerate(_reader(frame).schema) if encoded_twice(field.type)}
+
+def no_rows_of(field: Any) -> Any:
+    """A table of no row with one column, of a `field` of a schema."""
+    return _arrow().schema([field]).empty_table()
+
+
+def without_rows(frame: object, places: Collection[int]) -> Any:
+    """A table of no row with a frame's columns, those not at the `places` of another type."""
+    return _schema_at(schema_of(frame), places).empty_table()
+
+
+def _schema_at(schema: Any, places: Collection[int]) -> Any:
+    """A schema in which DuckDB can read all columns that aren't at the `places`."""
+    pa = _arrow()
+    return pa.schema(
+        [
+            field if place in places else pa.field(field.name, pa.int8())
+            for place, field in enumerate(schema)
+        ]
+    )
 
 
 def encoded_twice(kind: Any) -> bool:
