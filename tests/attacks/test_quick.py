@@ -18,6 +18,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         values=5,
         models=2,
         regressions=10,
+        limits=6,
     )
 
 
