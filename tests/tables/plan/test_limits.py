@@ -18,9 +18,7 @@ def stds(limits: dict[str, Any], statistics: list[str], cells: int = 20) -> list
         "privacy": {"unit": "who", "epsilon": "1", "delta": "1e-6"},
         "contribution": limits,
         "columns": {"x": {"bounds": [0, 10], "missing": 0}},
-        "query": [
-            {"name": "q", "statistics": statistics, "group_by": {"region": [*range(cells)]}}
-        ],
+        "query": [{"name": "q", "statistics": statistics, "group_by": {"region": [*range(cells)]}}],
     }
     plan = find_plan(spec_file.lay_out(raw))[1]
     return [error.std for block in plan.blocks for error in block.errors]
