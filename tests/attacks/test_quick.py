@@ -19,6 +19,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         containers=1,
         models=2,
         regressions=10,
+        limits=6,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from leastnoise.calibration import calibrate_family
@@ -18,13 +18,18 @@ from leastnoise.selection.constructions import Way
 
 
 def fit_family(
-    family: type[Noise], question: Question, ways: Sequence[Way], *, effort: Effort | None = None
+    family: type[Noise],
+    question: Question,
+    ways: Sequence[Way],
+    *,
+    effort: Effort | None = None,
+    usable: Callable[[Noise], bool] = lambda _: True,
 ) -> list[Candidate]:
     """Return `family`, calibrated and proved, in each of `ways` that it can serve; best first.
 
-    Of several plain balls the smallest in the family's norm is used, of several bodies the best.
-    `effort` is what a family that is designed is worth. Raises Refused with the last reason if no
-    way is left.
+    Of several plain balls the smallest in the family's norm is used, of several bodies the best
+    whose noise is `usable`. `effort` is what a family that is designed is worth. Raises Refused
+    with the last reason if no way is left.
     """
     found: list[Candidate] = []
     reasons: list[Refused] = []
@@ -36,6 +41,7 @@ def fit_family(
     if not found:
         no_norm = NotApplicable(family=family.name, why=needs_norm(family.norm))
         raise reasons[-1] if reasons else no_norm
+    found = [one for one in found if usable(one.mechanism.noise)]
     found.sort(key=lambda one: question.loss.of(one.mechanism))
     # bodies of several sensitivities have no names of their own
     return found[:1] if issubclass(family, VectorNoise) else found

@@ -181,13 +181,14 @@ def compare_families(
             tried = every
             if shape is None:
                 tried = list_worthwhile(family, question, every, candidates, to_beat=to_beat)
-            found = fit_family(family, replace(question, fixed=shape or {}), tried, effort=effort)
+            asked_of = replace(question, fixed=shape or {})
+            found = fit_family(family, asked_of, tried, effort=effort, usable=usable)
         except NotApplicable as error:
             skipped.append(Skipped(name=family.name, why=error.why))
         except Refused as error:
             skipped.append(Skipped(name=family.name, why=str(error)))
         else:
-            candidates += [one for one in found if usable(one.mechanism.noise)]
+            candidates += found
     candidates.sort(key=lambda found: question.loss.of(found.mechanism))
     skipped.sort(key=lambda one: one.name)
     return Comparison(

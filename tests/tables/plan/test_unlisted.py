@@ -48,6 +48,9 @@ def test_with_three_groups_the_plan_shows_less_noise_too() -> None:
     (other,) = groups.others
     assert (other.noise, other.half) == ("geometric", 37)
     assert other.std == pytest.approx(4.22, abs=0.01)
+    (trade,) = (one for one in groups.in_words() if "is larger for it" in one)
+    assert "geometric noise has std 4.22" in trade
+    assert "a group of 37" in trade
 
 
 @pytest.mark.parametrize(

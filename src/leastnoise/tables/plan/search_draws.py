@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, final
 
 from leastnoise.errors import Refused
+from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.draw import has_quantiles
 from leastnoise.noise.question import Question
 from leastnoise.selection.comparison import Comparison
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.noise.base import Noise
     from leastnoise.tables.query.layout import LaidOut
@@ -90,7 +92,8 @@ class Draw:
         if group.sensitivity is not None:
             offered = (group.sensitivity,)
         else:
-            offered = tuple(dict.fromkeys(s for way in own[0].ways for s in way.sensitivities))
+            found = dict.fromkeys(one for way in own[0].ways for one in way.sensitivities)
+            offered = tuple(one for one in found if not any(_says_more(x, one) for x in found))
         question = Question(
             budget=shared_draws.share_budget(budget, own),
             sensitivities=offered,
@@ -140,6 +143,13 @@ class Draw:
             return any(one > laplace for own in of_blocks for one in own), cost
 
         return tuple(sorted(offers, key=rank))
+
+
+def _says_more(one: Sensitivity, other: Sensitivity) -> bool:
+    """Return True if a unit moves fewer cells by `one`, and each by as much as by `other`."""
+    if not (isinstance(one, Linf) and isinstance(other, Linf)):
+        return False
+    return one.l0 < other.l0 and (one.bound, one.whole) == (other.bound, other.whole)
 
 
 def _mean_log(variances: Sequence[float]) -> float:

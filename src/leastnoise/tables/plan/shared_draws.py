@@ -73,9 +73,13 @@ class Block:
 
     @property
     def persons(self) -> bool:
-        """Say whether a unit adds 0 or 1 to each cell, to all of them at most."""
-        bounding = self.ways[0].bounding
-        return isinstance(bounding, FirstCells) and bounding.most >= self.ways[0].cells
+        """True if a unit adds 0 or 1 to each cell, to all of them at most."""
+        return self.counting is not None
+
+    @cached_property
+    def counting(self) -> Layout | None:
+        """The way in which a unit adds 0 or 1 to all cells at most; None if there is none."""
+        return next((way for way in self.ways if _fills_cells(way)), None)
 
     @property
     def label(self) -> str:
@@ -103,6 +107,10 @@ class Block:
     def moment(self) -> float:
         """c_i."""
         return math.inf if self.shaped is None else self.shaped[0].second_moment / self.numbers
+
+
+def _fills_cells(way: Layout) -> bool:
+    return isinstance(way.bounding, FirstCells) and way.bounding.most >= way.cells
 
 
 def list_blocks(laid: LaidOut) -> tuple[Block, ...]:
@@ -179,7 +187,7 @@ def find_layouts(blocks: Sequence[Block], sensitivity: Sensitivity) -> tuple[Lay
         own = next((one for one in ways[0] if sensitivity in one.sensitivities), None)
         return None if own is None else (own,)
     if isinstance(sensitivity, CountingQueries):
-        first = tuple(some[0] for some in ways)
+        first = tuple(block.counting or block.ways[0] for block in blocks)
         return first if _counting(first) == sensitivity else None
     known = tuple(_found(ways, sensitivity))
     return known if len(known) == len(ways) and same_integers(known) else None
@@ -253,7 +261,7 @@ def _cost_of_persons(
     if not all(block.persons for block in blocks):
         return None
     numbers, part = sum(block.numbers for block in blocks), _share_of(blocks, budget)
-    counting = _counting([block.ways[0] for block in blocks])
+    counting = _counting([block.counting or block.ways[0] for block in blocks])
     if numbers > MOST_PERSONS or counting is None or part is None:
         return None
     log = log_of_persons(numbers, float(part.epsilon), counting.neighbours)

@@ -135,9 +135,22 @@ class Groups:
             f"A group is published where its noisy count is {self.least_count}. So a group of "
             f"{one.half:,} is published every other time, and one of {one.nearly:,} in 95 of 100."
         )
-        if self.least is None:
-            return [published]
-        return [published, least_in_words("group", self.least)]
+        least = [] if self.least is None else [least_in_words("group", self.least)]
+        return [published, *self._trade, *least]
+
+    @property
+    def _trade(self) -> list[str]:
+        """Where noise is traded for smaller groups: the sentence that says so."""
+        offers = [*self.others, *([] if self.plain is None else [self.plain])]
+        other = min(offers, key=lambda one: one.std, default=None)
+        if other is None or other.std >= self.chosen.std:
+            return []
+        said = (
+            f"Noise is chosen to publish small groups, and is larger for it: {other.noise} noise "
+            f"has std {other.std:.4g} for {self.chosen.std:.4g}, and publishes a group of "
+            f"{other.half:,} every other time."
+        )
+        return [said]
 
     def to_record(self) -> dict[str, Any]:
         """Return it as JSON values, all of which a certificate can confirm."""

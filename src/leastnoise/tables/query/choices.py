@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Contribution, Spec
     from leastnoise.tables.spec.query import Query
 
+_NEAR = 8  # times the cells that a unit may be in: of more, noise for all is more
 _ROOT_BITS = 8  # as many as `find_bits` leaves at least: a row's integer times it is whole
 
 
 def about_middles(
-    spec: Spec, query: Query, asked: Sequence[tuple[Statistic, tuple[Component, ...]]]
+    spec: Spec,
+    query: Query,
+    asked: Sequence[tuple[Statistic, tuple[Component, ...]]],
+    *,
+    in_norm: bool,
 ) -> list[tuple[Component, ...]]:
     """Return what each statistic is made of: sums of values about their middle, where it is less.
 
@@ -31,11 +36,10 @@ def about_middles(
     of 2·B/ε. A row that is replaced moves the value about the middle by up to 2, and one from 0 by
     up to 1, or more where it may be negative: so values that are never negative are then summed
     from 0, unless a mean sums them about the middle anyway. Noise must not choose which counts are
-    published: sums would be biased. Limits in l1 or l2 norm are about sums from 0, as are ratios.
+    published: sums would be biased. What is bounded `in_norm` are sums from 0, as are ratios.
     """
     needs = [own for _, own in asked]
-    given, there = spec.contribution, {one for own in needs for one in own}
-    in_norm = given is not None and (given.l1 is not None or given.l2 is not None)
+    there = {one for own in needs for one in own}
     if query.min_count is not None or query.top is not None or in_norm:
         return needs
     parts = (part for one, _ in asked if isinstance(one, Ratio) for part in one.parts)
@@ -117,7 +121,10 @@ def bound_groups(given: Contribution, *, counts_rows: bool) -> FewGroups | str:
 
 
 def boundings(given: Contribution, numbers: Numbers) -> tuple[OfCells, ...]:
-    """Return the ways to bound a person that touch nobody within all the limits `given`."""
+    """Return the ways to bound a person that touch nobody within all the limits `given`.
+
+    A norm that limits on rows imply isn't one of them.
+    """
     found: list[OfCells] = []
     rows = _rows(given, numbers)
     persons = numbers.persons
@@ -133,11 +140,31 @@ def boundings(given: Contribution, numbers: Numbers) -> tuple[OfCells, ...]:
         found.append(FirstCells(most=1))
     if persons and numbers.cells == 1 and found:
         return tuple(found)
-    if given.l1 is not None:
+    known = () if rows is None else (rows,)
+    if given.l1 is not None and all(given.l1 < way.l1(numbers) for way in known):
         found.append(InCells(per_cell=given.l1, total=given.l1, apart=True))
-    if given.l2 is not None:
+    if given.l2 is not None and all(given.l2**2 < way.squared(numbers) for way in known):
         found.append(InBall(squared=given.l2**2))
     return tuple(found)
+
+
+def with_all_cells(ways: Sequence[Bounding], numbers: Numbers) -> tuple[Bounding, ...]:
+    """Return the ways to bound a unit, and those that let it fill all cells.
+
+    Whatever hides a unit in all cells hides it in some, and noise for all may be less: what moves
+    every number is a box. Where a unit is in few of the cells it isn't, and isn't offered.
+    """
+    found = [*ways]
+    for way in ways:
+        if isinstance(way, FirstCells):
+            if 1 < way.most < numbers.cells <= _NEAR * way.most:
+                found.append(FirstCells(most=numbers.cells))
+        elif isinstance(way, InCells) and not way.apart and not way.fills(numbers):
+            total = way.most * numbers.cells
+            several = numbers.cells > 1 and way.per_cell < way.total  # else the hull is no more
+            if several and total <= _NEAR * way.all_cells(numbers):
+                found.append(InCells(per_cell=way.most, total=total))
+    return tuple(dict.fromkeys(found))
 
 
 def _rows(given: Contribution, numbers: Numbers) -> InCells | None:

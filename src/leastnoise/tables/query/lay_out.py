@@ -103,7 +103,11 @@ def _of_part(
         components = tuple(sorted(every, key=lambda one: one.kind == "without"))
         return shape_of(spec, query, statistics, places, needs, components, part=part)
 
-    needs = choices.about_middles(spec, query, [asked[place] for place in places])
+    own = [asked[place] for place in places]
+    ways = _boundings(spec, query, shaped([needs for _, needs in own]))
+    in_norm = any(not isinstance(way, FirstCells | InCells) for way in ways)
+    in_norm = in_norm or any(isinstance(way, InCells) and way.apart for way in ways)
+    needs = choices.about_middles(spec, query, own, in_norm=in_norm)
     shape = shaped(needs)
     ways = _boundings(spec, query, shape)
     if parted := choices.with_and_without(spec, query, needs, ways, shape.numbers):
@@ -113,7 +117,7 @@ def _of_part(
             f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
             "Split the query, or use fewer keys."
         )
-    return _each_feasible(shape, ways)
+    return _each_feasible(shape, choices.with_all_cells(ways, shape.numbers))
 
 
 def _of_unlisted(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
