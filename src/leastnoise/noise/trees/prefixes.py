@@ -44,8 +44,8 @@ _MOST = ORDERS[-1]
 _OUTSIDE = 1e-12
 _LOST = 1e-14  # of the largest probability: its 8th moment is off by less than 1e-5
 _ROUNDED_UP = 1e-3  # of a moment, by all of these
-_ROUNDING = 1e-12  # of the largest moment of an order: FFTs are off by far less
-_NARROW = 1 << 8  # the largest window in which laws are added without an FFT
+_ALLOWANCE = 1e-12  # of the largest moment of an order: FFTs are off by far less
+_NO_FFT = 1 << 8  # the largest window in which laws are added without an FFT
 
 
 def prefix_variances(branches: Sequence[int], variances: Sequence[float]) -> Floats:
@@ -84,7 +84,7 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
         for rate, (kept,) in zip(rates[:-1], solved.kept, strict=True)
     ]
     alone = [cut_law(one.values, size) for (one,) in solved.alone]
-    if size <= _NARROW:
+    if size <= _NO_FFT:
         alone = _added_up(alone[-1], branches, weights)
     cell = np.zeros((1, _MOST + 1, size // 2 + 1), dtype=np.complex128)
     cell[0] = _powers(alone[-1], -level, places)
@@ -99,7 +99,7 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
     whole = alone[0] @ np.power.outer((1 - level) * places, ORDERS)
     every = np.concatenate(found, axis=1).reshape(-1, len(ORDERS))
     moments = (1 + _ROUNDED_UP) * np.concatenate([every, whole[None, :]])
-    moments[1:] += _ROUNDING * moments.max(axis=0)
+    moments[1:] += _ALLOWANCE * moments.max(axis=0)
     orders = np.array(ORDERS, dtype=np.float64)
     norms = np.maximum(moments, 0.0) ** (1 / orders)
     return np.asarray(np.maximum.accumulate(norms, axis=1) ** orders)
@@ -166,7 +166,7 @@ def _sums(law: Floats, most: int) -> list[Floats]:
     alone, and its 8th moment may exceed that of noise which is nearly always 0.
     """
     size = len(law)
-    if size > _NARROW:
+    if size > _NO_FFT:
         one = np.fft.rfft(law)
         found = [np.fft.irfft(one**k, size) for k in range(most + 1)]
         for own in found:

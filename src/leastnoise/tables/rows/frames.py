@@ -51,9 +51,7 @@ def frame_of(source: object) -> Frame | SparkRows | None:
     """
     native = nw.to_native(source, pass_through=True)
     if type(native).__module__.partition(".")[0] == "dask":
-        why = (
-            "Frames of dask can't be read. Write it as a folder of Parquet files, or"
-        )
+        why = "Frames of dask can't be read. Write it as a folder of Parquet files, or"
         raise SourceError(f"{why} give what its compute() returns.")
     try:
         known = nw.from_native(native, pass_through=True)

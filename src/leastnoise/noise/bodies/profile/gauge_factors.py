@@ -23,7 +23,7 @@ Moment = Callable[[float, Any], Any]
 """(k, c) ↦ E[B^(−k); B > c], c an array."""
 
 _NODES = 128  # of the inner of two integrals: less than a standard deviation apart
-_OUTSIDE = 1e-20  # the probability of what an integral leaves out on either side
+_CUT_OFF = 1e-20  # the probability of what an integral leaves out on either side
 
 
 def beta_moment(a: float, b: float) -> Moment:
@@ -77,7 +77,7 @@ def block_share(d: int, rest: int, p: float) -> BlockShare:
     from scipy.special import betaincinv  # noqa: PLC0415  (0.2 s, needed here alone)
 
     a, b = d / p, rest / p
-    lowest, below_one = betaincinv(a, b, _OUTSIDE), betaincinv(b, a, _OUTSIDE)
+    lowest, below_one = betaincinv(a, b, _CUT_OFF), betaincinv(b, a, _CUT_OFF)
     ends = float(lowest ** (1 / p)), float((1 - below_one) ** (1 / p))
     return BlockShare(d=d, b=b, p=p, ends=ends)
 

@@ -1,0 +1,100 @@
+"""Numbers that peers publish in their tests, against enclosures of the same numbers.
+
+Source: google/differential-privacy, python/dp_accounting, pld/privacy_loss_mechanism_test.py at
+commit 1a3c5b3e, the expected values of test_laplace_get_delta_for_epsilon,
+test_gaussian_get_delta_for_epsilon (of a record removed, which costs more at epsilon >= 0) and
+test_gaussian_from_privacy_parameters. They are stated to 7 and 3 places.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import leastnoise as ln
+from leastnoise.accounting.composition import Composition
+from leastnoise.guarantees.sensitivity import L1, L2, ShiftBounds
+from leastnoise.learn.steps import noise_multiplier
+from leastnoise.noise.base import Noise
+from leastnoise.noise.classic.law import Gaussian, Laplace
+from leastnoise.noise.question import Releases
+
+# scale, sensitivity, sampling rate, epsilon, delta
+LAPLACE = (
+    (1, 1, "1", 1, 0.0),
+    (2, 4, "1", "0.5", 0.52763345),
+    (1, 1, "1", 0, 0.39346934),
+    (2, 4, "0.8", "0.5", 0.4039564635032081),
+    (1, 1, "0.6", "0.2", 0.1741992102060086),
+    (2, 2, "0.3", 0, 0.1180408020862099),
+)
+GAUSSIAN = (
+    (1, 1, "1", 1, 0.12693674),
+    (1, 3, "1", 1, 0.78760074),
+    (5, 5, "1", 2, 0.02092364),
+    (1, 1, "0.8", 1, 0.0816951786585355),
+    (1, 3, "0.7", 1, 0.5356298793262404),
+    (2, 6, "0.4", 1, 0.2888308005139968),
+    (1, 1, "0.3", 2, 0.0003341102928869332),
+)
+# sensitivity, sampling rate, epsilon, delta, standard deviation
+DEVIATIONS = (
+    (1, "1", 1, "0.12693674", 1.0),
+    (3, "1", 1, "0.78760074", 1.0),
+    (1, "1", 16, "1e-5", 0.344),
+    (5, "0.75", 2, "0.0087720149", 5.0),
+    (1, "0.3", 16, "0.0000329405", 0.3),
+)
+SEVEN_PLACES, THREE_PLACES = 6e-8, 6e-4
+
+
+def composed(noise: Noise, ball: L1 | L2, rate: str, count: int = 1, **more: int) -> Composition:
+    shifts = ShiftBounds.of(ball)
+    part = Releases(noise=noise, shifts=shifts, compositions=count, sampling_rate=Fraction(rate))
+    return Composition(parts=(part,), **more)
+
+
+@pytest.mark.parametrize(
+    ("family", "case"),
+    [*((Laplace, case) for case in LAPLACE), *((Gaussian, case) for case in GAUSSIAN)],
+)
+def test_deltas_of_one_release(
+    family: type[Noise], case: tuple[int, int, str, int | str, float]
+) -> None:
+    scale, sensitivity, rate, epsilon, delta = case
+    ball = (L1 if family is Laplace else L2)(sensitivity)
+    found = composed(family(scale=scale), ball, rate).delta(epsilon=epsilon)
+    assert found.lower - SEVEN_PLACES <= delta <= found.upper + SEVEN_PLACES
+    assert found.upper - found.lower < 1e-12
+
+
+@pytest.mark.parametrize("case", DEVIATIONS)
+def test_standard_deviations_of_a_budget(case: tuple[int, str, int, str, float]) -> None:
+    sensitivity, rate, epsilon, delta, deviation = case
+    found = ln.calibrate(
+        "gaussian",
+        epsilon=epsilon,
+        delta=delta,
+        sensitivity=L2(sensitivity),
+        sampling_rate=rate,
+    )
+    assert float(found.noise.scale) == pytest.approx(deviation, abs=THREE_PLACES)
+
+
+@pytest.mark.slow
+def test_noise_for_steps_of_training_is_hardly_above_the_least() -> None:
+    """dp_accounting 0.6.0 has 3.209565 for a sensitivity of 6."""
+    found = noise_multiplier(epsilon=1, delta="1e-5", steps=25, sampling_rate="0.001")
+    assert 3.2095 < 6 * found < 3.209565 * (1 + 2e-5)
+
+
+@pytest.mark.slow
+def test_points_per_std_lowers_the_bound_where_losses_have_a_long_range() -> None:
+    """From above, which noise is scaled by; from below, there is hardly a gain."""
+    noise, ball = Gaussian(scale="0.5349"), L2(1)
+    found = [
+        composed(noise, ball, "0.001", 25, points_per_std=points).delta(epsilon=1)
+        for points in (64, 256)
+    ]
+    assert found[1].upper < found[0].upper * (1 - 1e-4)
