@@ -97,6 +97,12 @@ class Preregistered:
                 return index
         return None
 
+    @property
+    def by_sums_alone(self) -> bool:
+        """True if budgets only add up, as for groups that nobody listed and for quantiles."""
+        blocks = [block for release, _ in self.releases for block in blocks_of(release)]
+        return not all(isinstance(block, Certificate) for block in blocks)
+
     def _sum(self) -> Cost:
         total = Cost()
         for release, count in self.releases:
@@ -106,7 +112,7 @@ class Preregistered:
     def _parts(self) -> Iterator[Releases]:
         for release, count in self.releases:
             for block in blocks_of(release):
-                if not isinstance(block, Certificate):
+                if not isinstance(block, Certificate):  # as `by_sums_alone` says
                     why = "unlisted groups and quantiles are charged by sums of budgets alone"
                     raise NotApplicable(family="noise", why=why)
                 one = block.releases

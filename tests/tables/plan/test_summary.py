@@ -106,7 +106,7 @@ def test_shares_add_up_to_the_whole(weights: list[int]) -> None:
         assert abs(100 * share - Fraction(text.removesuffix(" %"))) < Fraction(1, 10)
 
 
-@pytest.mark.parametrize("keys", ["private", ["a", "b", "c"]])
+@pytest.mark.parametrize("keys", ["private", [f"town {place}" for place in range(40)]])
 @pytest.mark.parametrize("most", [1, 2])
 def test_groups_that_chance_leaves_out_may_be_far_too_low(
     tmp_path: Path, keys: Any, most: int
@@ -146,3 +146,11 @@ def test_a_plan_says_which_rows_a_join_and_a_spelling_leave_out(tmp_path: Path) 
     shown = str(Release(**raw, folder=tmp_path).plan())
     assert "A row whose who no row of homes has, or several have, stands alone" in shown
     assert "a date written otherwise, a row is in no group. So in homes.\n" in shown
+
+
+@pytest.mark.parametrize(("epsilon", "said"), [(0, True), ("0.001", False)])
+def test_a_plan_without_epsilon_says_that_it_is_noise(
+    tmp_path: Path, epsilon: Any, said: bool
+) -> None:
+    plan = planned(tmp_path, [ALL], epsilon=epsilon, delta="1e-6")
+    assert ("hardly more than noise" in str(plan)) == said

@@ -90,6 +90,8 @@ def list_sentences(plan: Plan) -> list[str]:
     layouts = [layout for query in plan.by_query for layout in query.layouts]
     said = [_words.protected(plan.neighbours, plan.person), *series_sentences(plan)]
     said += weak_promises(plan.budget.epsilon, plan.spec.privacy)
+    if not plan.budget.epsilon:
+        said.append("ε = 0: the tables show hardly more than noise. Give an epsilon above 0.")
     said += [
         f"The noise of {_words.in_turn(names)} is planned together: none has more than alone."
         for draw in plan.draws

@@ -342,6 +342,7 @@ def fit_plans(
     Raises Refused if no factor is, InvalidArgument for a spec without a number above 0 for ε, and
     what `plan` does.
     """
+    from leastnoise.guarantees.exact import decimal_text
     from leastnoise.ledger.preregistered import Preregistered
     from leastnoise.numerics.bisection import Bisection
 
@@ -351,6 +352,7 @@ def fit_plans(
             raise InvalidArgument(name="specs", value=given, expected=expected)
     counts = [count for _, count in releases]
     of_sums = sum((one.spec.budget.epsilon * count for one, count in releases), Fraction(0))
+    of_deltas = sum((one.spec.budget.delta * count for one, count in releases), Fraction(0))
     first = float(budget.epsilon / of_sums)
     met: dict[int, list[Plan]] = {}
     step, most = 1.005, 2000  # from one ε to the next, and so many at most from what fits by sums
@@ -359,8 +361,15 @@ def fit_plans(
         factor = first * step**steps
         plans = [one._scaled(factor).plan() for one, _ in releases]  # noqa: SLF001 (the same class)
         certificates = [plan.certificate for plan in plans]
+        whole = Preregistered(budget=budget, releases=zip(certificates, counts, strict=True))
+        if whole.by_sums_alone and of_deltas > budget.delta:  # whatever ε is
+            raise Refused(
+                f"The deltas of these releases add up to {decimal_text(of_deltas)}, which is more "
+                f"than {decimal_text(budget.delta)}, and groups that nobody listed, or quantiles, "
+                "are charged by sums. Give the specs less delta."
+            )
         try:
-            Preregistered(budget=budget, releases=zip(certificates, counts, strict=True)).prove()
+            whole.prove()
         except NotCertified:
             return True
         met[steps] = plans
