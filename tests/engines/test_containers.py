@@ -16,7 +16,7 @@ def _few(count: int, fast: int) -> list[Any]:
     return [pytest.param(n, marks=() if n < fast else pytest.mark.slow) for n in range(count)]
 
 
-@pytest.mark.parametrize("seed", _few(8, 1))
+@pytest.mark.parametrize("seed", _few(4, 1))
 def test_random_specs(session: Any, engine: str, tmp_path: Path, seed: int) -> None:
     compare(seed, tmp_path, only=() if seed else ("polars_groups", "hive"), engine=engine)
 
