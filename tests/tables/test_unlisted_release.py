@@ -14,6 +14,7 @@ import pytest
 from leastnoise.errors import CertificateRejected, LeastnoiseError, SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
+from leastnoise.report.page import report
 from leastnoise.tables.parse.spec_file import loads
 from leastnoise.tables.publish.builder import release
 from leastnoise.tables.publish.release import Release
@@ -119,7 +120,15 @@ def test_changed_keys_are_rejected(tmp_path: Path, edit: tuple[str, str, str, st
 
 
 @pytest.mark.parametrize(
-    "block", [{"top": 3}, {"min_count": 5}, {"round": True}, {"clamp": True}, {"clipping": "0.1"}]
+    "block",
+    [
+        {"top": 3},
+        {"min_count": 5},
+        {"round": True},
+        {"clamp": True},
+        {"clipping": "0.1"},
+        {"prefer": "groups"},
+    ],
 )
 def test_keys_alone_have_no_numbers(block: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=f"{next(iter(block))}.* Not used where keys are published"):
@@ -128,6 +137,37 @@ def test_keys_alone_have_no_numbers(block: dict[str, Any]) -> None:
         Release(**spec_of(statistics=[], privacy={"epsilon": "least"}))
     with pytest.raises(SpecError, match="Expected statistics"):
         Release(**spec_of(statistics=[], by={"sex": [1, 2]}))
+
+
+def test_a_preference_is_kept_and_verified(tmp_path: Path) -> None:
+    write_rows(tmp_path, SIZES)
+    limits = {"max_groups": 3, "max_rows_per_group": 1}
+    raw = spec_of(contribution=limits, block={"prefer": "accuracy"})
+    built = release(
+        tmp_path / "rows.parquet",
+        unit="person",
+        epsilon=1,
+        delta="1e-5",
+        max_groups=3,
+        max_rows_per_group=1,
+    ).query(**raw["query"][0])
+    assert built.spec.query == Release(**raw, folder=tmp_path).spec.query
+    Release(**raw, folder=tmp_path).run()
+    out = tmp_path / "out"
+    assert verify_resealed(out).rows
+    assert "small errors rather than for small groups" in report(out)
+    for name, old, new in (
+        ("spec.toml", 'prefer = "accuracy"\n', ""),
+        ("spec.toml", 'prefer = "accuracy"', 'prefer = "groups"'),
+        ("plan.json", '"prefer": "accuracy"', '"prefer": "groups"'),
+    ):
+        file = out / name
+        text = file.read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        file.write_text(text.replace(old, new), encoding="utf-8")
+        with pytest.raises(CertificateRejected, match=r"plan\.json"):
+            verify_resealed(out)
+        file.write_text(text, encoding="utf-8")
 
 
 def test_keys_alone_are_asked_for_by_name(tmp_path: Path) -> None:

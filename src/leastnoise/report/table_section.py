@@ -313,13 +313,15 @@ def _published_keys(keys: Mapping[str, Any]) -> str:
 
 
 def _published(groups: Mapping[str, Any]) -> str:
-    """Return which groups are on the page, and what follows for their counts."""
+    """The sentences that say which groups are on the page, and what follows for their counts."""
     chosen = groups["chosen"]
+    preferred = " Noise was chosen for small errors rather than for small groups."
     return (
         "Nobody listed these groups. None is here whose noisy count is below "
         f"{chosen['threshold']:.6g}: of groups of {chosen['half']:,} every second one, of "
         f"groups of {chosen['nearly']:,} 95 %. A group that isn't here may be small, or empty. "
         "Near the threshold a count that is here is biased upwards."
+        f"{preferred if 'prefer' in groups else ''}"
     )
 
 

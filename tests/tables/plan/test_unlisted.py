@@ -11,7 +11,7 @@ import pytest
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.plan.unlisted import published
+from leastnoise.tables.plan.unlisted import Groups, published
 from tests.tables.unlisted import planned, spec_of
 
 
@@ -41,16 +41,79 @@ def test_from_how_many_on_a_group_is_published(
     assert all((one.half, one.std) > (half, groups.chosen.std) for one in groups.others)
 
 
-def test_with_three_groups_the_plan_shows_less_noise_too() -> None:
+def groups_of(prefer: str | None = None, **changes: Any) -> Groups:
+    (block,) = planned(block={} if prefer is None else {"prefer": prefer}, **changes).blocks
+    assert block.groups is not None
+    return block.groups
+
+
+def test_with_three_groups_each_preference_names_the_other() -> None:
     limits = {"max_groups": 3, "max_rows_per_group": 1}
-    groups = planned(contribution=limits).blocks[0].groups
-    assert groups is not None
-    (other,) = groups.others
-    assert (other.noise, other.half) == ("geometric", 37)
-    assert other.std == pytest.approx(4.22, abs=0.01)
-    (trade,) = (one for one in groups.in_words() if "is larger for it" in one)
-    assert "geometric noise has std 4.22" in trade
-    assert "a group of 37" in trade
+    groups, accurate = (groups_of(one, contribution=limits) for one in ("groups", "accuracy"))
+    assert (groups.chosen.noise, groups.chosen.half) == ("gaussian", 31)
+    assert (accurate.chosen.noise, accurate.chosen.half) == ("geometric", 37)
+    assert groups.chosen.std == pytest.approx(6.46, abs=0.01)
+    assert accurate.chosen.std == pytest.approx(4.22, abs=0.01)
+    assert (groups.others, accurate.others) == ((accurate.chosen,), (groups.chosen,))
+    for chosen, other, name in (
+        (groups, accurate, "accuracy"),
+        (accurate, groups, "groups"),
+    ):
+        (trade,) = (one for one in chosen.in_words() if "Noise is chosen for" in one)
+        ratio = other.chosen.std / chosen.chosen.std
+        assert f'prefer = "{name}" would give {ratio:.3g} times the noise' in trade
+        assert f"(std {other.chosen.std:.4g} of the count)" in trade
+        assert f"a group of {other.chosen.half} every other time" in trade
+    assert groups_of(contribution=limits) == groups
+    assert "prefer" not in groups.to_record()
+    assert accurate.to_record()["prefer"] == "accuracy"
+
+
+def test_where_both_preferences_choose_the_same_no_other_is_named() -> None:
+    for prefer in ("groups", "accuracy"):
+        groups = groups_of(prefer, statistics=["count_units"], contribution={"max_groups": 1})
+        assert groups.chosen.noise == "discrete-staircase"
+        assert "prefer" not in " ".join(groups.in_words())
+
+
+@pytest.mark.parametrize(
+    "statistics",
+    [["count"], ["sum(x)"], ["count", "count_units"], ["count", "mean(x)", "count_units"]],
+)
+@pytest.mark.parametrize("most", [1, 3, 10])
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
+def test_no_error_is_larger_where_accuracy_is_preferred(
+    statistics: list[str], most: int, rows: int, epsilon: str
+) -> None:
+    raw = spec_of(
+        statistics=statistics,
+        contribution={"max_groups": most, "max_rows_per_group": rows},
+        privacy={"epsilon": epsilon},
+    )
+    stds, halves = [], []
+    for prefer in ("groups", "accuracy"):
+        raw["query"][0]["prefer"] = prefer
+        (block,) = plan(spec_file.lay_out(raw)).blocks
+        assert block.groups is not None
+        stds.append([error.std for error in block.errors])
+        halves.append(block.groups.chosen.half)
+    assert all(other <= std for std, other in zip(*stds, strict=True))
+    assert halves[1] >= halves[0]
+    assert stds[0] != stds[1] or halves[0] == halves[1]
+
+
+def test_the_noise_of_what_is_published_counts_and_not_that_of_the_threshold() -> None:
+    """Persons decide and are not published: their count may have more noise."""
+    limits = {"max_groups": 10, "max_rows_per_group": 5}
+    groups, accurate = (
+        groups_of(one, statistics=["sum(x)"], contribution=limits) for one in ("groups", "accuracy")
+    )
+    assert (groups.chosen.noise, accurate.chosen.noise) == ("k-norm", "gaussian")
+    assert accurate.chosen.std > groups.chosen.std
+    assert groups.otherwise is not None
+    assert groups.otherwise.ratio < 0.7
+    assert "of the count" not in groups.otherwise.in_words()
 
 
 @pytest.mark.parametrize(
@@ -118,6 +181,14 @@ def test_beside_blocks_that_are_composed_tightly() -> None:
         ({"by": {"code": {"keys": "secret"}}}, "query[0].group_by.code.keys", "'private'"),
         ({"by": {"code": {"keys": "private", "longest": 0}}}, "query[0].group_by.code", ""),
         ({"by": {"x": {"keys": "private"}}}, "query[0].group_by.x", "float"),
+        ({"block": {"prefer": "noise"}}, "query[0].prefer", "'accuracy'"),
+        ({"block": {"prefer": "accuracy"}, "by": {"sex": [1, 2]}}, "query[0].prefer", "Not used"),
+        ({"block": {"prefer": "groups"}, "by": {}}, "query[0].prefer", "Not used"),
+        (
+            {"block": {"prefer": "groups"}, "statistics": ["count_over_limits"]},
+            "query[0].prefer",
+            "Not used",
+        ),
         ({"by": {"code": {"keys": "private", "edges": [1]}}}, "query[0].group_by.code", "Unknown"),
     ],
 )

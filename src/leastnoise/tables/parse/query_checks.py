@@ -78,7 +78,7 @@ def _keys_alone(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         why = 'Expected one: with epsilon = "least" an error decides, and keys alone have none.'
         yield f"{path}.statistics", why
     names = ("accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp")
-    for name in (*names, "min_count", "top", "clipping", "rest"):
+    for name in (*names, "min_count", "top", "clipping", "rest", "prefer"):
         if getattr(query, name):
             why = "Not used where keys are published alone, without a number. Leave it out, or"
             yield f"{path}.{name}", f'{why} give the query statistics = ["count"].'
@@ -140,6 +140,16 @@ def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     elif others:
         why = f"Expected counts alone: errors of {others[0]} aren't in their unit. Use another"
         yield key, f"{why} query for it."
+
+
+def _prefer(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """Yield a problem if no threshold decides which groups of the query are published."""
+    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    together = any(one.of_all_groups for one in asked)
+    if query.prefer is not None and (not private or together):
+        why = 'Not used: it is about numbers of groups that nobody listed (keys = "private"). Leave'
+        yield f"{path}.prefer", f"{why} it out."
 
 
 def _without_count(query: Query, path: str) -> Iterator[Problem]:
@@ -232,6 +242,7 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _published,
     _quantiles,
     _objective,
+    _prefer,
     noise_error.problems,
     margins.problems,
     cumulative.problems,

@@ -2,13 +2,14 @@
 
 notation: n₅₀, n₉₅ = from how many units (or rows, where one counts) on a group is published with
 probability ½ and 95 %. Candidates are ranked by n₅₀, then by the noise of the count: what isn't
-published has no error at all.
+published has no error at all. With `prefer = "accuracy"` they are ranked by their noise first.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import statistics
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
@@ -25,12 +26,14 @@ from leastnoise.noise.registry import part_of
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.query.layout import MAX_UNITS
 from leastnoise.tables.query.limits import FewGroups
+from leastnoise.tables.spec.query import ACCURACY, SMALL_GROUPS
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.certificate.unlisted import ThresholdCertificate
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.spec.query import Preference
 
 FINEST_GRID = Fraction(1, 2**22)
 """A release cuts values off at 2^61 steps of its grid: on this one, at 2^39 rows."""
@@ -94,12 +97,50 @@ def published(claim: ThresholdCertificate, units: int) -> float:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class Otherwise:
+    """The noise that the other preference would choose, beside the noise that is drawn.
+
+    `ratio` is the geometric mean of the ratios of the standard deviations of the published numbers.
+    `counts` is True if the count that decides is among these numbers.
+    """
+
+    noise: Published
+    ratio: float
+    counts: bool
+
+    @classmethod
+    def of(cls, layout: Layout, claim: ThresholdCertificate) -> Otherwise | None:
+        """The other choice for a query that is released as `claim` says; None if it is the same."""
+        layout = replace(layout, accurate=not layout.accurate)
+        best = find_claims(layout, claim.budget)[0]
+        if best.noise.noise.name == claim.noise.noise.name:
+            return None
+        stds, drawn = _stds(layout, best), _stds(layout, claim)
+        ratios = [std / other for std, other in zip(stds, drawn, strict=True)]
+        return cls(
+            noise=Published.of(best),
+            ratio=statistics.geometric_mean(ratios),
+            counts=any(layout.counted in uses for uses in layout.uses),
+        )
+
+    def in_words(self) -> str:
+        """What it would do, to end a sentence that begins with the preference."""
+        of_count = f" (std {self.noise.std:.4g} of the count)" if self.counts else ""
+        return (
+            f"would give {self.ratio:.3g} times the noise{of_count}, and publish a group of "
+            f"{self.noise.half:,} every other time."
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Groups:
     """What a plan says of groups that nobody listed.
 
     `chosen` is the noise that is drawn, `others` are those that would do, too, `plain` is Laplace
     noise with a threshold for the same budget. No mechanism at all publishes a group of fewer than
-    `least` units with probability ½; None where that isn't known.
+    `least` units with probability ½; None where that isn't known. `preferred` is what the noise is
+    chosen for. The other preference would choose `otherwise`; None if it would choose the same.
     """
 
     claim: ThresholdCertificate
@@ -107,18 +148,22 @@ class Groups:
     others: tuple[Published, ...]
     plain: Published | None
     least: int | None
+    preferred: Preference
+    otherwise: Otherwise | None
 
     @classmethod
     def of(cls, layout: Layout, claim: ThresholdCertificate) -> Groups:
-        """Return it for a block that is released as `claim` says."""
+        """The groups of a query that is released as `claim` says."""
         chosen = Published.of(claim)
-        found = [Published.of(one) for one in find_claims(layout, claim.budget)]
+        offers = [Published.of(offer) for offer in find_claims(layout, claim.budget)]
         return cls(
             claim=claim,
             chosen=chosen,
-            others=tuple(one for one in found if one.noise != chosen.noise),
+            others=tuple(offer for offer in offers if offer.noise != chosen.noise),
             plain=_plain(layout, claim.budget),
             least=find_least(claim.budget, claim.neighbours),
+            preferred=ACCURACY if layout.accurate else SMALL_GROUPS,
+            otherwise=Otherwise.of(layout, claim),
         )
 
     @property
@@ -140,17 +185,14 @@ class Groups:
 
     @property
     def _trade(self) -> list[str]:
-        """Where noise is traded for smaller groups: the sentence that says so."""
-        offers = [*self.others, *([] if self.plain is None else [self.plain])]
-        other = min(offers, key=lambda one: one.std, default=None)
-        if other is None or other.std >= self.chosen.std:
+        """The sentence that names the other choice between noise and small groups, if any."""
+        if self.otherwise is None:
             return []
-        said = (
-            f"Noise is chosen to publish small groups, and is larger for it: {other.noise} noise "
-            f"has std {other.std:.4g} for {self.chosen.std:.4g}, and publishes a group of "
-            f"{other.half:,} every other time."
-        )
-        return [said]
+        if self.preferred == ACCURACY:
+            traded, other = "small errors, and publishes larger groups for it", SMALL_GROUPS
+        else:
+            traded, other = "small groups, and is larger for it", ACCURACY
+        return [f'Noise is chosen for {traded}: prefer = "{other}" {self.otherwise.in_words()}']
 
     def to_record(self) -> dict[str, Any]:
         """Return it as JSON values, all of which a certificate can confirm."""
@@ -163,6 +205,7 @@ class Groups:
             "others": [vars(one) for one in self.others],
             "plain_laplace": None if self.plain is None else vars(self.plain),
             "least_possible": self.least,
+            **({"prefer": ACCURACY} if self.preferred == ACCURACY else {}),
         }
 
 
@@ -175,7 +218,7 @@ def least_in_words(what: str, least: int) -> str:
 
 
 def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, ...]:
-    """Return the certificates that serve a block at its `budget`, the best first.
+    """The certificates that serve a query at its `budget`, the best first.
 
     Raises Refused if there is none.
     """
@@ -191,7 +234,31 @@ def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, .
             f"The query {layout.label!r}: no noise is proved for groups that nobody listed at this "
             "part of the budget. Raise epsilon or delta, or lower max_groups."
         )
-    return found
+    return _by_accuracy(layout, found) if layout.accurate else found
+
+
+def _by_accuracy(
+    layout: Layout, claims: tuple[ThresholdCertificate, ...]
+) -> tuple[ThresholdCertificate, ...]:
+    """The certificates, the least noise of the published numbers first, then the least n₅₀.
+
+    Where persons and their rows are both counted, noise may be smaller for one number and larger
+    for another. So what has more noise than the first of `claims` in any number comes last.
+    """
+    most = _stds(layout, claims[0])
+
+    def rank(claim: ThresholdCertificate) -> tuple[bool, float, int]:
+        stds = _stds(layout, claim)
+        larger = any(std > other for std, other in zip(stds, most, strict=True))
+        return larger, sum(map(math.log, stds)), Published.of(claim).half
+
+    return tuple(sorted(claims, key=rank))
+
+
+def _stds(layout: Layout, claim: ThresholdCertificate) -> list[float]:
+    """The standard deviation of the noise in each number that a published statistic is made of."""
+    used = sorted({number for uses in layout.uses for number in uses})
+    return [math.sqrt(claim.noise.noise.variance_at(number)) for number in used]
 
 
 def find_claims_of_units(

@@ -36,7 +36,7 @@ from leastnoise.tables.query.limits import (
     integer_limits,
 )
 from leastnoise.tables.query.summed import cumulative, levels, margins
-from leastnoise.tables.spec.query import PrivateKeys
+from leastnoise.tables.spec.query import ACCURACY, PrivateKeys
 from leastnoise.tables.statistics.base import A_PERSON, IN_NO_GROUP, Component, Statistic
 from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.tables.statistics.totals import Clipped
@@ -228,6 +228,7 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         min_count=query.min_count,
         top=query.top,
         largest=query.objective is not None,
+        accurate=query.prefer == ACCURACY,
         decides=_deciding_count(query, by_row=spec.privacy.by_row),
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),

@@ -80,7 +80,8 @@ class Layout:
 
     With `unlisted` columns nobody knows how many groups there are. It is then the shape of one row,
     which every group has, whatever public keys stand beside, and whose number at `counted` says
-    whether it is published.
+    whether it is published. With `accurate` its noise is chosen for small errors rather than to
+    publish small groups.
 
     With `margins` these tables of sums of its cells are published, and noise is added to sums of
     the `measured` components, which all others are made of: see `margins`. With `cumulative`
@@ -125,6 +126,7 @@ class Layout:
     cumulative: bool = False
     projected: bool = False
     largest: bool = False
+    accurate: bool = False
     within: tuple[Axis, ...] = ()
     clipped: tuple[str, ...] = ()
 

@@ -30,6 +30,9 @@ QuantilesBy = Literal["permute-and-flip", "tree"]
 LARGEST = "largest"
 Objective = Literal["largest"]
 """What the noise of tables that add up makes small; without it that is what is typical."""
+SMALL_GROUPS, ACCURACY = "groups", "accuracy"
+Preference = Literal["groups", "accuracy"]
+"""What noise is chosen for where nobody listed the groups."""
 
 
 @final
@@ -160,14 +163,15 @@ class Query(Section):
     on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
     predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
     `margins` tables of sums are published beside the cells, and add up. `objective` says what the
-    noise of tables that add up makes small, if that is the largest error. `quantiles_by` says how
-    quantiles are found, by permute-and-flip if it doesn't. With `round` the counts are
-    published whole, with `round_to` as multiples of it, with `clamp` counts and sums are published
-    as 0 where the noise makes them negative. Tables that add up take both of `round` and `clamp`:
-    whole numbers, none below 0, that still do. Groups whose first published count is below
-    `min_count` are left out, and of the others the `top` largest are kept. `clipping` is the part
-    of its budget for a query beside it, of what limits and bounds take away, and `rest` that for
-    one of rows in no group: reading a spec puts these queries in their place.
+    noise of tables that add up makes small, if that is the largest error. `prefer` says what noise
+    is chosen for where nobody listed the groups. `quantiles_by` says how quantiles are found, by
+    permute-and-flip if it doesn't. With `round` the counts are published whole, with `round_to` as
+    multiples of it, with `clamp` counts and sums are published as 0 where the noise makes them
+    negative. Tables that add up take both of `round` and `clamp`: whole numbers, none below 0,
+    that still do. Groups whose first published count is below `min_count` are left out, and of the
+    others the `top` largest are kept. `clipping` is the part of its budget for a query beside it,
+    of what limits and bounds take away, and `rest` that for one of rows in no group: reading a
+    spec puts these queries in their place.
     """
 
     name: Text = key("the name of its table", 'name = "use_by_plan"')
@@ -214,6 +218,12 @@ class Query(Section):
         "what the noise of counts that add up makes small: the largest standard deviation of all; "
         "without this the typical one",
         'objective = "largest"',
+        default=None,
+    )
+    prefer: Preference | None = key(
+        "what noise is chosen for where nobody listed the keys: to publish small groups (without "
+        "this), or for small errors",
+        'prefer = "accuracy"',
         default=None,
     )
     histogram: Histogram | None = key(
