@@ -60,7 +60,7 @@ def composed(noise: Noise, ball: L1 | L2, rate: str, count: int = 1, **more: int
     [*((Laplace, case) for case in LAPLACE), *((Gaussian, case) for case in GAUSSIAN)],
 )
 def test_deltas_of_one_release(
-    family: type[Noise], case: tuple[int, int, str, int | str, float]
+    family: type[Laplace | Gaussian], case: tuple[int, int, str, int | str, float]
 ) -> None:
     scale, sensitivity, rate, epsilon, delta = case
     ball = (L1 if family is Laplace else L2)(sensitivity)

@@ -299,7 +299,7 @@ def _of_both(made: list[list[_Part]], texts: list[str], spec: dict[str, Any]) ->
     found: list[list[_Part]] = []
     for ((kind, _, *rest),), name in zip(made, names, strict=True):
         needed = gaps if kind == "count" else [name, *(one for one in gaps if one != name)]
-        found.append([(kind, "&".join(needed), *rest)])
+        found.append([(kind, "&".join(needed), rest[0], rest[1])])
     return found
 
 

@@ -22,7 +22,7 @@ def gaussian(epsilon: float, delta: float) -> float:
         a, b = 1 / (2 * sigma), epsilon * sigma
         return float(ndtr(a - b) - math.exp(epsilon) * ndtr(-a - b)) - delta
 
-    return float(brentq(excess, 0.1, 100))
+    return float(brentq(excess, 0.1, 100))  # pyright: ignore[reportArgumentType]
 
 
 def test_noise_together_has_precisions_as_importances_are() -> None:

@@ -31,6 +31,7 @@ def test_intervals_of_real_noise_hold_with_95_percent_and_are_half_as_wide_as_a_
     block = planned(["std(x)", "var(x)"], groups=GROUPS, **CASES[name])
     runs = [drawn(block, 0, seed, GROUPS) for seed in range(24)]
     asked, own, _ = runs[0]
+    assert isinstance(asked, spreads.Spread)
     noise = np.concatenate([each for *_, each in runs], axis=1)
     error = (0.05 * 0.95 / noise.shape[1]) ** 0.5
     for n in (12, 150, 3000):
@@ -113,6 +114,7 @@ def test_what_is_drawn_fits_its_noise_and_another_interval_does_not(
     if with_mean:
         value = mean.values(of_mean, [numbers[0], numbers[2]])[0]
         beside[of_mean.components] = [mean.in_common(of_mean, value)]
+    assert isinstance(asked, spreads.Spread)
     assert asked.wrong_suffix(own, told, beside) is None
     for place, suffix in ((2, "_low"), (3, "_high")):
         wrong = [*told]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Contribution, Spec
     from leastnoise.tables.spec.query import Query
 
-_NEAR = 8  # times the cells that a unit may be in: of more, noise for all is more
+_TIMES_AS_MANY = 8  # cells than a unit may be in: among more of them, noise for all is larger
 _ROOT_BITS = 8  # as many as `find_bits` leaves at least: a row's integer times it is whole
 
 
@@ -157,12 +157,12 @@ def with_all_cells(ways: Sequence[Bounding], numbers: Numbers) -> tuple[Bounding
     found = [*ways]
     for way in ways:
         if isinstance(way, FirstCells):
-            if 1 < way.most < numbers.cells <= _NEAR * way.most:
+            if 1 < way.most < numbers.cells <= _TIMES_AS_MANY * way.most:
                 found.append(FirstCells(most=numbers.cells))
         elif isinstance(way, InCells) and not way.apart and not way.fills(numbers):
             total = way.most * numbers.cells
             several = numbers.cells > 1 and way.per_cell < way.total  # else the hull is no more
-            if several and total <= _NEAR * way.all_cells(numbers):
+            if several and total <= _TIMES_AS_MANY * way.all_cells(numbers):
                 found.append(InCells(per_cell=way.most, total=total))
     return tuple(dict.fromkeys(found))
 
