@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.tables.values.connection import open_connection
-from tests.tables.containers import compare
+from tests.tables.containers import compare, compare_filters
 from tests.tables.integers import integers
 
 NAN = float("nan")
@@ -54,6 +54,14 @@ def test_random_specs_have_the_integers_of_plain_python_in_every_container(
 ) -> None:
     """The long run of this test is in tests/attacks/test_containers.py."""
     compare(seed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_fifty_random_filters_keep_the_rows_of_plain_python_in_every_container(
+    tmp_path: Path, seed: int
+) -> None:
+    compare_filters(seed, tmp_path, 50)
 
 
 _ODD: dict[str, tuple[pa.DataType, Any, Any, str, str]] = {
