@@ -284,15 +284,18 @@ def _decided(
 
 
 def _chosen(record: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """Return how quantiles were chosen, and how far off they are."""
+    """How quantiles were chosen, and how far off they are, in sentences."""
     rows = [f"{names[one['statistic']]} {one['rows_95']:,.3g}" for one in record["errors"]]
     if "tree" in record:
+        total = ""
+        if "count" in record:
+            total = f" Each {names[record['count']['statistic']]} is the total of a group's counts."
         return (
             f"Quantiles are read off noisy counts of the rows at each of {record['candidates']:,} "
             f"public candidates from {number(record['least_candidate'])} to "
             f"{number(record['largest_candidate'])}. With 95 % one is off by at most so many rows "
             f"of its group: {', '.join(rows)}. An interval ends halfway to the next candidate, and "
-            "is open beyond the first and the last."
+            f"is open beyond the first and the last.{total}"
         )
     return (
         f"No noise is added to a quantile: it is chosen by chance among {record['candidates']:,} "

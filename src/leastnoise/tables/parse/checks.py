@@ -235,7 +235,8 @@ def _parts(
 ) -> Iterator[Problem]:
     """Yield what is wrong with a block's result columns, and the budgets of its parts."""
     parts, ranks = laid
-    every = [*(ways[0] for ways in parts), *ranks]
+    counts = [one.count for one in ranks if one.count is not None]
+    every = [*(ways[0] for ways in parts), *counts, *ranks]
     names = Counter(name.lower() for name in result_columns(every))
     for name, times in names.items():
         if times > 1:

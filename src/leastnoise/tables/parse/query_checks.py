@@ -16,8 +16,9 @@ from leastnoise.tables.parse.columns import (
     uses_of,
 )
 from leastnoise.tables.query import noise_error
+from leastnoise.tables.query.lay_out import tree_count
 from leastnoise.tables.query.summed import cumulative, levels, margins
-from leastnoise.tables.spec.query import Bands, Hierarchy, PrivateKeys
+from leastnoise.tables.spec.query import TREE, Bands, Hierarchy, PrivateKeys
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.quantiles import Quantile
@@ -107,7 +108,7 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if len(asked) < len(query.statistics):
         return
     if asked and not any(one.counts for one in asked):
-        yield from _without_count(query, path)
+        yield from _without_count(spec, query, path)
     if not query.clamp:
         return
     if asked and not any(one.clamps for one in asked):
@@ -152,16 +153,31 @@ def _prefer(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         yield f"{path}.prefer", f"{why} it out."
 
 
-def _without_count(query: Query, path: str) -> Iterator[Problem]:
+def _without_count(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Yield what a query has no use for that asks for no count."""
     for name in ("round", "round_to"):
         if getattr(query, name):
             why = "Expected a count or count_units to round: other statistics aren't whole numbers."
             yield f"{path}.{name}", why
+    if tree_count(query, by_row=spec.privacy.by_row) is not None:
+        return
     for name in ("min_count", "top"):
         if getattr(query, name):
             why = "Expected a count or count_units among the statistics, which decides."
-            yield f"{path}.{name}", why
+            yield f"{path}.{name}", why + _which_count(spec, query)
+
+
+def _which_count(spec: Spec, query: Query) -> str:
+    """What a query of quantiles should say so that a count decides, in sentences."""
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    if not any(isinstance(one, Quantile) for one in asked):
+        return ""
+    first, *others = query.statistics
+    more = ", …" if others else ""
+    said = f' Write statistics = ["count", "{first}"{more}].'
+    if spec.privacy.by_row:
+        said += f' With quantiles_by = "{TREE}" the total of its counts decides and costs nothing.'
+    return said
 
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:

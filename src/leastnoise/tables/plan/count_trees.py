@@ -28,7 +28,9 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.prefixes import ORDERS, check_moments, prefix_moments, prefix_variances
 from leastnoise.selection.public import find_candidate
+from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.spec.query import FLIP
+from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -228,6 +230,19 @@ class RankTree:
         last = self._norms(Fraction(0))[-1]
         sums = (self._norms(level)[1 : self.candidates + 1] ** _ORDERS).sum(axis=0)
         return float((((sums + last**_ORDERS) / MISSED) ** (1 / _ORDERS)).min())
+
+    def total_error(self) -> NoiseError:
+        """The error of the total of all cells.
+
+        Raises NotApplicable where its standard deviation is 0 as a float: that would say that there
+        is no noise.
+        """
+        total = level_laws(self.noise)[0]
+        if not total.variance:
+            why = "the noise of a group's total is 0 as a float. Lower epsilon, or ask for a count"
+            raise NotApplicable(family=Agreeing.name, why=why)
+        halves = [float(total.half_width(one)) for one in PROBABILITIES]
+        return NoiseError(std=total.std, half95=halves[0], half975=halves[1], half983=halves[2])
 
     def in_words(self, column: str) -> str:
         """Return what is drawn, in a sentence."""

@@ -209,7 +209,14 @@ class QueryPlan:
     @property
     def layouts(self) -> tuple[Layout | Ranks, ...]:
         """The layouts of all parts."""
-        return tuple(part.layout for part in (*self.blocks, *self.quantiles, *self.keys))
+        noisy = [layout for layout, _ in self.noisy_parts]
+        return (*noisy, *(part.layout for part in (*self.quantiles, *self.keys)))
+
+    @property
+    def noisy_parts(self) -> list[tuple[Layout, tuple[NoiseError, ...]]]:
+        """The layouts of all numbers with noise, and the error of each component."""
+        blocks = [(part.layout, part.noise_errors) for part in self.blocks]
+        return [*blocks, *(part.count for part in self.quantiles if part.count is not None)]
 
     @property
     def claim(self) -> ThresholdCertificate | None:
@@ -298,7 +305,7 @@ class Plan(Framed, Shown):
 
     def _columns(self) -> Columns:
         rows = [(block, error) for block in self.blocks for error in block.errors]
-        ranks = [(part, error) for part in self.quantiles for error in part.errors]
+        ranks = [(part, error) for part in self.quantiles for error in part.all_errors]
         both = [*rows, *ranks]
         budgets = [part.budget for part, _ in both]
         found: Columns = {
@@ -310,13 +317,10 @@ class Plan(Framed, Shown):
             + [part.chosen_by for part, _ in ranks],
             "epsilon": [printed_at_least(budget.epsilon) for budget in budgets],
             "delta": [printed_at_least(budget.delta) for budget in budgets],
-            **{
-                name: [*(getattr(error, name) for _, error in rows), *([None] * len(ranks))]
-                for name in _ERRORS
-            },
+            **{name: [getattr(error, name, None) for _, error in both] for name in _ERRORS},
         }
         if ranks:
-            found["rows_95"] = [*([None] * len(rows)), *(error.rows_95 for _, error in ranks)]
+            found["rows_95"] = [getattr(error, "rows_95", None) for _, error in both]
         if any(column.is_open for column in self.spec.columns.values()):
             of = [(part.layout, error.statistic) for part, error in rows]
             found["bounds"] = [self._bounds(*one) for one in of] + [None] * len(ranks)

@@ -24,7 +24,9 @@ from leastnoise.tables.plan.count_trees import (
     read_tree,
     tree_to_record,
 )
+from leastnoise.tables.query.noise_error import ExpectedError
 from leastnoise.tables.query.ranks import share_parts
+from leastnoise.tables.query.results import describe_kept_groups
 from leastnoise.tables.spec.query import FLIP, TREE
 
 if TYPE_CHECKING:
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import Block, Blocks
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.query.layout import LaidOut, Layout
     from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.statistics.base import NoiseError
 
 _CHOSEN = (
     "No noise is added to a quantile{which}, and no interval of values exists for it: it is off by "
@@ -43,6 +46,11 @@ _COUNTED = (
     "Quantiles by a tree are read off noisy counts of the rows at each candidate. Each is between "
     "its _low and its _high with 95 %, one at a time. These are the ends of what counts at a "
     "candidate: halfway to the next one, and open (-inf, inf) at the first and the last."
+)
+TOTAL_NOTE = (
+    "Where no count is asked for, the total of a tree's counts decides which groups are there. It "
+    "counts the rows that the quantiles are of, and stands in the table. It costs nothing, being "
+    "in the same draw."
 )
 _MOST_PARTS = 4096
 """Candidates of fewer are cut into parts for nested draws: more parts than ties need do harm."""
@@ -81,13 +89,15 @@ class QuantilePlan:
     """The quantiles of one column in a query: how they are chosen, and their share of the budget.
 
     All of the budget that they spend is ε. Of a series `budget` is that of all releases, and a
-    QuantileCertificate about one. By a `tree` the certificate is that of its noise.
+    QuantileCertificate about one. By a `tree` the certificate is that of its noise. Where the
+    tree's total decides which groups are published, `total_error` is its error.
     """
 
     layout: Ranks
     budget: Budget
     certificate: QuantileCertificate | Certificate
     tree: RankTree | None = None
+    total_error: NoiseError | None = None
 
     @property
     def name(self) -> str:
@@ -108,6 +118,32 @@ class QuantilePlan:
             RankError(statistic=one.label, rows_95=off, sizes=self.layout.sizes)
             for one, off in zip(asked, rows, strict=True)
         )
+
+    @property
+    def count(self) -> tuple[Layout, tuple[NoiseError]] | None:
+        """The layout of the tree's total and its error, where it decides; else None."""
+        layout, error = self.layout.count, self.total_error
+        return None if layout is None or error is None else (layout, (error,))
+
+    @property
+    def count_error(self) -> ExpectedError | None:
+        """The error of the tree's total, where it decides which groups are published."""
+        layout, error = self.layout.count, self.total_error
+        if layout is None or error is None:
+            return None
+        return ExpectedError(
+            statistic=layout.statistics[0].label,
+            rows=None,
+            std=error.std,
+            half_width_95=error.half95,
+            plain_laplace_std=None,
+            plain_gaussian_std=None,
+        )
+
+    @property
+    def all_errors(self) -> tuple[RankError | ExpectedError, ...]:
+        """How far off each quantile is, and the tree's total where that decides."""
+        return self.errors if self.count_error is None else (*self.errors, self.count_error)
 
     @property
     def chosen_by(self) -> str:
@@ -137,6 +173,7 @@ class QuantilePlan:
             "chosen_by": self.chosen_by,
             "missing": list(layout.missing),
             "errors": [{"statistic": one.statistic, "rows_95": one.rows_95} for one in self.errors],
+            **self._count_record(),
             **({"filters": list(layout.filters)} if layout.filters else {}),
         }
 
@@ -152,7 +189,26 @@ class QuantilePlan:
                 f"The {count} quantiles of {self.layout.candidates.column} are chosen in {depths} "
                 "rounds, each between those of the rounds before."
             )
-        return [*said, *(one.in_words() for one in self.errors)]
+        if (error := self.count_error) is not None:
+            said.append(
+                f"{error.statistic} is the total of these counts: with 95 % it is off by at most "
+                f"{error.half_width_95:,.4g} (std {error.std:.4g})."
+            )
+        return [*said, *self._kept(), *(one.in_words() for one in self.errors)]
+
+    def _count_record(self) -> dict[str, Any]:
+        """The total that decides which groups are published, as JSON values; empty without one."""
+        if (error := self.count_error) is None:
+            return {}
+        count = {"statistic": error.statistic, "std": error.std}
+        return {
+            "count": {**count, "half_width_95": error.half_width_95},
+            "published": self._kept(),
+        }
+
+    def _kept(self) -> list[str]:
+        """Which groups the tree's total leaves in the table, in sentences."""
+        return [] if self.layout.count is None else [*describe_kept_groups(self.layout.count)]
 
 
 def plan_quantiles(laid: LaidOut, claims: Blocks | None = None) -> tuple[QuantilePlan, ...]:
@@ -187,14 +243,19 @@ def _by_tree(layout: Ranks, share: Budget, known: Block | None, times: int) -> Q
     if not isinstance(claim, Certificate):
         raise CertificateRejected(f"Query {layout.label!r}: its quantiles are by a tree's noise.")
     tree = read_tree(layout, claim, share)
-    return QuantilePlan(layout=layout, budget=claim.budget, certificate=claim, tree=tree)
+    error = None if layout.count is None else tree.total_error()
+    return QuantilePlan(
+        layout=layout, budget=claim.budget, certificate=claim, tree=tree, total_error=error
+    )
 
 
 def quantiles_notes(parts: Sequence[QuantilePlan]) -> list[str]:
     """Return what is said of quantiles, of those by chance and of those by a tree."""
     trees = [one.tree is not None for one in parts]
     chosen = _CHOSEN.format(which=" that is chosen by chance" if any(trees) else "")
-    return [*([] if all(trees) else [chosen]), *([_COUNTED] if any(trees) else [])]
+    decides = any(one.count is not None for one in parts)
+    said = [*([] if all(trees) else [chosen]), *([_COUNTED] if any(trees) else [])]
+    return [*said, TOTAL_NOTE] if decides else said
 
 
 def _rows_off(claim: QuantileCertificate, place: int) -> float:

@@ -79,10 +79,14 @@ def _of_noise(block: BlockPlan, plan: Plan) -> list[tuple[str, str, str]]:
 
 
 def _of_ranks(part: QuantilePlan, plan: Plan) -> list[tuple[str, str, str]]:
-    """Return each quantile, and by how many rows it is off."""
+    """Each quantile and by how many rows it is off; the half-width of a count that decides."""
     asked = [one.in_words(plan.spec.labels) for one in part.layout.statistics]
     rows = [f"{error.rows_95:,.4g} rows" for error in part.errors]
-    return [(one, off, "–") for one, off in zip(asked, rows, strict=True)]
+    told = [(one, off, "–") for one, off in zip(asked, rows, strict=True)]
+    if part.layout.count is None or part.count_error is None:
+        return told
+    (count,) = part.layout.count.statistics
+    return [*told, (count.in_words(plan.spec.labels), width(part.count_error), "–")]
 
 
 def list_sentences(plan: Plan) -> list[str]:
@@ -358,7 +362,7 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
         notes += (GROUPS_NOTE,)
     if plan.keys:
         notes += (KEYS_NOTE,)
-    if any(layout.decides for layout in layouts):
+    if any(layout.decides for query in plan.by_query for layout in query.layouts):
         notes += (SELECTED_NOTE,)
     if any(layout.projected for layout in layouts):
         notes += (WHOLE_NOTE,)

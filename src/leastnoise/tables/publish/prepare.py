@@ -129,7 +129,7 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     try:
         for query in plan.by_query:
             # every group's row: how many are published isn't known
-            told = [(publish_all(part.layout), part.noise_errors) for part in query.blocks]
+            told = [(publish_all(layout), errors) for layout, errors in query.noisy_parts]
             told += [(part.layout, ()) for part in query.keys]
             if query.claim is not None or query.keys:
                 written = write_table(_empty(*told[0]), reserve, kind)

@@ -13,7 +13,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.table_files import as_read
-from leastnoise.tables.query.results import Table, key_columns, result_columns
+from leastnoise.tables.query.results import Table, joined, key_columns, result_columns, table_of
 from leastnoise.tables.statistics.quantiles import ROWS_95
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 def publish_quantiles(part: QuantilePlan, counts: NDArray[np.int64]) -> Table:
     """Return the quantiles of each group from exact `counts`, shape (groups · candidates,).
 
-    They are what `bounding.query_vector` gives for the part's `counted`.
+    They are what `bounding.query_vector` gives for the part's `counted`. Where the total of a tree
+    decides which groups are published, it has a column beside them.
     """
     layout, unit, claim = part.layout, 2**part.layout.counted.bits, part.certificate
     groups = counts.reshape(layout.cells, -1)
@@ -43,8 +44,12 @@ def publish_quantiles(part: QuantilePlan, counts: NDArray[np.int64]) -> Table:
     padded = np.zeros((layout.cells, part.tree.noise.dimension), dtype=np.int64)
     padded[:, : groups.shape[1]] = groups
     integers = ScaledIntegers(numerators=padded.reshape(-1), bits=layout.counted.bits)
-    noisy = Mechanism(claim).release(integers).values
-    return table_at(layout, read_places(part.tree, layout, noisy.reshape(padded.shape)))
+    noisy = Mechanism(claim).release(integers).values.reshape(padded.shape)
+    table = table_at(layout, read_places(part.tree, layout, noisy))
+    if part.count is None:
+        return table
+    counted, error = part.count
+    return joined([counted, layout], [table_of(counted, noisy.sum(axis=1), error), table])
 
 
 def read_places(

@@ -95,7 +95,7 @@ def verify_directory(
     kind = spec.output.format if spec.output else "parquet"
     rows: dict[str, int] = {}
     for query in plan.by_query:
-        told = [(part.layout, part.noise_errors) for part in query.blocks]
+        told = query.noisy_parts
         told += [(part.layout, ()) for part in query.keys]
         ranks = [part.layout for part in query.quantiles]
         stated = stated_errors(query.quantiles)

@@ -36,10 +36,11 @@ from leastnoise.tables.query.limits import (
     integer_limits,
 )
 from leastnoise.tables.query.summed import cumulative, levels, margins
-from leastnoise.tables.spec.query import ACCURACY, PrivateKeys
+from leastnoise.tables.spec.query import ACCURACY, TREE, PrivateKeys
 from leastnoise.tables.statistics.base import A_PERSON, IN_NO_GROUP, Component, Statistic
+from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import known_statistics
-from leastnoise.tables.statistics.totals import Clipped
+from leastnoise.tables.statistics.totals import Clipped, Count
 
 if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Contribution, Spec
@@ -239,10 +240,25 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
 
 
 def _deciding_count(query: Query, *, by_row: bool) -> str | None:
-    """Return the first count that is asked for, where it decides which groups are published."""
+    """The label of the count that decides which groups are published; None if none does."""
     if query.min_count is None and query.top is None:
         return None
-    return next(one.label for one in known_statistics(query, by_row=by_row) if one.counts)
+    counts = [one for one in known_statistics(query, by_row=by_row) if one.counts]
+    return (tree_count(query, by_row=by_row) or counts[0]).label
+
+
+def tree_count(query: Query, *, by_row: bool) -> Count | None:
+    """The total of a tree of counts, where it decides which groups are published.
+
+    It does where quantiles are by a tree and no count is asked for. Of several columns with
+    quantiles the first one's tree decides.
+    """
+    asked = known_statistics(query, by_row=by_row)
+    if (query.min_count is None and query.top is None) or query.quantiles_by != TREE:
+        return None
+    if any(one.counts for one in asked):
+        return None
+    return next((Count(column=one.column) for one in asked if isinstance(one, Quantile)), None)
 
 
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:

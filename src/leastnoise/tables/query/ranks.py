@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 from leastnoise.tables.query import finding, missing
 from leastnoise.tables.query.axes import Axis, Condition, Nearest, Unlisted
 from leastnoise.tables.query.choices import most_rows
-from leastnoise.tables.query.lay_out import find_bits, shape_of
+from leastnoise.tables.query.lay_out import find_bits, shape_of, tree_count
 from leastnoise.tables.query.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.query.limits import OF_A_ROW, InCells
 from leastnoise.tables.spec.column import Column, list_candidates
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.totals import Count
 
 PART = "quantiles"
 MOST_COUNTED = 1 << 15
@@ -45,7 +46,8 @@ class Ranks:
 
     `counted` is how rows are counted: as a histogram by the block's `axes` and the candidates.
     What one unit adds to all its cells is at most `reach` in all. `sizes` are numbers of rows that
-    a plan compares an error in ranks with. With `by_tree` they are read off noisy counts.
+    a plan compares an error in ranks with. With `by_tree` they are read off noisy counts. Where the
+    total of these decides which groups are published, `count` is the layout of its column.
     """
 
     part: str
@@ -57,6 +59,7 @@ class Ranks:
     reach: Fraction
     sizes: tuple[int, ...]
     by_tree: bool = False
+    count: Layout | None = None
 
     conditions: ClassVar[tuple[Condition, ...]] = ()
     unlisted: ClassVar[tuple[Unlisted, ...]] = ()
@@ -129,10 +132,20 @@ def lay_out_ranks(spec: Spec, query: Query) -> tuple[Ranks, ...]:
     for place, one in enumerate(known_statistics(query, by_row=spec.privacy.by_row)):
         if isinstance(one, Quantile):
             columns.setdefault(one.column, {})[place] = one
-    return tuple(
+    laid = [
         _of_column(spec, query, own, part=f"{PART}{index}" if index > 1 else PART)
         for index, own in enumerate(columns.values(), start=1)
-    )
+    ]
+    count = tree_count(query, by_row=spec.privacy.by_row)
+    if laid and count is not None:
+        laid[0] = replace(laid[0], count=_count_layout(spec, query, count, part=laid[0].part))
+    return tuple(laid)
+
+
+def _count_layout(spec: Spec, query: Query, count: Count, *, part: str) -> Layout:
+    """The layout of a tree's total, as the last column of the table. It is in the tree's draw."""
+    needs = count.components(spec, by_row=spec.privacy.by_row)
+    return shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
 
 
 def share_parts(parts: Sequence[tuple[Layout, ...]], ranks: Sequence[Ranks]) -> list[Fraction]:
