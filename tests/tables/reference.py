@@ -75,20 +75,24 @@ def vector(
     bits: int,
     way: dict[str, Any] | None,
     within: bool = False,
+    limits: dict[str, Any] | None = None,
 ) -> list[int]:
     """The integers before noise. `way` is the record of how a person is bounded, if they are.
 
-    Nobody who is `within` all limits is.
+    Nobody who is `within` all limits is. `limits` is the record of what the limits say, where a
+    `way` lets a person fill all cells instead: which numbers are summed follows from the limits.
     """
     columns, unit = spec.get("columns", {}), spec["privacy"]["unit"]
     by_row = unit == "row"
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     if "conditions" in query:
-        return conditions(rows, query, columns, unit=None if by_row else unit)
+        most = len(query["conditions"]) if way is None else way["most"]
+        return conditions(rows, query, columns, unit=None if by_row else unit, most=most)
     statistics = query.get("statistics", ["count"])
     from_zero = bool({"l1", "l2"} & spec.get("contribution", {}).keys())
     groups = math.prod(map(len, axes_of(query)))
-    fills = way is not None and groups > 1 and fills_all(way, groups)
+    limits = limits or way
+    fills = limits is not None and groups > 1 and fills_all(limits, groups)
     apart = not (fills or from_zero or spec["privacy"].get("neighbours") == "replace-one")
     parts = scalars(statistics, columns, by_row=by_row, from_zero=from_zero, apart=apart)
     cells = [()] if parts[0][0] == "outside" else list(itertools.product(*axes_of(query)))
@@ -240,9 +244,14 @@ def has_value(value: Any) -> bool:
 
 
 def conditions(
-    rows: list[dict[str, Any]], query: dict[str, Any], columns: dict[str, Any], *, unit: str | None
+    rows: list[dict[str, Any]],
+    query: dict[str, Any],
+    columns: dict[str, Any],
+    *,
+    unit: str | None,
+    most: int,
 ) -> list[int]:
-    """How many units are in each condition, each in few of its own; a row in the first ones."""
+    """How many units are in each condition, each in `most` of its own; a row in the first ones."""
     mine: dict[Any, list[bool]] = {}
     for index, row in enumerate(rows):
         who = index if unit is None else row[unit]
@@ -257,9 +266,9 @@ def conditions(
     totals = [0] * len(query["conditions"])
     for who, held in mine.items():
         places = [i for i, one in enumerate(held) if one]
-        if unit is not None and query.get("max_conditions", len(held)) < len(places):
+        if unit is not None and most < len(places):
             places.sort(key=lambda place: rank(who, place))
-        for i in places[: query.get("max_conditions", len(held))]:
+        for i in places[:most]:
             totals[i] += 1
     return totals
 

@@ -45,7 +45,14 @@ class IncreasingRoot:
 
         Raises Refused if no sign change is met, NumericalFailure if f is NaN.
         """
-        return self._close(f, *self._bracket(f, guess))
+
+        def checked(x: float) -> float:
+            value = f(x)
+            if math.isnan(value):
+                raise NumericalFailure(what="A root")
+            return value
+
+        return self._close(checked, *self._bracket(checked, guess))
 
     def between(self, f: Callable[[float], float], *, safe: float, unsafe: float) -> float:
         """Return the root's safe side, given f(safe) <= 0 < f(unsafe), on either side of it."""
@@ -99,10 +106,6 @@ class IncreasingRoot:
 class _Point:
     x: float
     f: float
-
-    def __post_init__(self) -> None:
-        if math.isnan(self.f):
-            raise NumericalFailure(what="A root")
 
     @property
     def safe(self) -> bool:

@@ -49,7 +49,7 @@ def layout(
     statistics: list[str], *, keys: int = 1, unit: str = "u", clip: dict[str, Any] | None = None
 ) -> Layout:
     spec = parsed(statistics, keys=keys, unit=unit, clip=clip)
-    ((found,),) = lay_out_query(spec, spec.query[0])
+    ((found, *_),) = lay_out_query(spec, spec.query[0])  # as the limits say; others fill all cells
     return found
 
 

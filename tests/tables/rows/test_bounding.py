@@ -174,8 +174,15 @@ def check_moved(moved: list[int], layout: Layout) -> None:
 
 
 def expected_of(frame: pd.DataFrame, raw: dict[str, Any], index: int, layout: Layout) -> list[int]:
-    way = layout.bounding.to_record()
-    return vector(frame, raw, part_of(raw, index, layout), bits=layout.bits, way=way)
+    return vector(
+        frame, raw, part_of(raw, index, layout), bits=layout.bits, **ways_of(raw, index, layout)
+    )
+
+
+def ways_of(raw: dict[str, Any], index: int, layout: Layout) -> dict[str, Any]:
+    """How the layout bounds a person, and how the first layout of its part does: as limits say."""
+    first = next(one for one in layouts_of(raw, index) if one.part == layout.part)
+    return {"way": layout.bounding.to_record(), "limits": first.bounding.to_record()}
 
 
 def part_of(raw: dict[str, Any], index: int, layout: Layout) -> dict[str, Any]:
@@ -355,8 +362,8 @@ def test_a_person_within_all_limits_is_not_touched(
         frame = _typed(records)
         for way in range(len(layouts_of(raw, index))):
             layout, found = exact(tmp_path, raw, index, way=way)
-            query, record = part_of(raw, index, layout), layout.bounding.to_record()
-            free = vector(frame, raw, query, bits=layout.bits, way=record, within=True)
+            query, ways = part_of(raw, index, layout), ways_of(raw, index, layout)
+            free = vector(frame, raw, query, bits=layout.bits, within=True, **ways)
             assert found.tolist() == free
 
 
