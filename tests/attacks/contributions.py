@@ -19,7 +19,8 @@ Cell = tuple[Any, ...]
 def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way | None) -> Vector:
     """Return the vector of a unit with these rows, bounded in one of the `ways`."""
     if "conditions" in query:
-        return _conditions(rows, spec, query)
+        most = query.get("max_conditions") if way is None else way["most"]
+        return _conditions(rows, spec, query, most)
     by_row = spec["privacy"]["unit"] == "row"
     if clipped(query):
         return _clipped(rows, spec, query, way)
@@ -209,11 +210,13 @@ def _chosen(places: list[int], most: int | None, *, who: Any) -> list[int]:
     return places[:most]
 
 
-def _conditions(rows: list[Row], spec: dict[str, Any], query: dict[str, Any]) -> Vector:
+def _conditions(
+    rows: list[Row], spec: dict[str, Any], query: dict[str, Any], most: int | None
+) -> Vector:
     held = [any(_holds(row, one, spec) for row in rows) for one in query["conditions"].values()]
     who = rows[0]["person"] if rows and spec["privacy"]["unit"] != "row" else None
     own = [place for place, one in enumerate(held) if one]
-    kept = _chosen(own, query.get("max_conditions"), who=who)
+    kept = _chosen(own, most, who=who)
     return [Fraction(int(place in kept)) for place in range(len(held))]
 
 
