@@ -242,9 +242,9 @@ class KeysCertificate(TableCertificate):
     notation: π(n) the chance of n units, k groups, P and Q the two chances of one bit, with a unit
     and without it. V_0(x) = (1 − e^(ε−x))₊, V_j(x) = max over n of V_(j−1)(x) and
     Σ P(o)·V_(j−1)(x + ln(P(o)/Q(o))), o whether the key is published: δ = V_k(0), the larger of
-    that for a unit that comes and for one that goes. It is k·δ_1(ε/k) at most, too, δ_1 that of one
-    key. With replace-one `neighbours` it is shown at ε/2 and δ/(1 + e^(ε/2)), through the table
-    without either unit.
+    that for a unit that comes and for one that goes. By basic composition it is also at most
+    k·δ_1(ε/k), with δ_1 the δ of one key. With replace-one `neighbours` it is shown at ε/2 and
+    δ/(1 + e^(ε/2)), through the table without either unit.
     """
 
     kind: ClassVar[str] = "keys-certificate"
@@ -268,25 +268,25 @@ class KeysCertificate(TableCertificate):
         replaced = self.neighbours == "replace-one"
         epsilon = self.budget.epsilon / 2 if replaced else self.budget.epsilon
 
-        def whole(found: float) -> float:
-            if replaced and math.isfinite(found):
+        def for_neighbours(delta: float) -> float:
+            if replaced and math.isfinite(delta):
                 with precision(PLAIN_BITS):
-                    return float_above((1 + ball(epsilon).exp()) * ball(Fraction(found)))
-            return found
+                    return float_above((1 + ball(epsilon).exp()) * ball(Fraction(delta)))
+            return delta
 
-        def fits(found: float) -> bool:
-            return math.isfinite(found) and Fraction(found) <= self.budget.delta
+        def fits(delta: float) -> bool:
+            return math.isfinite(delta) and Fraction(delta) <= self.budget.delta
 
-        found = whole(bound_apart(self.chances, self.groups, epsilon))
-        if not fits(found) and self.groups > 1:
+        delta = for_neighbours(bound_apart(self.chances, self.groups, epsilon))
+        if not fits(delta) and self.groups > 1:
             points = (_TOP + _BOTTOM + math.ceil(self.budget.epsilon)) << self.bits
             work = 4 * len(self.chances) * self.groups * points
             if points > _MOST_POINTS or work > _MOST_WORK:
                 return 1.0, "Too many chances, groups and steps of the lattice to prove."
-            found = whole(bound_delta(self.chances, self.groups, epsilon, self.bits))
-        if not fits(found):
+            delta = for_neighbours(bound_delta(self.chances, self.groups, epsilon, self.bits))
+        if not fits(delta):
             return 1.0, "Not proved: delta may be larger than the budget's."
-        return found, ""
+        return delta, ""
 
 
 def bound_delta(chances: Sequence[int], groups: int, epsilon: Fraction, bits: int) -> float:
@@ -300,13 +300,13 @@ def bound_delta(chances: Sequence[int], groups: int, epsilon: Fraction, bits: in
 
 
 def bound_apart(chances: Sequence[int], groups: int, epsilon: Fraction) -> float:
-    """Return a number that δ(ε) is at most by basic composition of one key at ε/k, k times."""
+    """An upper bound on δ(ε) by basic composition: k times the δ of one key at ε/k."""
     each = max(_exactly(way, epsilon / groups) for way in _both_ways(chances))
     return each if groups == 1 else math.nextafter(groups * each, math.inf)
 
 
 def _both_ways(chances: Sequence[int]) -> set[frozenset[Pair]]:
-    """Return the pairs of chances with a unit and without it, and without it and with it."""
+    """The pairs of chances (with a unit, without it), and the same pairs in the other order."""
     steps = list(pairwise((0, *chances)))
     return {_alike((more, less) for less, more in steps), _alike(steps)}
 
