@@ -4,6 +4,12 @@ Source: google/differential-privacy, python/dp_accounting, pld/privacy_loss_mech
 commit 1a3c5b3e, the expected values of test_laplace_get_delta_for_epsilon,
 test_gaussian_get_delta_for_epsilon (of a record removed, which costs more at epsilon >= 0) and
 test_gaussian_from_privacy_parameters. They are stated to 7 and 3 places.
+
+Source: the same project, go/noise: TestDeltaForGaussian and TestGaussianStatistics of
+gaussian_noise_test.go at commit 08929816, TestConfidenceIntervalLaplace and
+TestConfidenceIntervalFloat64 of laplace_noise_test.go at commit 17dd3f54. Deltas are stated to 10
+places and half-widths to 10 digits; variances are of a search that ends within .1 % above the least
+standard deviation. The library's epsilon ln 3 is written to 17 digits.
 """
 
 from __future__ import annotations
@@ -14,10 +20,12 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.guarantees.sensitivity import L1, L2, ShiftBounds
+from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity, ShiftBounds
+from leastnoise.guarantees.structured import Linf
 from leastnoise.learn.steps import noise_multiplier
 from leastnoise.noise.base import Noise
 from leastnoise.noise.classic.law import Gaussian, Laplace
+from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.question import Releases
 
 # scale, sensitivity, sampling rate, epsilon, delta
@@ -46,10 +54,38 @@ DEVIATIONS = (
     (5, "0.75", 2, "0.0087720149", 5.0),
     (1, "0.3", 16, "0.0000329405", 0.3),
 )
+LN_3, TWICE_LN_3 = "1.0986122886681098", "2.1972245773362196"
+# scale, cells, change of each cell, epsilon, delta
+GAUSSIAN_OF_CELLS = (
+    (10, 1, 1, "0.1", 0.008751768145810),
+    (20, 1, 2, "0.1", 0.008751768145810),
+    (20, 4, 1, "0.1", 0.008751768145810),
+    (10, 1, 5, LN_3, 0.004159742234000802),
+    ("0.5", 1, 1, 0, 0.6826894921370859),
+)
+# cells, change of each cell, epsilon, delta, variance
+VARIANCES = (
+    (1, 1, LN_3, "1e-10", 28.76478576660),
+    (1, 2, TWICE_LN_3, "1e-10", 30.637955),
+    (2, 1, TWICE_LN_3, "1e-10", 15.318977),
+    (1, 1, TWICE_LN_3, "1e-10", 7.65948867798),
+    (1, 1, LN_3, "1e-5", 11.73597717285),
+)
+# scale, level, half-width
+INTERVALS = (
+    (27.33333333333, 0.95, 81.88334881),
+    (60.0, 0.76, 85.6269813),
+    (6.6666666666667, 0.4, 3.405504158),
+    (700.0, 0.2, 156.2004859),
+    (2 * 4.3 / 0.6, 0.8, 23.06861008),
+)
 SEVEN_PLACES, THREE_PLACES = 6e-8, 6e-4
+TEN_PLACES, ABOVE_LEAST = 1e-10, 1e-3
 
 
-def composed(noise: Noise, ball: L1 | L2, rate: str, count: int = 1, **more: int) -> Composition:
+def composed(
+    noise: Noise, ball: Sensitivity, rate: str, count: int = 1, **more: int
+) -> Composition:
     shifts = ShiftBounds.of(ball)
     part = Releases(noise=noise, shifts=shifts, compositions=count, sampling_rate=Fraction(rate))
     return Composition(parts=(part,), **more)
@@ -80,6 +116,35 @@ def test_standard_deviations_of_a_budget(case: tuple[int, str, int, str, float])
         sampling_rate=rate,
     )
     assert float(found.noise.scale) == pytest.approx(deviation, abs=THREE_PLACES)
+
+
+@pytest.mark.parametrize("case", GAUSSIAN_OF_CELLS)
+def test_deltas_of_several_cells(case: tuple[int | str, int, int, int | str, float]) -> None:
+    scale, cells, change, epsilon, delta = case
+    noise = Gaussian(scale=scale, dimension=cells)
+    found = composed(noise, Linf(change, l0=cells), "1").delta(epsilon=epsilon)
+    assert found.lower - TEN_PLACES <= delta <= found.upper + TEN_PLACES
+    assert found.upper - found.lower < 1e-12
+
+
+@pytest.mark.parametrize("case", VARIANCES)
+def test_variances_of_several_cells(case: tuple[int, int, str, str, float]) -> None:
+    cells, change, epsilon, delta, variance = case
+    found = ln.calibrate(
+        "gaussian",
+        epsilon=epsilon,
+        delta=delta,
+        dimension=cells,
+        sensitivity=Linf(change, l0=cells),
+    )
+    least = float(found.noise.scale)
+    assert least * (1 - 1e-6) <= variance**0.5 <= least * (1 + ABOVE_LEAST)
+
+
+@pytest.mark.parametrize(("scale", "level", "half_width"), INTERVALS)
+def test_intervals_of_laplace(scale: float, level: float, half_width: float) -> None:
+    found = find_quantile(Laplace(scale=scale), level)
+    assert found == pytest.approx(half_width, rel=1e-9)
 
 
 @pytest.mark.slow
