@@ -14,7 +14,7 @@ endif
 # Tests start hundreds of processes: what is compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo docs test test-fast test-engines test-slow test-gate test-attacks lint test-minimum bench side-by-side experiments clean
+.PHONY: install demo docs test tests test-fast test-engines test-slow test-gate test-attacks lint test-minimum bench side-by-side experiments clean
 
 install: .venv/.complete
 
@@ -45,12 +45,14 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.readability
 	$(BIN)/lint-imports
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright
+	$(BIN)/ty check
 
-# A quarter of the time tests wait, for processes and locks: one worker more than cores.
-WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-test: lint
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
+# Linters beside the tests: the first that fails ends both.
+test: install
+	@$(MAKE) --no-print-directory -j 2 lint tests
+
+tests: install
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 # After a change in one room of noise: make test-fast ROOM=kernels. It takes half a minute; all rooms two.
 ROOM ?=

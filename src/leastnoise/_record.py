@@ -140,8 +140,7 @@ def derived(
 ) -> Kept:
     """Declare a field that is no argument, but `function` of the fields before it."""
     metadata = {_DERIVED: function}
-    made = dataclasses.field(init=init, repr=repr, compare=compare, metadata=metadata)
-    return cast("Any", made)
+    return dataclasses.field(init=init, repr=repr, compare=compare, metadata=metadata)
 
 
 @dataclass_transform(

@@ -110,7 +110,7 @@ def _at_most(most: int) -> str:
 def _write_an_int(value: object, name: str) -> str:
     """Return a hint: the int to write in place of `value`."""
     number = _as_float(value)
-    if number is not None and number.is_integer() and abs(number) < MAX_COUNT:
+    if number is not None and float(number).is_integer() and abs(number) < MAX_COUNT:
         return f"Write {name}={int(number)}."
     return f"Give {name} as an int, like 3."
 

@@ -181,9 +181,10 @@ def _laplace_inversion(subject: Subject) -> Feature | None:
 
     The scale is that of the claimed noise, or Δ/ε.
     """
-    centres, scale = subject.centres, _laplace_scale(subject)
-    if centres is None or scale is None or subject.dimension != 1:
+    centres, claimed = subject.centres, _laplace_scale(subject)
+    if centres is None or claimed is None or subject.dimension != 1:
         return None
+    scale = claimed
     x, other = (float(one[0]) for one in centres)
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:

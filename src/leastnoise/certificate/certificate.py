@@ -286,7 +286,7 @@ class Certificate:
             "geometry": None if self.geometry is None else write_record(self.geometry),
             "compositions": self.compositions,
             "sampling_rate": decimal_text(self.sampling_rate),
-            "delta_interval": [self.delta.lower.hex(), self.delta.upper.hex()],
+            "delta_interval": [float(self.delta.lower).hex(), float(self.delta.upper).hex()],
             "grid": None if self.grid is None else number_text(self.grid),
             "assumptions": list(self.assumptions),
         }

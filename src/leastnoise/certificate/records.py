@@ -88,7 +88,7 @@ def typed(value: object, kind: type[T], *, where: str) -> T:
     """Return `value` if it is exactly a `kind` (a bool is no int)."""
     if type(value) is not kind:
         raise CertificateRejected(f"{where} must be {kind.__name__}, not {type(value).__name__}.")
-    return value
+    return cast("T", value)
 
 
 def number_text(number: Fraction) -> str:

@@ -59,7 +59,7 @@ def command(
     from leastnoise.selection.public import compare
 
     alpha = parameters.get("generalized-gamma", {}).get("alpha")
-    drawing = plot and _Request.of(plot, epsilon, query, alpha=alpha, silent=as_json)
+    drawing = _Request.of(plot, epsilon, query, alpha=alpha, silent=as_json) if plot else None
 
     def compared(
         epsilon: str, dimension: int, progress: Callable[[str], None] | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import click
 from click.shell_completion import (
@@ -66,7 +66,12 @@ Register-ArgumentCompleter -Native -CommandName %(prog_name)s -ScriptBlock {
 
 def options(command: Declared) -> Declared:
     """Declare the two options, which take the current shell if none is named."""
-    more = {"metavar": "[SHELL]", "is_flag": False, "flag_value": "", "is_eager": True}
+    more: dict[str, Any] = {
+        "metavar": "[SHELL]",
+        "is_flag": False,
+        "flag_value": "",
+        "is_eager": True,
+    }
     more |= {"callback": _answer, "expose_value": False}
     return together(
         option("", "--install-completion", _SHELL, _INSTALL, **more),

@@ -189,7 +189,7 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
     from leastnoise.tables.plan import summary
 
     if as_json:
-        record = {"path": str(released.path), "tables": list(released.tables)}
+        record: dict[str, Any] = {"path": str(released.path), "tables": list(released.tables)}
         record |= {} if page is None else {"report": str(page)}
         record |= {} if released.place is None else {"release": released.place}
         records.print_json(record | {"plan": released.plan.to_record()})

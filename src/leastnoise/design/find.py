@@ -144,7 +144,11 @@ def find_design(task: Task, effort: Effort = _USUAL) -> Design:
     if made.bound is not None:
         masses = None if made.law is None else list(made.law.masses)
         cells = None if made.law is None else made.law.cells
-        record = {"bound": made.bound.to_json(), "masses": masses, "cells": cells}
+        record: dict[str, object] = {
+            "bound": made.bound.to_json(),
+            "masses": masses,
+            "cells": cells,
+        }
         store_record(_key(task, effort), record)
     return made
 

@@ -239,7 +239,7 @@ class LowerBound:
                 "kind": "lower-bound",
                 "version": VERSION,
                 "loss": self.loss.value,
-                "value": self.value.hex(),
+                "value": float(self.value).hex(),
                 "epsilon": decimal_text(self.epsilon),
                 "delta": decimal_text(self.delta),
                 "scope": self.scope,

@@ -289,10 +289,10 @@ def _entries(connection: sqlite3.Connection) -> tuple[list[Entry], str]:
     return entries, last
 
 
-def _body(number: int, text: object) -> dict[str, Any]:
+def _body(number: int, text: Any) -> dict[str, Any]:
     """Return the fields of an entry; raises InvalidInput for all but one JSON object."""
     try:
-        return parse_object(text)  # pyright: ignore[reportArgumentType] (which it checks)
+        return parse_object(text)
     except (InvalidInput, CertificateRejected):
         raise InvalidInput(f"Entry {number} of the ledger is unreadable.") from None
 

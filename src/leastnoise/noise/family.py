@@ -165,7 +165,9 @@ class Family:
                 _validate.text(word, name=name, longest=100)
 
     def __repr__(self) -> str:
-        place = self.law if isinstance(self.law, str) else self.law.__qualname__
+        place = (
+            self.law if isinstance(self.law, str) else getattr(self.law, "__qualname__", "a law")
+        )
         return _words.line("Family", f"of {place.rpartition(':')[2]} noise")
 
     def part(self, name: str) -> Any:

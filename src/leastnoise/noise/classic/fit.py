@@ -113,7 +113,7 @@ def huber_search(question: Question) -> FlippedHuber:
         law = FlippedHuber(scale=1, alpha=fixed["alpha"], gamma=fixed["gamma"])
         u, gamma = float(law.corner), float(law.gamma)
         scale = least_scale(
-            lambda t: log_delta(corner=u, shift_ratio=t / gamma, epsilon=epsilon), delta
+            lambda t: log_delta(corner=u, shift_ratio=float(t / gamma), epsilon=epsilon), delta
         )
         return law.scaled(scale)
     if "alpha" in fixed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.query import finding
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.spec.column import Column
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import GroupBy
 
 
 def clipping_problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
@@ -79,7 +80,7 @@ def with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
         own = {"clipping": None, "rest": None, "importance": query.importance * left}
         kept.append(query if left == 1 else query.model_copy(update=own))
         bins = query.histogram
-        groups: Any = query.group_by
+        groups: GroupBy = query.group_by
         if bins is not None:
             groups = {**spec.groupings(query), bins.column: Bands(edges=bins.edges)}
         elif query.hierarchy is not None:  # whose levels are of no use here

@@ -60,8 +60,11 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
         if len(alone) < _MANY and not any(one.noise.name in _SPHERICAL for one in alone):
             continue
         ratios = [1.0] * len(alone)
-        if kind is gaussian and (ratios := _ratios(budget, alone, offers, shares)) is None:
-            continue
+        if kind is gaussian:
+            unequal = _ratios(budget, alone, offers, shares)
+            if unequal is None:
+                continue
+            ratios = unequal
         best = [some[0].mse for some in offers]
         scaled = scale_together(budget, alone, ratios, below=best)
         if scaled and all(new.mse < some[0].mse for new, some in zip(scaled, offers, strict=True)):

@@ -275,7 +275,7 @@ def _check(folder: Path, blocks: Sequence[BlockPlan], kind: str, sums: Sums, *, 
     for block in blocks:
         columns = read_table(folder / f"{block.name}.{kind}", [block.layout])
         told.append(list(map(float, columns[block.layout.statistics[0].label])))
-    whole = all(one.is_integer() for one in told[0])
+    whole = all(float(one).is_integer() for one in told[0])
     if not whole or sum(map(abs, told[0])) > EXACT_SUMS:  # as `whole_steps` leaves them
         raise CertificateRejected(
             f"The table {blocks[0].name}.{kind} has a count that isn't whole."

@@ -48,21 +48,21 @@ def read_version(value: object) -> int:
     return value
 
 
-def _number(value: object) -> Fraction:
-    return exact(value, name="value")  # pyright: ignore[reportArgumentType]
+def _number(value: Any) -> Fraction:
+    return exact(value, name="value")
 
 
-def read_epsilon(value: object) -> Epsilon:
+def read_epsilon(value: Any) -> Epsilon:
     """Return an ε, or LEAST; raises ValueError."""
     if isinstance(value, str) and value == LEAST:
         return LEAST
     # Each of the pair is checked beside a harmless partner, so that both can be reported at once.
-    return Budget(epsilon=value, delta="0.5").epsilon  # pyright: ignore[reportArgumentType]
+    return Budget(epsilon=value, delta="0.5").epsilon
 
 
-def read_delta(value: object) -> Fraction:
+def read_delta(value: Any) -> Fraction:
     """Return a δ; raises ValueError."""
-    return Budget(epsilon=1, delta=value).delta  # pyright: ignore[reportArgumentType]
+    return Budget(epsilon=1, delta=value).delta
 
 
 def _positive(value: object) -> Fraction:

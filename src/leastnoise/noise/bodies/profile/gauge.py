@@ -343,12 +343,12 @@ def _tail_of_two(
     if places[0] == places[1]:
         return None
     if box.first == other.first:
-        law = law_of(noise, box, box.each)
-        if law is None:
+        cell = law_of(noise, box, box.each)
+        if cell is None:
             return None
         if own == 0:
-            return lambda t: law.tail(t / bound)
-        return lambda t: law.tail_of_difference(t, bound, own)
+            return lambda t: cell.tail(t / bound)
+        return lambda t: cell.tail_of_difference(t, bound, own)
     if min(box.each, other.each) > 1 or not math.isclose(bound, own):
         return None
     law = law_of(noise, box, box.each + other.each)

@@ -132,7 +132,8 @@ def _check_answers(address: str) -> None:
 def _of_files(session: Any, rows: Input) -> SparkRows:
     """Return the rows of files that both this machine and Spark see; their columns are compared."""
     parts = rows.parts if isinstance(rows, Several) else (Part(file=rows),)
-    if not all(isinstance(part.file, ParquetFile) for part in parts):
+    files = [part.file for part in parts if isinstance(part.file, ParquetFile)]
+    if len(files) < len(parts):
         raise SourceError(f"{rows.name} can't be read by Spark. {_ONLY_PARQUET}")
     with open_connection() as connection:
         columns = dict(rows.columns(connection))
@@ -147,9 +148,9 @@ def _of_files(session: Any, rows: Input) -> SparkRows:
     with guarded(rows.name):
         _check_capitals(session, rows.name, held)
     by_keys: dict[tuple[tuple[str, str | None], ...], list[str]] = {}
-    for part in parts:
-        path = part.file.path.absolute()  # pyright: ignore[reportAttributeAccessIssue]
-        by_keys.setdefault(tuple(part.keys.items()), []).append(f"file://{_escaped(path)}")
+    for part, file in zip(parts, files, strict=True):
+        path = f"file://{_escaped(file.path.absolute())}"
+        by_keys.setdefault(tuple(part.keys.items()), []).append(path)
     if len(by_keys) > _MOST_FOLDERS:
         raise SourceError(
             f"{rows.name} has {len(by_keys):,} partitions, and Spark is given at most "
