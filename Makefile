@@ -52,7 +52,7 @@ test: install
 	@$(MAKE) --no-print-directory -j 2 lint tests
 
 tests: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal --share
 
 # After a change in one room of noise: make test-fast ROOM=kernels. It takes half a minute; all rooms two.
 ROOM ?=
@@ -61,15 +61,15 @@ test-fast: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal \
 	  tests/noise/$(ROOM) tests/noise/test_*.py src/leastnoise/noise/$(ROOM) tests/calibration/test_calibrate.py
 
-# All of them, with what each file takes for the choice that the gate makes.
+# All slow and dense ones, with what each file takes for the choices of `test` and `test-gate`.
 test-slow: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m 'slow and not engines' --write-slow-seconds
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m '(slow or dense) and not engines' --write-slow-seconds
 
-# Of the slow tests those of what changed and a tenth of the others, and a few attacks of each kind:
-# the commit chooses, so that each commit tries others. It takes some ten minutes on two cores.
+# All dense tests, of the slow ones those of what changed and a tenth of the others, and a few attacks
+# of each kind: the commit chooses, so that each commit tries others.
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 test-gate: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m 'slow and not engines' --gate
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m '(slow or dense) and not engines' --gate
 	$(MAKE) test-attacks ATTACKS=300 SEED=$(or $(COMMIT),1)
 
 # So many attacks of each kind, a tenth where one takes as long as ten others and a fiftieth of

@@ -1,6 +1,9 @@
-"""Which slow tests are run before anything lands, and what processor time slow tests take.
+"""Which slow and dense tests are run before anything lands, and what processor time they take.
 
-`--gate` chooses those of every package that changed since the last landed state, and a tenth of all
+A dense test is one of many that try the same property, each quick. `--share` (`make test`) runs a
+share of the dense tests, `--gate` (`make test-gate`) a share of the slow ones and all dense ones.
+
+A share is the tests of every package that changed since the last landed state, and a tenth of all
 others, by the hash of the commit: a commit's choice is the same on every machine, and another
 commit's is another. What they take together is bounded beforehand, by what each file took when
 `make test-slow` was last run whole (slow_seconds.csv); what is left out for that is said.
@@ -26,12 +29,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
-SECONDS = 1_200  # of processor time: ten minutes on two cores
+SECONDS = {"slow": 900.0, "dense": 60.0}  # of processor time, which two cores share
 LONGEST = 60.0  # of one slow test; what takes longer is named
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of what didn't change
 _TOOK = "processor seconds"
-_HEADER = ("file", "tests", "seconds")
+_MARKERS = ("slow", "dense")
+_HEADER = ("marker", "file", "tests", "seconds")
 _SEVERAL = {  # tests that are of several packages
     "engines": {"tables", "clusters"},
     "experiments": {"design", "noise"},
@@ -44,11 +48,10 @@ _TOLD, _FOUND = pytest.StashKey[list[str]](), pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("slow", "slow tests")
-    group.addoption("--gate", action="store_true", help="of the slow tests, those of a gate")
-    group.addoption(
-        "--gate-seconds", type=float, default=SECONDS, help="processor time that they may take"
-    )
+    group = parser.getgroup("slow", "slow and dense tests")
+    group.addoption("--gate", action="store_true", help="a share of the slow tests, all others")
+    group.addoption("--share", action="store_true", help="a share of the dense tests, all others")
+    group.addoption("--gate-seconds", type=float, help="processor time that a share may take")
     group.addoption("--write-slow-seconds", action="store_true", help=f"write {TIMES.name}")
 
 
@@ -68,6 +71,7 @@ def choose(
     commit: str,
     seconds: float,
     times: Mapping[str, float],
+    marker: str = "slow",
 ) -> Choice:
     """Return which of `tests`, by node id, are run; `changed` is None if nobody knows.
 
@@ -86,7 +90,7 @@ def choose(
         if spent + took <= seconds:
             taken.add(test)
             spent += took
-    told = [f"{len(taken)} of {len(tests)} slow tests, about {spent:.0f} s of processor time"]
+    told = [f"{len(taken)} of {len(tests)} {marker} tests, about {spent:.0f} s of processor time"]
     told.append(f"of what didn't change: {len(taken.intersection(others))} of {len(others)}")
     told += _by_package(mine, taken, times)
     return Choice(tests=frozenset(taken), told=tuple(told))
@@ -173,39 +177,56 @@ def _git(root: Path, *arguments: str) -> str | None:
     return done.stdout.strip()
 
 
-def read_times(path: Path = TIMES) -> dict[str, float]:
-    """Return the seconds of one slow test, by file; nothing where none were written."""
-    return {name: float(seconds) / int(tests) for name, tests, seconds in _lines(path)}
+def read_times(path: Path = TIMES, marker: str = "slow") -> dict[str, float]:
+    """Return the seconds of one test with this marker, by file; nothing where none were written."""
+    return {
+        name: float(seconds) / int(tests)
+        for (kind, name), (tests, seconds) in _lines(path).items()
+        if kind == marker
+    }
 
 
-def _lines(path: Path) -> list[tuple[str, str, str]]:
+def _lines(path: Path) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return (tests, seconds) by marker and file."""
     if not path.exists():
-        return []
+        return {}
     with path.open(encoding="utf-8", newline="") as file:
-        return [(row["file"], row["tests"], row["seconds"]) for row in csv.DictReader(file)]
+        return {
+            (row["marker"], row["file"]): (row["tests"], row["seconds"])
+            for row in csv.DictReader(file)
+        }
+
+
+def _marker(item: pytest.Item) -> str | None:
+    """Return "slow", "dense" or None; a test that is both is slow."""
+    return next((one for one in _MARKERS if item.get_closest_marker(one)), None)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the gate; trylast: after those that -m leaves out."""
-    if not config.getoption("--gate"):
+    """Keep a share of the tests with a marker; trylast: after those that -m leaves out."""
+    marker = "slow" if config.getoption("--gate") else "dense"
+    if not (config.getoption("--gate") or config.getoption("--share")):
         return
     base = landed()
     changed = changed_packages(base) if base else None
+    seconds = config.getoption("--gate-seconds")
     choice = choose(
-        [item.nodeid for item in items],
+        [item.nodeid for item in items if _marker(item) == marker],
         changed=changed,
         commit=_git(ROOT, "rev-parse", "HEAD") or "",
-        seconds=float(str(config.getoption("--gate-seconds"))),
-        times=read_times(),
+        seconds=SECONDS[marker] if seconds is None else float(str(seconds)),
+        times=read_times(marker=marker),
+        marker=marker,
     )
     since = f"changed since {base}"
     if changed is None:
         since = "everything counts as changed" if base else "no landed commit is known"
-    config.stash[_FOUND] = sum(item.get_closest_marker("slow") is not None for item in items)
+    config.stash[_FOUND] = sum(_marker(item) == marker for item in items)
     config.stash[_TOLD] = [since, *choice.told]
-    config.hook.pytest_deselected(items=[one for one in items if one.nodeid not in choice.tests])
-    items[:] = [one for one in items if one.nodeid in choice.tests]
+    kept = [one for one in items if _marker(one) != marker or one.nodeid in choice.tests]
+    config.hook.pytest_deselected(items=[one for one in items if one not in set(kept)])
+    items[:] = kept
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -242,58 +263,61 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    if call.when == "teardown" and item.get_closest_marker("slow") and _BEFORE in item.stash:
-        item.user_properties.append((_TOOK, _processor_seconds() - item.stash[_BEFORE]))
+    if call.when == "teardown" and _marker(item) and _BEFORE in item.stash:
+        took = _processor_seconds() - item.stash[_BEFORE]
+        item.user_properties.append((_TOOK, (_marker(item), took)))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say what was chosen, and what slow tests took."""
-    times = _times_of(terminalreporter.stats.values())
-    lines = config.stash.get(_TOLD, [])
-    if times:
-        lines = [*lines, f"{len(times)} took {sum(times.values()):.0f} s of processor time"]
-    lines += [
-        f"more than {LONGEST:.0f} s: {took:.0f} s, {test}"
-        for test, took in sorted(times.items())
-        if took > LONGEST
-    ]
+    times = {one: _times_of(terminalreporter.stats.values(), one) for one in _MARKERS}
+    lines = list(config.stash.get(_TOLD, []))
+    for marker, each in times.items():
+        if each:
+            spent = sum(each.values())
+            lines.append(f"{len(each)} {marker} tests took {spent:.0f} s of processor time")
+        lines += [
+            f"more than {LONGEST:.0f} s: {took:.0f} s, {test}"
+            for test, took in sorted(each.items())
+            if took > LONGEST
+        ]
     if lines:
-        terminalreporter.section("slow tests")
+        terminalreporter.section("slow and dense tests")
         for line in lines:
             terminalreporter.write_line(line)
-    if times and config.getoption("--write-slow-seconds"):
-        write_times(times)
+    if config.getoption("--write-slow-seconds"):
+        for marker, each in times.items():
+            write_times(each, marker=marker)
 
 
-def _times_of(stats: Iterable[Iterable[Any]]) -> dict[str, float]:
-    reports = (report for some in stats for report in some)
+def _times_of(stats: Iterable[Iterable[Any]], marker: str) -> dict[str, float]:
+    """Return the processor seconds of each test with the marker that was run, by node id."""
     return {
-        report.nodeid: value
-        for report in reports
+        report.nodeid: value[1]
+        for some in stats
+        for report in some
         if getattr(report, "when", None) == "teardown"
         for name, value in report.user_properties
-        if name == _TOOK
+        if name == _TOOK and value[0] == marker
     }
 
 
-def write_times(times: Mapping[str, float], path: Path = TIMES) -> None:
-    """Write what the slow tests of each file took together; lines of files that weren't run stay.
+def write_times(times: Mapping[str, float], path: Path = TIMES, *, marker: str = "slow") -> None:
+    """Write what the tests of each file took together; lines of files that weren't run stay.
 
     `make test-slow` runs none of tests/engines, whose lines are of another run. What is of a file
     that is gone is dropped.
     """
+    if not times:
+        return
     counts, sums = Counter[str](), Counter[str]()
     for test, took in times.items():
         name = _file(test)
         counts[name] += 1
         sums[name] += round(1000 * took)
-    lines = {
-        name: (tests, seconds)
-        for name, tests, seconds in _lines(path)
-        if name not in counts and (ROOT / name).exists()
-    }
-    lines |= {name: (f"{counts[name]}", f"{sums[name] / 1000:.1f}") for name in counts}
+    lines = {key: line for key, line in _lines(path).items() if (ROOT / key[1]).exists()}
+    lines |= {(marker, name): (f"{counts[name]}", f"{sums[name] / 1000:.1f}") for name in counts}
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(_HEADER)
-        rows.writerows((name, *lines[name]) for name in sorted(lines))
+        rows.writerows((*key, *lines[key]) for key in sorted(lines))

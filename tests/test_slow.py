@@ -167,7 +167,9 @@ def test_lines_of_files_that_were_not_run_stay(tmp_path: Path) -> None:
     kept, again, gone = "tests/slow.py", "tests/test_slow.py", "tests/gone.py"  # the first is there
     write_times({f"{kept}::one": 1.0, f"{again}::one": 3.0, f"{gone}::one": 1.0}, path)
     write_times({f"{again}::one": 2.0, f"{again}::two": 4.0}, path)
+    write_times({f"{again}::three": 9.0}, path, marker="dense")
     assert read_times(path) == {kept: 1.0, again: 3.0}
+    assert read_times(path, "dense") == {again: 9.0}
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
@@ -182,7 +184,7 @@ def test_a_run_says_what_was_chosen_and_what_it_took(tmp_path: Path, workers: st
     )
 
     def run(seconds: int) -> str:
-        code, said = gate(tmp_path, "-n", workers, "--gate-seconds", str(seconds))
+        code, said = gate(tmp_path, "--gate", "-n", workers, "--gate-seconds", str(seconds))
         assert code == 0, said
         return said
 
@@ -201,15 +203,42 @@ def test_a_run_that_found_no_slow_test_fails(
     if not asked:
         source = f"import pytest\npytest.importorskip('not_there_at_all')\n{source}"
     (tmp_path / "test_it.py").write_text(source)
-    code, said = gate(tmp_path, "-n", workers, *asked)
+    code, said = gate(tmp_path, "--gate", "-n", workers, *asked)
     assert code in {4, 5}, said
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize(
+    ("asked", "runs"),
+    [
+        (("--share", "--gate-seconds=0"), {"slow", "plain"}),
+        (("--share", "--gate-seconds=1e9"), {"slow", "plain", "dense"}),
+        (("--gate", "--gate-seconds=0"), {"dense", "plain"}),
+        ((), {"slow", "plain", "dense"}),
+    ],
+)
+def test_a_share_leaves_out_tests_of_one_marker_alone(
+    tmp_path: Path, workers: str, asked: tuple[str, ...], runs: set[str]
+) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "def test_plain():\n    open('plain', 'w')\n"
+        "@pytest.mark.slow\n@pytest.mark.dense\ndef test_slow():\n    open('slow', 'w')\n"
+        "@pytest.mark.dense\ndef test_dense():\n    open('dense', 'w')\n"
+    )
+    code, said = gate(tmp_path, "-n", workers, *asked)
+    assert code == 0, said
+    names = {"plain", "slow", "dense"}
+    assert {path.name for path in tmp_path.iterdir()} & names == runs
+
+
 def gate(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Return the exit code of a gate in `folder`, and what it said."""
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: takes minutes\n")
+    """Return the exit code of a run of pytest in `folder`, and what it said."""
+    (folder / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n  slow: takes minutes\n  dense: many\n"
+    )
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "tests.slow", "--gate", *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-p", "tests.slow", *arguments],
         check=False,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
