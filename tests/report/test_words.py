@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,20 +36,22 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("certificate", "expected"),
+    ("noise", "asked", "expected"),
     [
         (
-            ln.calibrate("laplace", epsilon=2, sensitivity=ln.L1(3)).certificate,
+            "laplace",
+            {"epsilon": 2, "sensitivity": ln.L1(3)},
             (
                 "laplace noise of scale 1.5 on one number has 2-differential privacy for whoever "
                 "changes the true values by at most 3 (sum of the sizes of the changes)."
             ),
         ),
         (
-            ln.calibrate(
-                "gaussian", epsilon=1, delta="1e-6", sensitivity=ln.L2(1), dimension=1000,
-                compositions=5, sampling_rate="0.1",
-            ).certificate,
+            "gaussian",
+            {
+                "epsilon": 1, "delta": "1e-6", "sensitivity": ln.L2(1), "dimension": 1000,
+                "compositions": 5, "sampling_rate": "0.1",
+            },
             (
                 "on 1,000 numbers, used 5 times, on samples at the rate 0.1 has "
                 "(1, 1e-6)-differential privacy for whoever, by being there or not, changes the "
@@ -56,15 +59,17 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
             ),
         ),
         (
-            ln.calibrate(
-                "gaussian", epsilon=1, delta="1e-6",
-                sensitivity=ln.CountingQueries(dimension=3, neighbours="replace-one"),
-            ).certificate,
+            "gaussian",
+            {
+                "epsilon": 1, "delta": "1e-6",
+                "sensitivity": ln.CountingQueries(dimension=3, neighbours="replace-one"),
+            },
             "for whoever, by having other values, changes the true values as CountingQueries(",
         ),
     ],
 )  # fmt: skip
-def test_a_certificate_in_a_sentence(certificate: ln.Certificate, expected: str) -> None:
+def test_a_certificate_in_a_sentence(noise: str, asked: dict[str, Any], expected: str) -> None:
+    certificate = ln.calibrate(noise, **asked).certificate
     sentence, delta = words.verified_certificate(certificate, certificate.verify())
     assert expected in sentence
     if certificate.budget.delta == 0:
