@@ -123,6 +123,7 @@ SAMPLED = [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("law", DISCRETE, ids=lambda law: law.noise.name)
 @pytest.mark.parametrize(("count", "epsilon"), [(2, "0.5"), (3, "0"), (3, "1.7")])
 def test_finitely_many_losses(law: Discrete, count: int, epsilon: str) -> None:
@@ -134,6 +135,7 @@ def test_finitely_many_losses(law: Discrete, count: int, epsilon: str) -> None:
         assert found.upper - found.lower <= 0.01 * exact
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("law", SAMPLED, ids=lambda law: law.noise.name)
 def test_finitely_many_losses_of_samples(law: Discrete) -> None:
     with mp.workdps(50):
@@ -236,6 +238,7 @@ DELTAS = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", NOISE)
 @pytest.mark.parametrize("case", range(3))
 def test_densities(name: str, case: int) -> None:

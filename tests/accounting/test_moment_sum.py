@@ -196,6 +196,7 @@ def test_bounds_cover_aliases_and_what_is_dropped(wider: float, share: float, ep
     assert not upper < exact
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("wider", [1.0, 2.0, 5.0])
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize(("dimension", "count"), [(2, 6), (2, 30), (3, 4), (10, 2), (10, 30)])

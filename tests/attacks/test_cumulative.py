@@ -78,6 +78,7 @@ def _log_law(noise: Agreeing) -> NDArray[np.float64]:
     return np.log(weights).reshape([2 * _REACH + 1] * noise.dimension)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("by", [False, True])
 @pytest.mark.parametrize("objective", [None, "largest"])

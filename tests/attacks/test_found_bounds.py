@@ -114,6 +114,7 @@ def _neighbours() -> Iterator[tuple[_Rows, _Rows]]:
             yield rows, tuple(sorted((*rows, more)))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("share", ["0.1", "0.6"])
 def test_both_stages_lose_no_more_than_is_promised(tmp_path: Path, share: str) -> None:
     both = Both(tmp_path, share)

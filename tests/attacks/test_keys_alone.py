@@ -53,6 +53,7 @@ def largest_gap(one: Keys, other: Keys, part: KeysPlan) -> Fraction:
     return total
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_no_person_is_told_of_beyond_the_promise(

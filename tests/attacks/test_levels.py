@@ -28,6 +28,7 @@ _MOVED = (*_KEYS, "t")  # t is no key
 _SLACK = 1e-6
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize(
     ("nation", "shares"),

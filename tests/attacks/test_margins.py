@@ -114,6 +114,7 @@ COUNTS: dict[str, Any] = {"statistics": ["count"], "objective": "largest"}
 ALONE: dict[str, Any] = {"statistics": ["sum(x)"], "column": {"bounds": [-30, 30]}}
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("unit", "neighbours", "given"),
     [

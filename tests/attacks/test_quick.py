@@ -1,8 +1,13 @@
 """A little of every kind, in two processes: importing the library takes as long as the attacks."""
 
+from __future__ import annotations
+
+import pytest
+
 from tests.attacks.guard import Guard
 
 
+@pytest.mark.dense
 def test_a_little_of_each_kind(guard: Guard) -> None:
     guard.quick(
         arguments=150,
@@ -23,6 +28,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
     )
 
 
+@pytest.mark.dense
 def test_a_little_of_what_forks(guard: Guard) -> None:
     """Apart, since processes are forked there, which must not be with DuckDB's threads around."""
     guard.quick(kills=4, races=2)

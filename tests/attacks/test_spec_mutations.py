@@ -113,6 +113,7 @@ def mutants(place: Place, values: list[Any]) -> Iterator[dict[str, Any]]:
     yield raw
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: ".".join(map(str, place)))
 def test_every_key_with_every_hostile_value_in_python(place: Place) -> None:
     for raw in mutants(place, IN_TOML + IN_PYTHON):

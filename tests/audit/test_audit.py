@@ -25,6 +25,7 @@ def _audit(one: Scenario, *detectors: str) -> ln.Audit:
     )
 
 
+@pytest.mark.dense
 @EACH
 def test_what_breaks_a_claim_is_seen(one: Scenario) -> None:
     found = _audit(one, one.seen_by)
@@ -34,6 +35,7 @@ def test_what_breaks_a_claim_is_seen(one: Scenario) -> None:
     assert finding.statement
 
 
+@pytest.mark.dense
 @EACH
 def test_with_its_detector_switched_off_nothing_is_seen(one: Scenario) -> None:
     """So each test above fails if its detector sees nothing: no other makes up for it."""
@@ -53,6 +55,7 @@ HEALTHY: dict[str, tuple[Any, int]] = {
 }  # fmt: skip
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", HEALTHY)
 def test_our_own_noise_is_not_accused(name: str) -> None:
     problem, draws = HEALTHY[name]
@@ -105,6 +108,7 @@ NAMED = {
 }  # fmt: skip
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("claim", NAMED)
 @pytest.mark.parametrize("name", LARGEST)
 def test_the_largest_violations_are_found(name: str, claim: str) -> None:
@@ -115,6 +119,7 @@ def test_the_largest_violations_are_found(name: str, claim: str) -> None:
     assert "agree" not in str(found)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", LARGEST)
 def test_every_detector_takes_any_floats(name: str) -> None:
     """In one dimension and two, with a claim and without."""
@@ -166,6 +171,7 @@ def _subject(claim: ln.Claim, one: Any, other: Any) -> Subject:
     )  # fmt: skip
 
 
+@pytest.mark.dense
 def test_opendp_is_not_accused() -> None:
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")

@@ -31,6 +31,7 @@ def _violations(claimed: str, error: str, detector: str) -> int:
     )  # fmt: skip
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("detector", ["distinguishing", "precision", "reachability"])
 @pytest.mark.parametrize("error", ["0.5", "0.1"])
 def test_false_findings_are_no_more_than_stated(detector: str, error: str) -> None:
@@ -40,6 +41,7 @@ def test_false_findings_are_no_more_than_stated(detector: str, error: str) -> No
     assert _violations("0.2", error, detector) > 0.9 * RUNS
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("detector", ["distinguishing", "precision", "reachability"])
 def test_events_are_not_tested_where_they_were_chosen(detector: str) -> None:
     """Of hundreds of classes some always seem to tell the inputs apart, on the half that chose."""

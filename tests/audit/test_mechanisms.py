@@ -20,6 +20,7 @@ MADE: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", MADE)
 def test_outputs_are_releases_of_the_input(name: str) -> None:
     problem, value = MADE[name]

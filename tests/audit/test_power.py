@@ -62,6 +62,7 @@ def _said(claim: ln.Claim, epsilon: float, draws: int) -> tuple[str, float, floa
 WHOLE = [(0.2, 5000), (0.1, 20_000)]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("epsilon", "draws"), WHOLE)
 def test_a_thinner_tail_that_would_have_been_found_is_found(epsilon: float, draws: int) -> None:
     _check(epsilon, draws, audits=5)

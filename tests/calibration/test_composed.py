@@ -46,6 +46,7 @@ def leaked(law: Noise, shifts: Sequence[float], epsilon: float) -> float:
     return float(np.maximum(gap, 0).sum())
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("noise", ["laplace", *STEPS])
 def test_two_cells_hide_every_shift_of_two_cells(noise: str) -> None:
     found = ln.calibrate(noise, sensitivity=Linf(1, l0=2), **FEW)

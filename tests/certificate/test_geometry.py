@@ -106,6 +106,7 @@ FALSE: list[tuple[str, Callable[[Any], None]]] = [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("name", "edit"), FALSE)
 def test_no_false_statement_verifies(name: str, edit: Callable[[Any], None]) -> None:
     record = json.loads(certificate(name).to_json())

@@ -106,6 +106,7 @@ ENDLESS: tuple[tuple[str, str, int, str, str, int], ...] = (
 )
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("case", ENDLESS)
 def test_quadratures_end_after_so_many_evaluations(
     monkeypatch: pytest.MonkeyPatch, case: tuple[str, str, int, str, str, int]

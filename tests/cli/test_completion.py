@@ -43,6 +43,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PATH": path}
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -76,6 +76,7 @@ def test_steps_on_two_sides_against_a_mixture_of_boxes(queries: int, core: str, 
         assert share == pytest.approx(1 - probability, rel=1e-9)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("queries", [1, 2, 5, 40, 3000])
 @pytest.mark.parametrize("core", ["0", "0.76", "5"])
 def test_smooth_sides_against_a_mixture_of_boxes(queries: int, core: str) -> None:
@@ -114,6 +115,7 @@ def test_refuses_what_is_no_probability(probability: float) -> None:
 SPHERICAL = [name for name, family in FAMILIES.items() if family.spherical]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", [*SPHERICAL, "laplace"])
 def test_two_numbers_together_against_draws(name: str) -> None:
     """Of noise that is said to be alike in all directions, and of numbers that are independent."""

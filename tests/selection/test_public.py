@@ -154,6 +154,7 @@ def _of_counts(dimension: int, with_total: bool) -> Comparison:
     return compare(epsilon="1", delta="1e-5", sensitivity=queries)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("dimension", "with_total", "label", "variance"),
     [  # theory/noise.md §8 and issue's table: per-query variance at (1, 1e-5), all queries at once

@@ -53,6 +53,7 @@ def test_figures_of_cumulative_counts() -> None:
     one.verify()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -116,6 +117,7 @@ def test_a_histogram_gets_whole_noise_which_is_the_least(delta: str, noise: str)
     assert np.array_equal(values, np.rint(values))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("name", ["cumulative", "identity", "one total"])
@@ -140,6 +142,7 @@ def test_the_certificate_is_about_the_worst_unit(
         assert longest == pytest.approx(float(radius), rel=1e-12)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("name", "options"),
     [

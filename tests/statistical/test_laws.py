@@ -144,6 +144,7 @@ def test_l2_lattice_cells(count: int) -> None:
     assert _lattice_pvalue(steps, 0.5, _marginal_cdf(5, 1.1)) < REJECT
 
 
+@pytest.mark.dense
 def test_l2_direction_is_uniform_and_independent_of_the_radius() -> None:
     noise = SphericalLaplace(scale=1, dimension=2)
     x = _releases(noise, 6000, seed=28)

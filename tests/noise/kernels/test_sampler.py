@@ -34,6 +34,7 @@ def _folded_cdf(x: np.ndarray, scale: float) -> np.ndarray:
     return np.where(x < 0, left, right) / (1 + 2 * outer * side)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("law", "cdf"),
     [

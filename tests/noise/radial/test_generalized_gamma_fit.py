@@ -229,6 +229,7 @@ def _check(seed: int) -> str:
     return "proved"
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("seed", [*range(12), 106, 112])  # the last two underflow
 def test_random_problems_are_proved_or_refused(seed: int) -> None:
     outcome = _check(seed)

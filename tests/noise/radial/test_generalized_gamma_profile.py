@@ -69,6 +69,7 @@ def test_against_the_formula_of_the_paper(alpha: str, p: str, epsilon: float) ->
     assert abs(math.exp(by_floats(law, 1.0, epsilon)) - value) <= error
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("shift", ["1e-6", "0.03", "1", "20", "1e6"])
 @pytest.mark.parametrize(
     ("dimension", "alpha", "p"),

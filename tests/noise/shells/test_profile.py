@@ -66,6 +66,7 @@ LAWS = [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: f"{law.name}-d{law.dimension}")
 @pytest.mark.parametrize(
     ("shift", "epsilon"), [("1", "1"), ("1", "0.3"), ("0.45", "0"), ("1.6", "2")]

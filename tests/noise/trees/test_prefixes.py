@@ -34,6 +34,7 @@ SMALL = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("level", [0.0, 0.5, 0.3])
 @pytest.mark.parametrize("noise", SMALL.values(), ids=SMALL)
 def test_moments_are_those_of_the_definition_and_a_little_above(

@@ -34,6 +34,7 @@ def evaluated(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
         return found.fetchall()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("seed", range(40))
 def test_random_expressions_mean_what_they_mean_in_python(seed: int) -> None:
     rng = random.Random(seed)

@@ -133,6 +133,7 @@ def _wished(*measures: dict[str, Any]) -> list[dict[str, Any]]:
     return [block | {"accuracy": one} for block, one in zip(STEPS, measures, strict=False)]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "blocks",
     [

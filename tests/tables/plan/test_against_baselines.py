@@ -180,6 +180,7 @@ def check(seed: int) -> None:
 
 
 # in 480 noise of one block that is found late leaves another with more than it would have alone
+@pytest.mark.dense
 @pytest.mark.parametrize("seed", [0, 2, 3, 480])
 def test_no_standard_way_has_less_noise(seed: int) -> None:
     check(seed)

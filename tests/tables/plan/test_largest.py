@@ -81,6 +81,7 @@ def enumerated_largest(
     return float(np.sqrt(weights @ (points @ sums.T) ** 2).max())
 
 
+@pytest.mark.dense
 def test_no_chain_of_a_grid_has_a_smaller_largest_error() -> None:
     raw = margins.spec_of(privacy={"epsilon": 2}, **FOUR)
     whole = margins.whole_of(plan_of(raw, **LARGEST))
@@ -95,6 +96,7 @@ def test_no_chain_of_a_grid_has_a_smaller_largest_error() -> None:
     assert own <= min(enumerated_largest((2, 2), one, sums) for one in list_grid(3, 12)) * 1.001
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("bins", [3, 4])
 def test_no_tree_of_a_grid_has_a_smaller_largest_cumulative_error(bins: int) -> None:
     raw = cumulative.spec_of(edges=range(bins + 1), privacy={"epsilon": 2}, **LARGEST)
@@ -112,6 +114,7 @@ def test_no_tree_of_a_grid_has_a_smaller_largest_cumulative_error(bins: int) -> 
     assert own <= min(grid) * 1.001
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("sizes", [[2, 2], [1, 3]])
 def test_no_shares_of_a_grid_have_a_smaller_largest_error_by_levels(sizes: list[int]) -> None:
     raw = levels_of(sizes, privacy={"epsilon": 2}, **LARGEST)
@@ -128,6 +131,7 @@ def test_no_shares_of_a_grid_have_a_smaller_largest_error_by_levels(sizes: list[
     assert own <= least * (1.001 if sizes == [2, 2] else 1.1)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("raw", "most", "otherwise"),
     [
@@ -193,6 +197,7 @@ def test_several_counts_are_compared() -> None:
     assert max(stds_of(plan)) < 0.9 * max(stds_of(plain))
 
 
+@pytest.mark.dense
 def test_what_is_published_has_the_stated_errors() -> None:
     """By the sampler that releases have; a table's numbers are alike."""
     plan = plan_of(margins.spec_of(group_by=CENSUS, **LARGEST))

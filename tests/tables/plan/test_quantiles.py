@@ -56,6 +56,7 @@ def test_one_is_further_off_with_five_per_cent_at_most_and_nearly(
     assert 0.02 < missed <= 0.05
 
 
+@pytest.mark.dense
 def test_several_are_off_by_what_is_said_of_each() -> None:
     levels = [Fraction(k, 10) for k in range(1, 10)]
     made = planned([str(float(level)) for level in levels], candidates=500)

@@ -76,6 +76,7 @@ def test_where_both_preferences_choose_the_same_no_other_is_named() -> None:
         assert "prefer" not in " ".join(groups.in_words())
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "statistics",
     [["count"], ["sum(x)"], ["count", "count_units"], ["count", "mean(x)", "count_units"]],

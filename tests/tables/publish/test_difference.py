@@ -90,6 +90,7 @@ def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> Non
             assert half < union  # which would hold 90 % alone
 
 
+@pytest.mark.dense
 def test_intervals_hold_as_often_as_they_say(tmp_path: Path) -> None:
     """500 cells of one release and of another, of the same rows: the true differences are 0."""
     keys = [f"{number:03d}" for number in range(500)]

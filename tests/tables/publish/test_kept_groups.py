@@ -162,6 +162,7 @@ def test_a_table_that_shows_otherwise_does_not_verify(
         verify_resealed(out)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 @pytest.mark.parametrize(
     "query",

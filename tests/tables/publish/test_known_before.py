@@ -128,6 +128,7 @@ def test_no_row_is_looked_at_before_the_charge(folder: Path) -> None:
         assert charges(folder) == place
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("rounded", [False, True])
 def test_the_rehearsal_takes_as_much_room_as_the_release(

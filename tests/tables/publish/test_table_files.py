@@ -92,6 +92,7 @@ def test_hostile_keys_read_back(tmp_path: Path) -> None:
     check_round_trip(layout(group_by={"town": HOSTILE}), tmp_path)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", [text for text in HOSTILE if 0 < len(text) < 1000])
 def test_hostile_names_of_columns_read_back(name: str, tmp_path: Path) -> None:
     check_round_trip(layout(group_by={name: ["a", "b"]}), tmp_path)

@@ -98,6 +98,7 @@ def made(originals: Path, tmp_path: Path) -> Path:
     return shutil.copytree(originals, tmp_path / "made")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("edit", EDITS)
 def test_every_false_edit_is_rejected(made: Path, edit: str) -> None:
     name, old, new = EDITS[edit]

@@ -218,6 +218,7 @@ def noise_of(whole: Margins, draws: int) -> dict[int, Any]:
     return noise
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("large", [0, 60])
 def test_the_bias_of_measured_tables(large: int) -> None:
     """Simulated; with empty cells beside ones that are `large`."""

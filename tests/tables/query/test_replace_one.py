@@ -165,6 +165,7 @@ NAMES = [query["name"] for query in QUERIES]
 OFTEN = [{"max_rows": 3}, {"max_rows_per_group": 2, "max_groups": 2}, {"l1": 3}, {"l2": "0.7"}]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("query", QUERIES, ids=NAMES)
 @pytest.mark.parametrize(
     "limits",
@@ -183,6 +184,7 @@ def test_no_two_persons_are_further_apart_than_declared(
             check_declared(moved, layout)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("query", QUERIES, ids=NAMES)
 def test_no_two_rows_are_further_apart_than_declared(tmp_path: Path, query: dict[str, Any]) -> None:
     if "count_units" in query.get("statistics", []):

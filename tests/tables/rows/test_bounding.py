@@ -205,6 +205,7 @@ LIMITS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("index", range(len(QUERIES)))
 @pytest.mark.parametrize("raw", [*(spec_of(contribution=one) for one in LIMITS), by_row()])
 def test_integers_are_those_of_an_independent_computation(
@@ -226,6 +227,7 @@ def test_clipping_is_active_in_the_comparison(tmp_path: Path) -> None:
     assert 0 < clipped[0] / 2**narrow.bits < 0.5 * free[0] / 2**wide.bits
 
 
+@pytest.mark.dense
 def test_any_order_and_any_number_of_threads_give_the_same_integers(tmp_path: Path) -> None:
     frame = rows(300_000, seed=1)
     frame["person"] = frame["person"] * 1000 + np.arange(len(frame)) % 977
@@ -287,6 +289,7 @@ def _typed(records: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+@pytest.mark.dense
 @example(person=[EXTREME], repeats=40, index=3, contribution={"l2": "0.5"})
 @example(person=[EXTREME], repeats=40, index=4, contribution={"max_rows": 3})
 @settings(max_examples=24, deadline=None, derandomize=True)
@@ -316,6 +319,7 @@ def test_no_person_moves_the_query_by_more_than_the_certified_sensitivity(
         check_moved([int(a) - int(b) for a, b in zip(present, absent, strict=True)], layout)
 
 
+@pytest.mark.dense
 @example(row=EXTREME, index=2)
 @example(row=EXTREME, index=3)
 @example(row=EXTREME, index=4)
@@ -333,6 +337,7 @@ def test_no_row_moves_the_query_by_more_than_the_certified_sensitivity(
     check_moved(moved, layout)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("limits", "plans"),
     [

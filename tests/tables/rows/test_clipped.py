@@ -64,6 +64,7 @@ def _key(value: Any, grouping: Any) -> Any:
     return value if short else None
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("limits", OVER)
 def test_persons_over_a_limit_are_counted_once(

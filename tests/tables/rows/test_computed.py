@@ -122,6 +122,7 @@ def kept(rows: Any, name: str) -> Any:
     return rows[known[name].astype(bool)]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("unit", ["who", "row"])
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])

@@ -48,6 +48,7 @@ def test_a_finite_value_among_nan_makes_no_other_row_count(
     assert counted[0] > 0
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("seed", range(2))
 def test_random_specs_have_the_integers_of_plain_python_in_every_container(
     tmp_path: Path, seed: int

@@ -20,6 +20,7 @@ SPECS = [*(spec_of(contribution=one) for one in LIMITS), by_row()]
 NOT_FIRST = [one for place, one in enumerate(SPECS) if place % 4]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "raw", [*SPECS[::4], *(pytest.param(one, marks=pytest.mark.slow) for one in NOT_FIRST)]
 )
@@ -30,6 +31,7 @@ def test_polars_has_the_integers_of_duckdb(tmp_path: Path, raw: dict[str, Any]) 
     assert integers(raw, tmp_path, engine="polars") == expected
 
 
+@pytest.mark.dense
 def test_polars_reads_in_batches_whatever_duckdb_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

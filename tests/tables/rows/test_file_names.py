@@ -64,6 +64,7 @@ def test_a_column_name_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
 NAMES = ["line=7", "who=9", "c0=1", "a[b", "what?", "~", "file:", "k\\b", "x'y\"z", "n=a*"]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "duckdb"])
 def test_no_name_of_a_folder_means_anything_to_duckdb(
     tmp_path: Path, whole: list[int], kind: str, monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,7 @@ def answers(given: ln.Release) -> list[list[int]]:
     return vectors
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", FRAMES)
 def test_data_may_be_the_frame_itself(kind: str) -> None:
     frame = FRAMES[kind]
@@ -81,6 +82,7 @@ def test_a_frame_of_dask_is_refused_by_name() -> None:
         release(dask.from_pandas(ROWS, npartitions=1))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", FRAMES)
 def test_every_block_has_the_integers_of_a_file(tmp_path: Path, kind: str) -> None:
     ROWS.to_parquet(tmp_path / "rows.parquet")
@@ -318,6 +320,7 @@ _NO_VALUES: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", _NO_VALUES)
 @pytest.mark.parametrize("made", ["a table", "a reader", "pandas"])
 def test_a_value_that_its_type_can_not_have_is_missing(kind: str, made: str) -> None:

@@ -112,6 +112,7 @@ def answers(
     return vectors
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("declared", DECLARED)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_value_is_an_error_in_any_use(folder: Path, name: str, declared: str | None) -> None:
@@ -127,6 +128,7 @@ def test_no_value_is_an_error_in_any_use(folder: Path, name: str, declared: str 
 REFUSED_IN_FRAMES = ("float16", "decimal256", "duration")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("declared", DECLARED)
 @pytest.mark.parametrize("name", IN_FRAMES)
 def test_a_frame_is_read_as_a_file_is(folder: Path, name: str, declared: str | None) -> None:

@@ -93,6 +93,7 @@ def by_hand(visits: Any, persons: Any, places: Any) -> Any:
     return visits.astype({"size": "Int64"})
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("left", "right", "engine"),
     [
@@ -117,6 +118,7 @@ def test_integers_are_those_of_a_table_joined_by_hand(
     assert all(map(any, found.values()))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("who", [5, 10, 11, 39])
 def test_a_person_with_both_rows_moves_no_more_than_a_person_may(tmp_path: Path, who: int) -> None:
     """Persons of one row there, of two and three, and of none."""

@@ -34,6 +34,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("engine", [None, "polars"])
 @pytest.mark.parametrize("texts", TEXTS)
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -124,6 +125,7 @@ def _column(name: str) -> Any:
     return pd.Series(odd, dtype=pd.ArrowDtype(odd.type)) if isinstance(odd, pa.Array) else odd
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("engine", [None, "polars"])
 @pytest.mark.parametrize("name", _ODD)
 def test_a_column_that_is_not_used_never_matters(

@@ -109,6 +109,7 @@ def test_cells_are_placed_by_the_order() -> None:
     assert (chain.replaced(placed.reshape(-1).astype(float)) == cells).all()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("nested", [False, True])
 def test_what_is_published_has_the_stated_errors(*, nested: bool) -> None:
     """By the sampler that releases have; a table's numbers are alike."""

@@ -84,6 +84,7 @@ def test_errors_are_those_of_the_law_by_enumeration() -> None:
     assert bins.half95 == sums.rows.half95[0]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("bins", [3, 4])
 def test_what_is_published_has_the_stated_errors(bins: int) -> None:
     """By the sampler that releases have, 2,400 numbers of each kind."""

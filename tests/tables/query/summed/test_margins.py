@@ -162,6 +162,7 @@ OF_VALUES = [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("given", "neighbours"),
     [
@@ -180,6 +181,7 @@ def test_values_of_rows(given: dict[str, Any], neighbours: str) -> None:
     check_sums(raw, pairs)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize(
     "contribution", [{"max_rows": 2}, {"max_groups": 2, "max_rows_per_group": 1}]
@@ -196,6 +198,7 @@ def test_values_of_persons(contribution: dict[str, Any], neighbours: str) -> Non
     check_sums(raw, pairs)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("bounds", [(0, 30), (-30, 30)])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_sums_alone(bounds: tuple[float, float], neighbours: str) -> None:
