@@ -190,6 +190,7 @@ def grid_of(tables: int, parts: int) -> NDArray[np.float64]:
     return shares[shares[:, -1] > 0]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("tables", [(3, 2, 1, 0), (3, 0), (3, 1)])
 @pytest.mark.parametrize("sizes", [(2, 3), (5, 2)])

@@ -99,6 +99,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(
 GAPS = 0.04
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("unit", ["who", "row"])
 def test_means_of_values_are_held_where_some_are_missing(tmp_path: Path, unit: str) -> None:
     """4 % of the values are missing: as 0 they would take 4 % off every mean."""

@@ -83,6 +83,7 @@ def test_two_columns_have_exactly_their_shares() -> None:
     assert sum(spec.share(query) for query in spec.query) == 1
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 def test_a_release_finds_them_and_verifies(tmp_path: Path, kind: str, engine: str) -> None:
@@ -219,6 +220,7 @@ def test_missing_values_count_as_the_column_says(tmp_path: Path, missing: str | 
     ln.verify_directory(tmp_path / "out")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "rows",
     [

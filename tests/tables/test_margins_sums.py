@@ -68,6 +68,7 @@ def total(column: Any) -> Fraction:
     return sum(map(Fraction, map(float, column)), Fraction(0))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("kind", "given"),
     [
@@ -213,6 +214,7 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
             assert 0.945 < inside.mean() < 0.965
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("mean", [-4.9, 12.5, 25])
 @pytest.mark.parametrize("given", [{}, {"privacy": {"neighbours": "replace-one", "epsilon": 1}}])
 def test_published_intervals_hold(mean: float, given: dict[str, Any]) -> None:

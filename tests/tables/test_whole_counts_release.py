@@ -65,6 +65,7 @@ def move(path: Path, by: dict[int, int], *columns: str) -> None:
     write(path, rows)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("name", BLOCKS)
 def test_counts_are_whole_and_none_is_below_0(tmp_path: Path, name: str, kind: str) -> None:

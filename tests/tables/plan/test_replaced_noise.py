@@ -38,6 +38,7 @@ def by_towns(count: int, *statistics: str) -> dict[str, Any]:
     return {"name": f"n{count}", "statistics": list(statistics), "group_by": {"town": keys}}
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("towns", "variance"), [(2, 3.3090), (10, 6.3636), (50, 7.6169)])
 def test_the_noise_of_a_replaced_row_in_many_cells(towns: int, variance: float) -> None:
     """theory/bodies.md §6: below the 8 of Laplace noise for twice a row, above the 2 of one.

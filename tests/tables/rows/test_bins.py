@@ -17,6 +17,7 @@ EDGES = [-1e300, -5.0, -1e-300, 0.0, 1e-300, 0.1, 0.30000000000000004, 1.0, 2.0*
 OPEN = [-math.inf, 0.0, 1.0, math.inf]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "edges",
     [*(EDGES[-count:] for count in (2, 3, 4, 5, 7, 8, 9, 10)), OPEN, OPEN[1:], OPEN[:2], OPEN[::3]],

@@ -60,6 +60,7 @@ def written(
     )
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("engine", [None, "polars"])
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(

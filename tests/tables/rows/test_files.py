@@ -40,6 +40,7 @@ def written(folder: Path, kind: str) -> None:
     (folder / "README").write_text("rows")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "csv.zst", "parquet"])
 def test_a_list_a_pattern_and_a_folder_are_all_rows_once(
     tmp_path: Path, whole: list[int], kind: str

@@ -59,6 +59,7 @@ SHRUNK = 10 - 2**-25  # by a factor that leaves room for roundings, and cut off 
 HEADER = b"who,plan,x,n,ok\n"
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [

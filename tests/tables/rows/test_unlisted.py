@@ -73,6 +73,7 @@ def by_hand(
     return dict(found)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("sexes", [None, [3, 1]])
 @pytest.mark.parametrize(("groups", "most"), [(1, 2), (2, 2), (5, 3), (40, 2), (None, 1)])
@@ -130,6 +131,7 @@ def test_keys_of_other_types(tmp_path: Path, engine: str, kind: str) -> None:
     assert totals(raw, tmp_path, engine) == {key: [n * one] for key, n in expected.items()}
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("last", [True, False])
 @pytest.mark.parametrize(
@@ -153,6 +155,7 @@ def test_a_damaged_text_is_no_key_beside_a_real_question_mark(
             assert totals(raw, tmp_path, engine) == expected
 
 
+@pytest.mark.dense
 def test_one_person_moves_few_groups_by_little(tmp_path: Path) -> None:
     """Attack: leave out each person in turn, of tables in which all are over every limit."""
     frame = rows(160, seed=9).dropna(subset=["person"])

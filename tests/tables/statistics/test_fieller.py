@@ -54,6 +54,7 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(
     ("n", "quotient"), [(3, 0.1), (60, 0.0), (60, 0.8), (400, 0.3), (400, 1.0)]

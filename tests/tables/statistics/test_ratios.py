@@ -214,6 +214,7 @@ def test_intervals_hold_at_95_percent(text: str, n: int, share: float) -> None:
         assert inside < 0.9999
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("text", ["ratio(sum(z), count)", "ratio(sum(y), count)", "mean(z)"])
 @pytest.mark.parametrize("n", [2, 5, 30, 1000])
 def test_what_a_plan_expects_of_a_share_is_the_most_that_is_published(text: str, n: int) -> None:

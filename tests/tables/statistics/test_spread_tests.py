@@ -23,6 +23,7 @@ GROUPS = 120
 SPREADS = [(0.0, 0.0), (0.0, 0.08), (0.5, 0.02), (0.9, 0.01), (0.3, 0.5), (0.0, 1.0), (1.0, 0.0)]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_of_real_noise_hold_with_95_percent_and_are_half_as_wide_as_a_box(
     name: str,
@@ -129,6 +130,7 @@ def test_what_is_drawn_fits_its_noise_and_another_interval_does_not(
         assert asked.wrong_suffix(own, wrong, beside) == suffix
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("low", [10**15, -(10**15), 10**12, 10**9, 0])
 @pytest.mark.parametrize("other", ["sum(x)", "count(x)"])
 def test_a_mean_far_from_0_tells_no_more_of_a_variance_than_its_digits(

@@ -155,6 +155,7 @@ DRAWN: dict[str, dict[str, Any]] = {
 """Of one cell alone replaced rows have Laplace noise."""
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", DRAWN)
 @pytest.mark.parametrize("column", ["x", "far", "below", "even", "hair"])
 def test_real_noise_is_as_large_as_said(name: str, column: str) -> None:

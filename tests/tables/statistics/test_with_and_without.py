@@ -134,6 +134,7 @@ def test_counts_without_noise_are_those_of_the_rows(
         assert [one[place] for one in values] == pytest.approx(wanted, rel=1e-7)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "statistics", [["count", "mean(x)"], ["count", "count(x)"], ["std(x)", "count", "sum(x)"]]
 )
@@ -225,6 +226,7 @@ CASES = [(name, asked, None) for name in BUDGETS for asked in ASKED] + [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("name", "statistics", "limits"), CASES)
 def test_no_number_has_more_noise_than_with_all_rows_in_one_box(
     name: str,
@@ -251,6 +253,7 @@ DRAWN = [name for name in BUDGETS if name != "replace-one"]
 TRUE = {"count": 700.0, "mean_x": 30.0, "sum_x": 15_000.0}  # of 500 rows with a value, each 30
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", DRAWN)
 def test_real_noise_is_as_large_as_said(name: str) -> None:
     raw = raw_of(["count", "mean(x)", "sum(x)"], privacy=BUDGETS[name])

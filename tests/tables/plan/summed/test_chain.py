@@ -58,6 +58,7 @@ def test_where_there_is_none(given: dict[str, Any]) -> None:
 NESTED = [["sex"], ["sex", "region"], ["sex", "region", "who"], []]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("group_by", "margins", "order", "most"),
     [
