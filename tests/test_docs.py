@@ -130,6 +130,7 @@ def test_python_examples(page: Path, folder: Path) -> None:
     assert result.attempted > 0
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("page", "title"), [(page, title) for page in COOKBOOK for title in _answers(page)]
 )

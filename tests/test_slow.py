@@ -172,6 +172,7 @@ def test_lines_of_files_that_were_not_run_stay(tmp_path: Path) -> None:
     assert read_times(path, "dense") == {again: 9.0}
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_run_says_what_was_chosen_and_what_it_took(tmp_path: Path, workers: str) -> None:
     (tmp_path / "test_it.py").write_text(
@@ -194,6 +195,7 @@ def test_a_run_says_what_was_chosen_and_what_it_took(tmp_path: Path, workers: st
     assert "0 of 30 slow tests" in run(0)  # not a failure
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize("asked", [("-m", "slwo"), ("nowhere.py",), ("-k", "nowhere"), ()])
 def test_a_run_that_found_no_slow_test_fails(
@@ -207,6 +209,7 @@ def test_a_run_that_found_no_slow_test_fails(
     assert code in {4, 5}, said
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize(
     ("asked", "runs"),

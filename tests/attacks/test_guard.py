@@ -43,6 +43,7 @@ def attack(case: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.dense
 def test_every_case_that_is_not_withstood_is_told() -> None:
     cases = {number: case_of("guard", "1", number) for number in range(_CASES)}
     assert set(cases.values()) == set(_TOLD)

@@ -32,6 +32,7 @@ def permute_and_flip(penalties: list[float]) -> list[float]:
     return chances
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "penalties",
     [["0", "0"], ["0", "1/2", "3"], ["7", "6.5", "6", "9"], ["1e9", "1e9", "1000000001"]],

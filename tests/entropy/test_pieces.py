@@ -203,6 +203,7 @@ def test_little_is_left_to_balls(name: str) -> None:
     assert not block.beyond[: len(words)][inside].any()
 
 
+@pytest.mark.dense
 @EVERY
 def test_balls_agree_with_the_oracle(name: str) -> None:
     noise, reference = LAWS[name]
@@ -211,6 +212,7 @@ def test_balls_agree_with_the_oracle(name: str) -> None:
     assert told > 0.7 * len(words)
 
 
+@pytest.mark.dense
 @EVERY
 @pytest.mark.parametrize("bits", [20, 34])
 def test_both_routes_agree_on_the_worst_words(name: str, bits: int) -> None:

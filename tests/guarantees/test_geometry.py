@@ -53,6 +53,7 @@ def check(shifts: ShiftBounds | None, longest: float) -> None:
     assert float(shifts.outer.bound) == pytest.approx(longest, rel=1e-9)
 
 
+@pytest.mark.dense
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     queries=st.integers(1, 6),

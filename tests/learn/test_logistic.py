@@ -69,6 +69,7 @@ def test_it_passes_them_with_noise_that_can_be_seen() -> None:
 TOO_FEW = pytest.mark.filterwarnings("ignore:.*too few:sklearn.exceptions.ConvergenceWarning")
 
 
+@pytest.mark.dense
 def test_the_defaults_converge_where_curvature_is_small() -> None:
     """Until it was mended, coefficients were (1.4, .3) and −1.0 at any ε: a sign was wrong."""
     x, y = visits(200_000)

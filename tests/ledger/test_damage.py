@@ -352,6 +352,7 @@ def test_an_account_may_be_opened_in_an_empty_file(tmp_path: Path) -> None:
     assert account(tmp_path, "1").accounts().keys() == {"visits"}
 
 
+@pytest.mark.dense
 def test_no_damaged_byte_is_taken_for_a_budget(tmp_path: Path) -> None:
     """Wherever bytes flip there is a clear error, or every budget and cost is what it was."""
     ledger = account(tmp_path, "1", "1e-6")

@@ -140,6 +140,7 @@ TINY = [(epsilon, delta) for epsilon in ("1e-9", "1e-11", "1e-13", "1e-15")
 NOTHING = [("0", delta) for delta in ("0.3", "1e-3", "1e-6", "1e-9", "1e-12", "1e-15")]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("epsilon", "delta"),
     [*TINY, *NOTHING, ("1e-300", "1e-6"), ("1", "1e-300"), ("1e-3", "1e-200")],

@@ -42,6 +42,7 @@ def test_differences_of_gaussians_by_their_formula(epsilons: tuple[str, str]) ->
     assert exact <= found < 1.05 * exact
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("epsilons", [("1", "1"), ("0.5", "2")])
 def test_differences_of_whole_numbers_by_exact_convolution(epsilons: tuple[str, str]) -> None:
     each = [
@@ -94,6 +95,7 @@ def test_laplace_by_its_formula() -> None:
     assert found[0] == pytest.approx(-math.log(0.01) + float(mechanism.grid) / 2, rel=1e-9)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", FAMILIES)
 def test_errors_of_releases_are_within_it_as_often_as_it_says(name: str) -> None:
     mechanism = made(name)

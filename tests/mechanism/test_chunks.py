@@ -40,6 +40,7 @@ def test_from_the_same_bits_come_the_same_values(law: Noise) -> None:
     assert draw.left == 0
 
 
+@pytest.mark.dense
 def test_all_chunks_share_one_radius() -> None:
     """The squares of l2 noise for 20 numbers vary together: by 1/(d + 1) more than alone."""
     law = ln.noise.SphericalLaplace(scale=1, dimension=20)

@@ -89,6 +89,7 @@ def test_the_rates_of_added_rows_are_too_much_for_replaced_ones() -> None:
     assert worst_loss(claim, most=4) > 1.2
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("levels", "parts"), [(1, 1), (2, 1), (3, 1), (3, 2)])
 @pytest.mark.parametrize("rows", [[], [0, 0, 1], [0, 1, 1, 2, 2, 2, 2]])
 def test_draws_have_the_law_of_the_definition(levels: int, parts: int, rows: list[int]) -> None:

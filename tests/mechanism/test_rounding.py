@@ -72,6 +72,7 @@ def zeros(count: int) -> np.ndarray:
 # --- the filter and the balls are one function of the bits ---------------------------------------
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", NOISES)
 @pytest.mark.parametrize(("bits", "count"), [(20, 18_000), (30, 4000), (38, 4000)])
 def test_filter_and_balls_agree_on_the_same_bits(name: str, bits: int, count: int) -> None:

@@ -33,6 +33,7 @@ def elsewhere(draw: SharedDraw) -> SharedDraw:
     return pickle.loads(pickle.dumps(draw))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", LAWS)
 def test_parts_have_the_law_of_the_vector(name: str) -> None:
     noise, _ = drawn(name, 4)
@@ -47,6 +48,7 @@ def test_parts_have_the_law_of_the_vector(name: str) -> None:
         assert stats.kstest(here, there).pvalue > 1e-4
 
 
+@pytest.mark.dense
 def test_all_parts_share_one_radius() -> None:
     noise, _ = drawn("l2", 20)
     pairs = []

@@ -61,6 +61,7 @@ def test_one_share_is_a_difference_of_polya_numbers(count: int, decay: Fraction)
     assert fits(drawn(law, count, DRAWS), both, middle) > 1e-4
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("absent", [0, 3])
 def test_as_many_as_must_be_there_add_up_to_the_law(absent: int) -> None:
     noise = geometric()

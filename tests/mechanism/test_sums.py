@@ -48,6 +48,7 @@ def fraction(value: float, exponent: int) -> Fraction:
     return Fraction(value)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", FLOATS)
 @pytest.mark.parametrize("exponent", EXPONENTS)
 def test_floats(name: str, exponent: int) -> None:
@@ -59,6 +60,7 @@ def test_floats(name: str, exponent: int) -> None:
     assert found == slow_sum([fraction(float(v), exponent) for v in values], exponent)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("exponent", [-100, -62, -61, -60, -3, 0, 1, 2, 3, 70])
 def test_integers(name: str, exponent: int) -> None:

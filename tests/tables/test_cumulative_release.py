@@ -53,6 +53,7 @@ def told(folder: Path, name: str, kind: str) -> list[list[float]]:
     return frame[["count", "count_std", "count_low", "count_high"]].to_numpy().tolist()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("unit", ["row", "who"])
 def test_cumulative_counts_are_the_sums_of_the_bins(tmp_path: Path, kind: str, unit: str) -> None:

@@ -165,6 +165,7 @@ def released(folder: Path, kind: str = "csv", **given: Any) -> Path:
     return folder / "out"
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("unit", ["row", "who"])
 def test_tables_add_up(tmp_path: Path, kind: str, unit: str) -> None:

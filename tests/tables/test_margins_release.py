@@ -51,6 +51,7 @@ def released(folder: Path, kind: str = "csv", **given: Any) -> Path:
     return folder / "out"
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("unit", ["row", "who"])
 def test_totals_agree_exactly(tmp_path: Path, kind: str, unit: str) -> None:
@@ -202,6 +203,7 @@ def claims_of(record: dict[str, Any]) -> list[dict[str, Any]]:
     return record["blocks"]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("change", "said"),
     [

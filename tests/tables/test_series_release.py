@@ -125,6 +125,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_is_proved_cannot_change(folder: Path, change: str) -> None:
     release(folder).run()

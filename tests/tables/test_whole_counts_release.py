@@ -79,6 +79,7 @@ def test_counts_are_whole_and_none_is_below_0(tmp_path: Path, name: str, kind: s
             assert (frame[column] >= 0).all()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", ["margins", "measured", "forest", "groups"])
 def test_tables_of_nobody_verify(tmp_path: Path, name: str) -> None:
     """Half of all noisy counts are below 0, and many intervals are [0, 0]."""

@@ -38,6 +38,7 @@ def test_one_block_has_the_law_that_it_has_alone(each: int, copies: int) -> None
         )
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("exponent", [None, 4, Fraction(3, 2)])
 @pytest.mark.parametrize("first", MANY)
 @pytest.mark.parametrize("second", [1, 3000])

@@ -64,6 +64,7 @@ def extreme_of(name: str) -> Points:
     return drawn / body.gauges(drawn)[:, None]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", BODIES)
 def test_laws_of_a_gauge_hide_all_of_its_body(name: str) -> None:
     body, extreme = BODIES[name], extreme_of(name)

@@ -145,6 +145,7 @@ BODIES: dict[str, Body] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("scale", ["1", "0.6"])
 def test_no_shift_of_any_body_has_more_by_draws(name: str, scale: str) -> None:

@@ -55,6 +55,7 @@ CASES = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", CASES)
 def test_against_draws_by_rejection(name: str) -> None:
     law, (i, j) = CASES[name]

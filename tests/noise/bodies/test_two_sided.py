@@ -28,6 +28,7 @@ def laws(parts: list[Counts]) -> list[TwoSidedStaircase | TwoSidedLaplace]:
     ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("parts", [SIX, UNLIKE], ids=["alike", "unlike"])
 @pytest.mark.parametrize("place", range(4))
 def test_the_variance_is_that_of_the_quantiles(parts: list[Counts], place: int) -> None:
@@ -42,6 +43,7 @@ def test_the_variance_is_that_of_the_quantiles(parts: list[Counts], place: int) 
         assert found == pytest.approx(law.variances[coordinate], rel=1e-3 if steps else 1e-5)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("law", laws(UNLIKE)[::2], ids=["steps", "smooth"])
 def test_as_drawn(law: TwoSidedStaircase | TwoSidedLaplace) -> None:
     points = np.abs(draws(law, 4000, seed=7)) * float(law.scale)

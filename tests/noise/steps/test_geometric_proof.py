@@ -32,6 +32,7 @@ TIGHT = 1e-8  # relative: intervals of several releases; 4.3e-9 was met
 EPSILONS = ["0", "0.2", "0.5", "0.9", "1.3", "6"]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: f"{law.cells}-{law.core}")
 @pytest.mark.parametrize("bound", [1, 3, 5, 11])
 def test_delta_is_the_largest_sum_over_the_lattice(law: Geometric, bound: int) -> None:

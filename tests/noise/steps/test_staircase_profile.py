@@ -23,6 +23,7 @@ TOLERANCE = 2e-14
 FINE = st.fractions("1/20", 1, max_denominator=20)
 
 
+@pytest.mark.dense
 @settings(derandomize=True, max_examples=50, deadline=None)
 @given(
     FINE,

@@ -49,6 +49,7 @@ def test_half_widths_of_geometric_noise_summed_are_those_of_its_convolution() ->
         assert inside - law[middle - width] - law[middle + width] < 0.95
 
 
+@pytest.mark.dense
 def test_half_widths_of_a_deep_tree_hold_draws() -> None:
     cells = draw_cells(DEEP, InsecureSeededEntropy(2), count=8_000)
     sums = np.abs(np.cumsum(cells, axis=1))

@@ -258,6 +258,7 @@ def test_the_release_holds_the_keys_and_needs_the_file_no_more(tmp_path: Path) -
             verify_resealed(folder / "out")
 
 
+@pytest.mark.dense
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     texts=st.lists(

@@ -228,6 +228,7 @@ SPECS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", SPECS)
 def test_a_release_verifies_and_is_refused_where_it_was_edited(tmp_path: Path, kind: str) -> None:
     folder = released(tmp_path, SPECS[kind])

@@ -235,6 +235,7 @@ def test_ends_do_not_fall_as_levels_rise() -> None:
     assert fell
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("epsilon", [20, 30, 40, 400])
 @pytest.mark.parametrize("candidates", [3, 5, 9])
 def test_noise_that_is_nearly_always_0_moves_no_rank_by_a_row(

@@ -106,6 +106,7 @@ def test_shares_add_up_to_the_whole(weights: list[int]) -> None:
         assert abs(100 * share - Fraction(text.removesuffix(" %"))) < Fraction(1, 10)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("keys", ["private", [f"town {place}" for place in range(40)]])
 @pytest.mark.parametrize("most", [1, 2])
 def test_groups_that_chance_leaves_out_may_be_far_too_low(

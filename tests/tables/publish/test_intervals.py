@@ -74,6 +74,7 @@ def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str,
     assert wrong_number(layout, again, noise) is not None
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("statistics", ASKED, ids=" ".join)
 @pytest.mark.parametrize("seed", [1, 2])

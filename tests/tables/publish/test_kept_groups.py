@@ -152,6 +152,7 @@ EDITS: list[tuple[dict[str, Any], Callable[[Records], Records], str]] = [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("query", "edit", "why"), EDITS)
 def test_a_table_that_shows_otherwise_does_not_verify(
     tmp_path: Path, query: dict[str, Any], edit: Callable[[Records], Records], why: str

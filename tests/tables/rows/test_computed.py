@@ -196,6 +196,7 @@ def test_int96_is_named_with_what_to_write(tmp_path: Path, used: dict[str, Any])
     assert any(map(any, integers(unused, tmp_path).values()))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize(
     ("unit", "kind"),

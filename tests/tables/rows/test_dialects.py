@@ -97,6 +97,7 @@ def test_the_integers_are_those_of_the_plain_file(
     assert integers(raw_spec(data), folder, engine=engine) == expected
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -18,6 +18,7 @@ from tests.tables.statistics.laid import alone, grid, layout, normal, values
 MISSING: list[Any] = ["skip", 12, "none"]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("unit", ["row", "who"])
 def test_little_noise_gives_the_population_variance_of_clamped_values(

@@ -31,6 +31,7 @@ def by_hand(given: list[bytes | None]) -> list[str | None]:
     return [None if text is None or text in BAD else text.decode() for text in given]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [1, SLICE, SLICE + 1, 3 * SLICE + 5])
 def test_the_texts_of_all_slices_are_those_of_the_whole(kind: str, count: int) -> None:

@@ -68,6 +68,7 @@ def by_sql(
     return [[field or "" for field in row] for row in found]
 
 
+@pytest.mark.dense
 @example(lines=[b'1,"oops', b'2"', b'a,"b""c",""', b'"', b'"",', b'"a"b"', b'"\xcc\x81a"'])
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(lines=st.lists(ANY_LINE, max_size=8))
@@ -141,6 +142,7 @@ def _is_text(line: bytes) -> bool:
     return True
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "line",
     [b"", b'"', b'99,a,8,8,"oops', b"\xff", b"99,a,8,8,true\xff", LONG, LONG * 40, b'"' * 99],
@@ -156,6 +158,7 @@ def test_the_neighbours_of_a_bad_line_survive(tmp_path: Path, line: bytes, place
 ROWS = [b"1,a,8,8,true", b'2,"a",4,8,false', b"3,b,8,,true", b"", b'4,b,"1', b'"5",a,8,"8",t']
 
 
+@pytest.mark.dense
 @example(line=b'5,a,8,"oops', place=0, by_row=True, breaks=b"\n", times=1)
 @example(line=b'a,8,8,true,"', place=1, by_row=False, breaks=b"\r\n", times=40)
 @settings(max_examples=25, deadline=None, derandomize=True)
