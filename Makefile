@@ -87,7 +87,7 @@ test-engines: install
 	$(INSTALL) -e '.[dask,postgres,spark]' distributed
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark classic tests/engines
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark connect tests/engines
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and slow' --gate --gate-seconds 500 --spark classic tests/engines
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and slow' --gate --gate-seconds 150 --spark classic tests/engines
 
 # The lowest versions that pyproject.toml allows, in an environment of their own. Warnings of newer
 # libraries about them are none of ours.
