@@ -24,7 +24,7 @@ from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.draw import make_sampler
 from tests.noise.bodies.examples import draws, rejected, same_law
 
-CELL = Cells(bodies=[Box(bounds=[1, 2]), Interval(bound=3)], copies=[1, 2])
+CELL = Cells(bodies=[Box(bounds=[1, 2]), Interval(bound=3)], copies=[2, 1])
 NESTED = Cells(bodies=[CELL, Box(bounds=[2])], copies=[300, 100])
 SMALL = Cells(
     bodies=[Cells(bodies=[Box(bounds=[1, 2]), Interval(bound=3)], copies=[1, 1])], copies=[2]
@@ -114,20 +114,20 @@ def test_every_row_has_its_own_gauge(*, inside: bool) -> None:
     points = source.uniform(CELL, gauges) if inside else source.surface(CELL, gauges)
     wanted = gauges.floats(0, gauges.size)
     x = points.floats(0, points.size)
-    usable = ~(x.beyond.reshape(-1, 4).any(axis=1) | wanted.beyond)
+    usable = ~(x.beyond.reshape(-1, 5).any(axis=1) | wanted.beyond)
     assert usable.mean() > 0.99
-    rows = x.values.reshape(-1, 4)[usable]
+    rows = x.values.reshape(-1, 5)[usable]
     ratio = CELL.gauges(rows) / wanted.values[usable]
     own = CELL.bodies[0].gauges(rows[:, :2]) / wanted.values[usable]
-    law = stats.beta(2, 3 if inside else 2).cdf
+    law = stats.beta(2, 4 if inside else 3).cdf
     assert stats.kstest(own, law).pvalue > 1e-6
     assert stats.kstest(1.1 * own, law).pvalue < 1e-6
     assert abs(np.corrcoef(own[1:], own[:-1])[0, 1]) < 5 / np.sqrt(own.size)
     if not inside:
         assert np.allclose(ratio, 1, atol=1e-6)
     else:
-        assert stats.kstest(ratio, stats.beta(4, 1).cdf).pvalue > 1e-6
-        assert stats.kstest(np.minimum(1.1 * ratio, 1), stats.beta(4, 1).cdf).pvalue < 1e-6
+        assert stats.kstest(ratio, stats.beta(5, 1).cdf).pvalue > 1e-6
+        assert stats.kstest(np.minimum(1.1 * ratio, 1), stats.beta(5, 1).cdf).pvalue < 1e-6
 
 
 def test_cells_of_cells_are_independent_gammas() -> None:
@@ -136,15 +136,15 @@ def test_cells_of_cells_are_independent_gammas() -> None:
     grid = default_grid(law)
     drawn = make_sampler(law, grid=grid, entropy=InsecureSeededEntropy(5)).draw(law.dimension)
     x = np.where(drawn.beyond, 0.0, drawn.estimates) * float(grid)
-    cells = x[:1200].reshape(-1, 4)
-    pairs = Box(bounds=[1, 2]).gauges(cells[:, :2])
-    gauges = [pairs, np.abs(cells[:, 2]) / 3, np.abs(cells[:, 3]) / 3]
-    for one, shape in zip(gauges, (2, 1, 1), strict=True):
+    cells = x[:1500].reshape(-1, 5)
+    pairs, others = (Box(bounds=[1, 2]).gauges(cells[:, at : at + 2]) for at in (0, 2))
+    gauges = [pairs, others, np.abs(cells[:, 4]) / 3]
+    for one, shape in zip(gauges, (2, 2, 1), strict=True):
         assert stats.kstest(one, stats.gamma(shape).cdf).pvalue > 1e-6
         assert stats.kstest(1.5 * one, stats.gamma(shape).cdf).pvalue < 1e-6
     together = np.corrcoef([*gauges, np.roll(pairs, 1)])
     assert np.abs(together - np.eye(4)).max() < 5 / np.sqrt(pairs.size)
-    assert stats.kstest(np.abs(x[1200:]) / 2, stats.expon.cdf).pvalue > 1e-6
+    assert stats.kstest(np.abs(x[1500:]) / 2, stats.expon.cdf).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("name", LAWS)
