@@ -25,7 +25,7 @@ from leastnoise.noise.draw import make_sampler
 from tests.noise.bodies.examples import draws, rejected, same_law
 
 CELL = Cells(bodies=[Box(bounds=[1, 2]), Interval(bound=3)], copies=[2, 1])
-NESTED = Cells(bodies=[CELL, Box(bounds=[2])], copies=[300, 100])
+NESTED = Cells(bodies=[CELL, Box(bounds=[2])], copies=[600, 100])
 SMALL = Cells(
     bodies=[Cells(bodies=[Box(bounds=[1, 2]), Interval(bound=3)], copies=[1, 1])], copies=[2]
 )
@@ -136,7 +136,7 @@ def test_cells_of_cells_are_independent_gammas() -> None:
     grid = default_grid(law)
     drawn = make_sampler(law, grid=grid, entropy=InsecureSeededEntropy(5)).draw(law.dimension)
     x = np.where(drawn.beyond, 0.0, drawn.estimates) * float(grid)
-    cells = x[:1500].reshape(-1, 5)
+    cells = x[:3000].reshape(-1, 5)
     pairs, others = (Box(bounds=[1, 2]).gauges(cells[:, at : at + 2]) for at in (0, 2))
     gauges = [pairs, others, np.abs(cells[:, 4]) / 3]
     for one, shape in zip(gauges, (2, 2, 1), strict=True):
@@ -144,7 +144,7 @@ def test_cells_of_cells_are_independent_gammas() -> None:
         assert stats.kstest(1.5 * one, stats.gamma(shape).cdf).pvalue < 1e-6
     together = np.corrcoef([*gauges, np.roll(pairs, 1)])
     assert np.abs(together - np.eye(4)).max() < 5 / np.sqrt(pairs.size)
-    assert stats.kstest(np.abs(x[1500:]) / 2, stats.expon.cdf).pvalue > 1e-6
+    assert stats.kstest(np.abs(x[3000:]) / 2, stats.expon.cdf).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("name", LAWS)
