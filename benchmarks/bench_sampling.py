@@ -5,17 +5,19 @@ python -m benchmarks.bench_sampling
 
 from __future__ import annotations
 
+import time
 from importlib.util import find_spec
 
 import numpy as np
 
-from benchmarks.timing import median_seconds, print_rows
+from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.guarantees.bodies import cells as bodies
 from leastnoise.guarantees.bodies.cells import AtMost
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.plain import Box, Interval
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.sensitivity import L2
 from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
@@ -25,10 +27,12 @@ from leastnoise.noise.classic.law import FlippedHuber, Gaussian, Laplace, Trunca
 from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.steps.law import Staircase, TruncatedStaircase, Tulap
+from leastnoise.selection.public import calibrate
 
 DIMENSION = 10**6
 PEER_DIMENSION = 10**4  # the peer takes as long for these
 SCALE = "3.3"
+_CALLS = 500
 TARGETS = {"gaussian": "80 ns", "laplace": "", "l2": "450 ns"}
 
 
@@ -85,7 +89,13 @@ def _bodies() -> list[tuple[str, ...]]:
     interval, box = Interval(bound=1), Box(bounds=[1, 1])
     cells = bodies.Cells(bodies=[interval], copies=[DIMENSION])
     pairs = bodies.Cells(bodies=[box], copies=[DIMENSION // 2])
+    mean = bodies.Cells(bodies=[box, interval], copies=[1, 1])
+    means = bodies.Cells(bodies=[mean], copies=[10**5])
     laws: dict[str, Noise] = {
+        "k-norm, a count and a mean in 10^5 cells": KNorm(scale=1, body=means),
+        "k-staircase, a count and a mean in 10^5 cells": KStaircase(
+            scale=1, body=means, gamma="0.5", decay=1
+        ),
         "k-norm, 10^6 cells": KNorm(scale=1, body=cells),
         "k-norm, 5·10^5 cells of two numbers": KNorm(scale=1, body=pairs),
         "k-staircase, 10^6 cells": KStaircase(scale=1, body=cells, gamma="0.5", decay=1),
@@ -108,6 +118,21 @@ def _bodies() -> list[tuple[str, ...]]:
     return rows
 
 
+def _calls() -> list[tuple[str, ...]]:
+    """A call of `release` for one number, by a mechanism that was made before; CPU time."""
+    rows = []
+    for name in ("gaussian", "laplace", "staircase", "truncated-staircase", "gaussian-mixture"):
+        delta = 0 if name in {"laplace", "staircase"} else "1e-6"
+        mechanism = calibrate(name, epsilon=1, delta=delta, sensitivity=L2(1))
+        mechanism.release(0.5)
+        started = time.process_time()
+        for _ in range(_CALLS):
+            mechanism.release(0.5)
+        spent = (time.process_time() - started) / _CALLS
+        rows.append((f"leastnoise, {name}, `release` of one number", show(spent), "0.15 ms"))
+    return rows
+
+
 def _numpy() -> tuple[str, ...]:
     generator = np.random.default_rng()
     values = np.linspace(-50, 50, DIMENSION)
@@ -127,7 +152,7 @@ def _opendp() -> tuple[str, ...]:
 
 
 def main() -> None:
-    rows = [*_ours(), *_cells(), *_bodies(), _numpy()]
+    rows = [*_ours(), *_cells(), *_bodies(), *_calls(), _numpy()]
     if find_spec("opendp"):
         rows.append(_opendp())
     print_rows("Noise, a coordinate", ("sampler", "time", "target"), rows)

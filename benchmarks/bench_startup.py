@@ -14,6 +14,12 @@ COMPARE = ["leastnoise", "compare", "--epsilon"]
 COMMANDS = {
     "leastnoise --help": ("0.4 s", ["leastnoise", "--help"]),
     "import leastnoise": ("0.5 s", ["python", "-c", "import leastnoise"]),
+    "import leastnoise; leastnoise.Release": (
+        "0.7 s", ["python", "-c", "import leastnoise; leastnoise.Release"]
+    ),
+    "import leastnoise; leastnoise.calibrate": (
+        "0.7 s", ["python", "-c", "import leastnoise; leastnoise.calibrate"]
+    ),
     "import leastnoise, then use it": (
         "",
         ["python", "-c", "import leastnoise as l; l.least_noise(epsilon=1, sensitivity=l.L2(1))"],

@@ -354,7 +354,10 @@ def test_a_parameter_that_is_set_twice_exits_2(again: tuple[str, ...]) -> None:
         ("--help", "numpy flint scipy pydantic duckdb rich"),
         ("calibrate --noise laplace --epsilon 1 --json", "scipy pydantic duckdb rich"),
         ("compare --epsilon 1 --delta 1e-5 --dimension 3 --norm l1 --json", "pydantic duckdb"),
-        ("release nowhere.toml", "scipy leastnoise.selection leastnoise.certify"),
+        (
+            "release nowhere.toml",
+            "scipy duckdb narwhals leastnoise.selection leastnoise.calibration",
+        ),
     ],
 )
 def test_commands_import_no_more_than_they_need(arguments: str, spared: str) -> None:

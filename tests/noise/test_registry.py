@@ -84,13 +84,15 @@ ROLES = {
     "limit": "fit",
     "design": "design",
     "sampler": "sampler",
+    "draws": "sampler",
     "quantile": "profile",
     "knows_quantiles": "profile",
     "beyond": "proof",
 }
 WRONG = {
     "proof": "leastnoise.noise.steps.proof:step_delta_ball",
-    "sampler": "leastnoise.noise.lattice.sampler:step_sampler",
+    "sampler": "leastnoise.noise.radial.sampler:spherical_laplace_sampler",
+    "draws": "leastnoise.noise.lattice.sampler:step_draws",
     "losses": "leastnoise.noise.lattice.privacy_losses:LOSSES",
     "no_loss_beyond": "leastnoise.noise.common.proof:between_weights",
 }
@@ -138,7 +140,7 @@ def test_every_part_is_there_and_in_the_layer_that_may_have_it(name: str) -> Non
     law = family.part("law")
     assert family.loss_unit in {None, "largest_loss", *law.parameter_kinds}
     assert (family.fit is None) != (family.design is None)
-    assert family.sampler is not None
+    assert (family.sampler is None) != (family.draws is None)
 
 
 @pytest.mark.parametrize("part", NEEDED)

@@ -204,26 +204,34 @@ class LazyAnyGamma(LazyReal):
 
 @final
 class OrderedUniforms:
-    """`words` holds the first 64 bits of each of `count` independent uniforms, in order."""
+    """Independent uniforms, `count` in each of `rows`, sorted within each row.
 
-    def __init__(self, count: int, entropy: Entropy) -> None:
+    `words` holds the first 64 bits of each, row after row.
+    """
+
+    def __init__(self, count: int, entropy: Entropy, *, rows: int = 1) -> None:
         self._entropy = entropy
-        self.words: NDArray[np.uint64] = np.sort(entropy.words(count))
+        self._count = count
+        drawn = entropy.words(rows * count).reshape(rows, count)
+        self.words: NDArray[np.uint64] = np.sort(drawn, axis=1).reshape(-1)
         self._lazy: dict[int, LazyUniform] = {}
         self._part_ties()
 
     def _part_ties(self) -> None:
-        """Sort equal words by further bits, until all differ: what is sorted is the uniforms."""
-        equal = np.flatnonzero(self.words[1:] == self.words[:-1])
-        for word in np.unique(self.words[equal]):
-            run = np.flatnonzero(self.words == word)
+        """Sort equal words of a row by further bits, until all differ: uniforms are sorted."""
+        for index in np.flatnonzero(self.words[1:] == self.words[:-1]).tolist():
+            start = index // self._count * self._count
+            row = self.words[start : start + self._count]
+            run = start + np.flatnonzero(row == self.words[index])
+            if run.size == 1 or int(run[0]) in self._lazy:  # the next row's first word; done before
+                continue
             known, tails = 0, [0] * run.size
             while len(set(tails)) < run.size:
                 tails = [tail << 64 | self._entropy.bits(64) for tail in tails]
                 known += 64
-            for index, tail in zip(run.tolist(), sorted(tails), strict=True):
-                prefix = int(word) << known | tail
-                self._lazy[index] = LazyUniform(self._entropy, prefix=prefix, known=64 + known)
+            for place, tail in zip(run.tolist(), sorted(tails), strict=True):
+                prefix = int(self.words[place]) << known | tail
+                self._lazy[place] = LazyUniform(self._entropy, prefix=prefix, known=64 + known)
 
     def enclose(self, index: int, bits: int) -> arb:
         """Enclose one of them; see `LazyReal.enclose`."""

@@ -38,13 +38,11 @@ from leastnoise.entropy.base import (
     WORD_BITS,
     InverseSurvival,
     Lookup,
-    Sampler,
     float_near,
     nearest_word,
 )
 from leastnoise.entropy.quantiles import ETA, Quantile, look_up_floats
-from leastnoise.entropy.scaled import ScaledSampler
-from leastnoise.entropy.source import Entropy
+from leastnoise.entropy.scaled import ScaledDraws
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -196,9 +194,9 @@ def _slope(width: Fraction, mass: arb) -> float:
     return float_near(ball(width) / (mass * arb((1, WORD_BITS))))
 
 
-def sample_pieces(pieces: UniformPieces, entropy: Entropy) -> Sampler:
-    """Return one draw of a fair sign times a magnitude made of `pieces`."""
-    return ScaledSampler(quantile=PiecewiseUniform(pieces), entropy=entropy)
+def draws_of_pieces(pieces: UniformPieces) -> ScaledDraws:
+    """Return draws of a fair sign times a magnitude made of `pieces`."""
+    return ScaledDraws(quantile=PiecewiseUniform(pieces))
 
 
 class PartConstants(NamedTuple):

@@ -43,12 +43,18 @@ class ScaledSampler(Sampler):
     """
 
     def __init__(
-        self, *, quantile: InverseSurvival, entropy: Entropy, factor: LazyReal | None = None
+        self,
+        *,
+        quantile: InverseSurvival,
+        entropy: Entropy,
+        factor: LazyReal | None = None,
+        factor_float: float | None = None,
     ) -> None:
+        """Draw with a `factor` whose float, as `nearly` has it, may be known before."""
         self._factor = Remembered(factor) if factor else None
         self._quantile = quantile
         self._entropy = entropy
-        self._factor_float: float | None = None
+        self._factor_float = factor_float
 
     def settled_factor(self) -> Settled:
         """Return S, known to so many bits that no rounding will ask for more."""
@@ -122,6 +128,28 @@ class Constant(LazyReal):
     def enclose(self, bits: int) -> arb:
         del bits
         return ball(self._value)
+
+
+@final
+class ScaledDraws:
+    """Makes a `ScaledSampler` of entropy, each for a draw of its own; S is a constant.
+
+    What all draws share is worked out once: the float of S, and tables of Q. No bit is kept.
+    """
+
+    def __init__(self, *, quantile: InverseSurvival, factor: Fraction | None = None) -> None:
+        self._quantile = quantile
+        self._factor = None if factor is None else Remembered(Constant(factor))
+        self._factor_float = None if self._factor is None else nearly(self._factor)
+
+    def __call__(self, entropy: Entropy) -> ScaledSampler:
+        """Return a sampler of a new draw."""
+        return ScaledSampler(
+            quantile=self._quantile,
+            entropy=entropy,
+            factor=self._factor,
+            factor_float=self._factor_float,
+        )
 
 
 @final

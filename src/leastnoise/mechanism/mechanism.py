@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -21,7 +22,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, Interval, exact
 from leastnoise.mechanism.accuracy import at_accuracy, half_widths
-from leastnoise.mechanism.rounding import VectorDraw, add_noise, check_grid, default_grid
+from leastnoise.mechanism.rounding import PreparedNoise, VectorDraw, check_grid, default_grid
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.question import Releases
@@ -287,8 +288,11 @@ class Mechanism:
         Raises InvalidArgument for a wrong shape and for types that aren't exact numbers: masked
         arrays, texts, None, Decimal and complex numbers, floats of more than 64 bits.
         """
-        noisy = add_noise(self.noise, self.grid, values, geometry=self.certificate.geometry)
-        return Released(values=noisy, certificate=self.certificate)
+        return Released(values=self._prepared.add_to(values), certificate=self.certificate)
+
+    @cached_property
+    def _prepared(self) -> PreparedNoise:
+        return PreparedNoise(self.noise, self.grid, geometry=self.certificate.geometry)
 
     def release_chunks(self, chunks: Iterable[Values]) -> Iterator[NDArray[np.float64]]:
         """Return an iterator over one release of a vector that comes in `chunks`, in order.

@@ -36,7 +36,7 @@ from leastnoise.mechanism.values import (
     splitter,
 )
 from leastnoise.mechanism.whitening import BLOCK, whiten
-from leastnoise.noise.draw import make_sampler
+from leastnoise.noise.draw import make_sampler, prepare_draws
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,15 +148,33 @@ def add_noise(
     `entropy` is for tests; a release leaves it out and gets fresh bits, keyed by the system. What
     is not promised: equal time for all draws (theory/release.md §1).
     """
-    check_grid(grid, noise)
-    exact_values = _read(noise, values)
-    shape = _check_shape(exact_values, geometry.dimension if geometry else noise.dimension)
-    draw = VectorDraw(noise, grid, entropy=entropy)
-    with np.errstate(all="ignore"):  # a caller's np.seterr must not turn a value into an error
-        if geometry is None:
-            return draw.added(exact_values).reshape(shape)
-        noisy = draw.added(whiten(geometry, exact_values, exponent_of(grid)))
-        return geometry.restore(noisy).reshape(shape)
+    return PreparedNoise(noise, grid, geometry=geometry).add_to(values, entropy=entropy)
+
+
+@final
+class PreparedNoise:
+    """`add_noise` with one noise on one grid: what is the same at every call is worked out once.
+
+    That is public: no bit of a draw is kept, and no value.
+    """
+
+    def __init__(self, noise: Noise, grid: Fraction, *, geometry: Geometry | None = None) -> None:
+        """Check the grid; raises like `add_noise`, and NotApplicable without an exact sampler."""
+        check_grid(grid, noise)
+        self._noise, self._geometry, self._exponent = noise, geometry, exponent_of(grid)
+        self._dimension = geometry.dimension if geometry else noise.dimension
+        self._draws = prepare_draws(noise, grid=grid)
+
+    def add_to(self, values: Values, *, entropy: Entropy | None = None) -> NDArray[np.float64]:
+        """Return `values` with a fresh draw of the noise; see `add_noise`."""
+        exact_values = _read(self._noise, values)
+        shape = _check_shape(exact_values, self._dimension)
+        sampler, exponent = self._draws(entropy or SystemEntropy()), self._exponent
+        with np.errstate(all="ignore"):  # a caller's np.seterr must not turn a value into an error
+            if self._geometry is None:
+                return _added(sampler, exponent, exact_values).reshape(shape)
+            noisy = _added(sampler, exponent, whiten(self._geometry, exact_values, exponent))
+            return self._geometry.restore(noisy).reshape(shape)
 
 
 @final
@@ -179,14 +197,15 @@ class VectorDraw:
                 value=f"an array of shape {shape}",
                 expected=f"vectors, of {self.left:,} coordinates that are left at most",
             )
+        self.left -= shape[0]
         with np.errstate(all="ignore"):
-            return self.added(exact_values)
+            return _added(self._sampler, self._exponent, exact_values)
 
-    def added(self, values: ExactValues) -> NDArray[np.float64]:
-        """Return g·round((values + X)/g), flat, X the next coordinates."""
-        steps = round_sums(self._sampler, self._exponent, values)
-        self.left -= steps.size
-        return np.ldexp(steps.astype(np.float64), self._exponent)
+
+def _added(sampler: Sampler, exponent: int, values: ExactValues) -> NDArray[np.float64]:
+    """Return g·round((values + X)/g), flat, X the next coordinates of the sampler's draw."""
+    steps = round_sums(sampler, exponent, values)
+    return np.ldexp(steps.astype(np.float64), exponent)
 
 
 def _read(noise: Noise, values: Values) -> Plain:

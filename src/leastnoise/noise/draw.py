@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import final
 
 from leastnoise.entropy.base import Sampler
@@ -23,11 +24,23 @@ def make_sampler(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
 
     Raises NotApplicable for a family that has no exact sampler.
     """
+    return prepare_draws(noise, grid=grid)(entropy)
+
+
+def prepare_draws(noise: Noise, *, grid: Fraction) -> Callable[[Entropy], Sampler]:
+    """Return a function that makes a sampler of entropy, each for one draw, in units of `grid`.
+
+    What all draws share is worked out once. Raises NotApplicable for a family that has no exact
+    sampler.
+    """
     family = type(noise)
-    make = registered(family).part("sampler") if family.name in FAMILIES else None
-    if make is None:
-        raise NotApplicable(family=noise.name, why="no exact sampler is known for it")
-    return make(noise, grid, entropy)
+    known = registered(family) if family.name in FAMILIES else None
+    if known is not None:
+        if (draws := known.part("draws")) is not None:
+            return draws(noise, grid)
+        if (sampler := known.part("sampler")) is not None:
+            return partial(sampler, noise, grid)
+    raise NotApplicable(family=noise.name, why="no exact sampler is known for it")
 
 
 @final

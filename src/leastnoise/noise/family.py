@@ -93,6 +93,8 @@ class Family:
     limit: says where the search for a law was cut off, so that another may have less loss.
     design: returns such a law too, by an optimiser that is told what `effort` to make.
     sampler: makes a `Sampler` of the law, a grid and entropy; left out where none is exact.
+    draws: returns a function that makes a `Sampler` of entropy, from the law and a grid, in place
+        of `sampler`: it is kept for many draws, where they share what takes longer than a draw.
     radius: returns the length of a draw, from the law, a grid and entropy, of spherical noise whose
         sampler takes all coordinates at once: parts of a vector are drawn from their own lengths.
     share: returns a client's `Share` (noise/draw.py), from the law, a grid and how many there are;
@@ -135,6 +137,7 @@ class Family:
     limit: Part | None = None
     design: Part | None = None
     sampler: Part | None = None
+    draws: Part | None = None
     radius: Part | None = None
     share: Part | None = None
     quantile: Part | None = None
@@ -205,6 +208,7 @@ _OPTIONAL = (
     "limit",
     "design",
     "sampler",
+    "draws",
     "radius",
     "share",
     "quantile",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.bodies.law.k_norm import KNorm
+from leastnoise.noise.bodies.profile.gauge import _simplices
 from leastnoise.noise.draw import find_difference, find_quantile
 
 DRAWS = 400_000
@@ -61,3 +63,17 @@ def test_two_blocks_against_draws(exponent: Fraction | None, first: int, second:
     for probability in (0.5, 0.95):
         share = (number <= find_quantile(law, probability)).mean()
         assert abs(share - probability) < 5.5 * (probability * (1 - probability) / DRAWS) ** 0.5
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 60, 400])
+def test_simplices_against_exact_sums(d: int) -> None:
+    """P(|U_i| > bc) is Σ 2s/d·(d choose s)²·(1 − c)^s over Σ (d choose s)²: of a simplex each."""
+    tail = _simplices(d)
+    squares = [math.comb(d, s) ** 2 for s in range(d + 1)]
+    parts = [Fraction(k, 2**10) for k in (0, 1, 17, 500, 1000, 1023, 1024, 1500)]
+    found = tail(np.array([float(part) for part in parts]))
+    for part, value in zip(parts, found, strict=True):
+        inside = max(1 - part, Fraction(0))
+        exact = sum(2 * s * square * inside**s for s, square in enumerate(squares) if s)
+        expected = float(exact / (d * sum(squares)))
+        assert value == pytest.approx(expected, rel=1e-9, abs=1e-19)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import CertificateRejected, SpecError
-from leastnoise.tables.parse import key_files, spec_file
+from leastnoise.tables.parse import key_files, named_files, spec_file
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.resealed import verify_resealed
@@ -284,4 +284,4 @@ def test_any_keys_are_read_as_they_stand(
 
 def test_nothing_is_read_where_no_file_is_named() -> None:
     for raw in ({}, {"query": 5}, {"query": [5, {"group_by": 5}, {"group_by": {1: {"file": 2}}}]}):
-        assert key_files.resolved(raw, None, []) == raw
+        assert named_files.resolved(raw, None, []) == raw

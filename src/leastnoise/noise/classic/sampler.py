@@ -9,26 +9,22 @@ p)/(1 − p).
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from math import isqrt
 
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.pieces import PartConstants, PiecewiseRescaled, RescaledPart
 from leastnoise.entropy.quantiles import EXPONENTIAL, HALF_NORMAL
-from leastnoise.entropy.scaled import Constant, ScaledSampler
-from leastnoise.entropy.source import Entropy
+from leastnoise.entropy.scaled import ScaledDraws
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.classic.law import FlippedHuber, Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.draw import Share
 
 
-def gaussian_sampler(noise: Gaussian, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a Gaussian `noise`, in units of `grid`."""
-    factor = Constant(noise.scale / grid)
-    return ScaledSampler(factor=factor, quantile=HALF_NORMAL, entropy=entropy)
+def gaussian_draws(noise: Gaussian, grid: Fraction) -> ScaledDraws:
+    """Return draws of a Gaussian `noise`, in units of `grid`."""
+    return ScaledDraws(factor=noise.scale / grid, quantile=HALF_NORMAL)
 
 
 # Shares of Gaussian noise: σ/√n each, rounded by each client; see theory/release.md §8.
@@ -48,7 +44,7 @@ def gaussian_share(noise: Gaussian, grid: Fraction, count: int) -> Share:
         why = f"{count:,} shares on a grid of {grid} are more than is proved; take a finer grid"
         raise NotApplicable(family=noise.name, why=why)
     law = Gaussian(scale=scale, dimension=noise.dimension)
-    return Share(sampler=partial(gaussian_sampler, law, grid), grid=grid, distance=_DISTANCE)
+    return Share(sampler=gaussian_draws(law, grid), grid=grid, distance=_DISTANCE)
 
 
 def _root_below(count: int) -> Fraction:
@@ -59,10 +55,9 @@ def _root_below(count: int) -> Fraction:
 # Exact Laplace draws: b/g times independent signed exponentials (theory/release.md §2).
 
 
-def laplace_sampler(noise: Laplace, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a Laplace `noise`, in units of `grid`."""
-    factor = Constant(noise.scale / grid)
-    return ScaledSampler(factor=factor, quantile=EXPONENTIAL, entropy=entropy)
+def laplace_draws(noise: Laplace, grid: Fraction) -> ScaledDraws:
+    """Return draws of a Laplace `noise`, in units of `grid`."""
+    return ScaledDraws(factor=noise.scale / grid, quantile=EXPONENTIAL)
 
 
 # Exact truncated Laplace draws: b/g times signed exponentials, cut off at a = radius.
@@ -70,8 +65,8 @@ def laplace_sampler(noise: Laplace, grid: Fraction, entropy: Entropy) -> Sampler
 # P(|X|/b > r) = u is e^(−r) = e^(−a) + (1 − e^(−a))u.
 
 
-def truncated_laplace_sampler(noise: TruncatedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a truncated Laplace `noise`, in units of `grid`."""
+def truncated_laplace_draws(noise: TruncatedLaplace, grid: Fraction) -> ScaledDraws:
+    """Return draws of a truncated Laplace `noise`, in units of `grid`."""
     radius = noise.radius
 
     def constants() -> PartConstants:
@@ -79,18 +74,17 @@ def truncated_laplace_sampler(noise: TruncatedLaplace, grid: Fraction, entropy: 
         return PartConstants(bottom=arb(0), top=arb(1), low=rest, slope=1 - rest, factor=arb(1))
 
     quantile = PiecewiseRescaled(RescaledPart(quantile=EXPONENTIAL, constants=constants))
-    return ScaledSampler(factor=Constant(noise.scale / grid), quantile=quantile, entropy=entropy)
+    return ScaledDraws(factor=noise.scale / grid, quantile=quantile)
 
 
-def huber_sampler(noise: FlippedHuber, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a flipped Huber `noise`, in units of `grid`."""
+def huber_draws(noise: FlippedHuber, grid: Fraction) -> ScaledDraws:
+    """Return draws of a flipped Huber `noise`, in units of `grid`."""
     c = noise.corner
     tail = RescaledPart(quantile=HALF_NORMAL, constants=lambda: _tail(c))
     body = RescaledPart(quantile=EXPONENTIAL, constants=lambda: _body(c))
-    return ScaledSampler(
-        factor=Constant(noise.scale * noise.gamma / grid),
+    return ScaledDraws(
+        factor=noise.scale * noise.gamma / grid,
         quantile=PiecewiseRescaled(tail, body) if c > 0 else HALF_NORMAL,
-        entropy=entropy,
     )
 
 

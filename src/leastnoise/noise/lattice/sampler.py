@@ -11,30 +11,29 @@ from itertools import accumulate
 
 from flint import arb
 
-from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.pieces import UniformPieces, finitely_many, sample_pieces
-from leastnoise.entropy.source import Entropy
+from leastnoise.entropy.pieces import UniformPieces, draws_of_pieces, finitely_many
+from leastnoise.entropy.scaled import ScaledDraws
 from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, LatticeStepNoise
 
 
-def step_sampler(noise: LatticeStepNoise, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of even steps, in units of `grid`: a lattice point, and uniform about it."""
+def step_draws(noise: LatticeStepNoise, grid: Fraction) -> ScaledDraws:
+    """Return draws of even steps, in units of `grid`: a lattice point, and uniform about it."""
     cell = noise.scale / grid / noise.lattice.cells
 
     def ends(k: int) -> tuple[Fraction, Fraction]:
         return cell * Fraction(max(0, 2 * k - 1), 2), cell * Fraction(2 * k + 1, 2)
 
-    return sample_pieces(_pieces(noise.lattice, ends), entropy)
+    return draws_of_pieces(_pieces(noise.lattice, ends))
 
 
-def sampler(noise: DiscreteStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of `DiscreteStaircase`, in units of `grid`."""
+def discrete_draws(noise: DiscreteStaircase, grid: Fraction) -> ScaledDraws:
+    """Return draws of `DiscreteStaircase`, in units of `grid`."""
     cell = noise.scale / grid / noise.cells
 
     def ends(k: int) -> tuple[Fraction, Fraction]:
         return (point := k * cell), point
 
-    return sample_pieces(_pieces(noise.lattice, ends), entropy)
+    return draws_of_pieces(_pieces(noise.lattice, ends))
 
 
 def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) -> UniformPieces:

@@ -12,8 +12,8 @@ from flint import arb
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.lazy import LazyExponential, LazyReal, LazyUniform, certainly_less, decide
-from leastnoise.entropy.pieces import Survival, UniformPieces, finitely_many, sample_pieces
-from leastnoise.entropy.scaled import Constant, LazySampler
+from leastnoise.entropy.pieces import Survival, UniformPieces, draws_of_pieces, finitely_many
+from leastnoise.entropy.scaled import Constant, LazySampler, ScaledDraws
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.common.law import StepNoise, Steps
@@ -31,9 +31,9 @@ LAST = 16  # a table ends where the density has fallen by e^-16, about 2^-23
 LARGEST_TABLE = 1 << 17  # steps; beyond that (a decay below 1e-4) every number goes to balls
 
 
-def staircase_sampler(noise: Staircase, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a staircase `noise`, in units of `grid`."""
-    return sample_pieces(_staircase_pieces(noise, noise.scale / grid), entropy)
+def staircase_draws(noise: Staircase, grid: Fraction) -> ScaledDraws:
+    """Return draws of a staircase `noise`, in units of `grid`."""
+    return draws_of_pieces(_staircase_pieces(noise, noise.scale / grid))
 
 
 def _staircase_pieces(noise: Staircase, unit: Fraction) -> UniformPieces:
@@ -70,9 +70,9 @@ def _staircase_pieces(noise: Staircase, unit: Fraction) -> UniformPieces:
 # = a + ic + ⌊v⌋ with i = ⌊−ln(t/cm)/decay⌋, v = (cm − t/b^i)/b.
 
 
-def geometric_sampler(noise: Geometric, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of `Geometric`, in units of `grid`."""
-    return sample_pieces(_geometric_pieces(noise, noise.scale / grid / noise.cells), entropy)
+def geometric_draws(noise: Geometric, grid: Fraction) -> ScaledDraws:
+    """Return draws of `Geometric`, in units of `grid`."""
+    return draws_of_pieces(_geometric_pieces(noise, noise.scale / grid / noise.cells))
 
 
 def _geometric_pieces(noise: Geometric, unit: Fraction) -> UniformPieces:
@@ -188,10 +188,9 @@ def _logarithmic(decay: Fraction, entropy: Entropy) -> int:
 # An atom at 0 is the innermost piece.
 
 
-def step_sampler(noise: StepNoise, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a step `noise`, in units of `grid`."""
-    pieces = _step_pieces(noise.steps, noise.atom, noise.scale / grid)
-    return sample_pieces(pieces, entropy)
+def step_draws(noise: StepNoise, grid: Fraction) -> ScaledDraws:
+    """Return draws of a step `noise`, in units of `grid`."""
+    return draws_of_pieces(_step_pieces(noise.steps, noise.atom, noise.scale / grid))
 
 
 def _step_pieces(steps: Steps, atom: Fraction, unit: Fraction) -> UniformPieces:

@@ -1,4 +1,4 @@
-"""Public keys from a file, and what they are part of, read once: with the spec that names it.
+"""Public keys from a file, and what they are part of.
 
 No message quotes what a file holds, since somebody may name a file of data by mistake.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from leastnoise import _files
-from leastnoise.errors import SourceError
+from leastnoise.tables.parse.named_files import SUFFIXES
 from leastnoise.tables.query.summed.levels import MOVED, find_conflict
 from leastnoise.tables.spec.values import LARGEST_SPEC
 from leastnoise.tables.values import csv_lines, parquet_rows
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import ColumnType, Key
 
 MOST_KEYS = 10**6
-SUFFIXES = (".csv", ".txt", ".parquet")
 
 _LINE_END = re.compile("\r\n|\r|\n")  # as in a CSV of rows
 _INT = re.compile("[+-]?[0-9]{1,19}")
@@ -33,51 +32,7 @@ _KINDS = ("int", "text", "bool")
 _BOOLS = {"true": True, "false": False}
 
 
-def resolved(
-    raw: dict[str, Any], folder: Path | None, problems: list[tuple[str, str]]
-) -> dict[str, Any]:
-    """Return the plain spec `raw` with the keys themselves wherever it names a file of them.
-
-    Paths start at `folder`; without one no file is read, and each is a problem. A file that can't
-    serve adds its problem, and no keys.
-    """
-    blocks, columns, data = raw.get("query"), raw.get("columns"), raw.get("data")
-    types = data.get("types") if isinstance(data, dict) else None
-    known = types if isinstance(types, dict) else {}
-
-    def read(column: object, entry: Any, key: str, *, levels: bool = False) -> Any:
-        if not (isinstance(column, str) and isinstance(entry, dict) and "file" in entry):
-            return entry
-        try:
-            kind = known.get(column) or _type_in_source(data, column, folder)
-            return _keys(entry, column, kind, folder, levels=levels)
-        except (SourceError, ValueError) as error:
-            problems.append((f"{key}.file", str(error)))
-            return []
-
-    found = dict(raw)
-    if isinstance(columns, dict):
-        found["columns"] = {
-            name: {**one, "keys": read(name, one["keys"], f"columns.{name}.keys")}
-            if isinstance(one, dict) and "keys" in one
-            else one
-            for name, one in columns.items()
-        }
-    if not isinstance(blocks, list):
-        return found
-    found["query"] = [*blocks]
-    for index, block in enumerate(blocks):
-        groups = block.get("group_by") if isinstance(block, dict) else None
-        if isinstance(groups, dict):
-            key = f"query[{index}].group_by"
-            own = {
-                name: read(name, one, f"{key}.{name}", levels=True) for name, one in groups.items()
-            }
-            found["query"][index] = {**block, "group_by": own}
-    return found
-
-
-def _type_in_source(data: object, column: str, folder: Path | None) -> ColumnType | None:
+def find_type_in_source(data: object, column: str, folder: Path | None) -> ColumnType | None:
     """The type of a column in a Parquet source, from its metadata; None if that doesn't say it."""
     source = data.get("source") if isinstance(data, dict) else None
     first = source[0] if isinstance(source, list) and source else source
@@ -101,7 +56,7 @@ def _escaped(path: Path) -> str:
     return re.sub(r"([*?\[\]])", r"[\1]", str(path)).replace("'", "''")
 
 
-def _keys(
+def read_keys(
     entry: Mapping[str, Any],
     column: str,
     declared: object,

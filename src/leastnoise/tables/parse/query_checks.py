@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
-from leastnoise.tables.parse import added_queries
+from leastnoise.tables.parse import accuracy_checks, added_queries
 from leastnoise.tables.parse.columns import (
     Problem,
     edge_problems,
@@ -15,7 +15,6 @@ from leastnoise.tables.parse.columns import (
     undeclared,
     uses_of,
 )
-from leastnoise.tables.query import noise_error
 from leastnoise.tables.query.lay_out import tree_count
 from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import TREE, Bands, Hierarchy, PrivateKeys
@@ -259,7 +258,7 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _quantiles,
     _objective,
     _prefer,
-    noise_error.problems,
+    accuracy_checks.problems,
     margins.problems,
     cumulative.problems,
     levels.problems,

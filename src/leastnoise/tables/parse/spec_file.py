@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.parse import added_queries, checks, key_files, spec_text, sql_queries
+from leastnoise.tables.parse import added_queries, checks, named_files, spec_text, sql_queries
 from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.model import Spec
@@ -131,7 +131,7 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
     """
     problems: Problems = []
     raw = {key: _plain_value(key, value) for key, value in raw.items()}
-    raw = key_files.resolved(sql_queries.translated(raw, problems), folder, problems)
+    raw = named_files.resolved(sql_queries.translated(raw, problems), folder, problems)
     partial = added_queries.with_candidates(_fields(Spec, raw, "", problems))
     found = checks.check(partial, unread={key for key, _ in problems})
     for with_more in (added_queries.with_counts, added_queries.with_queries):

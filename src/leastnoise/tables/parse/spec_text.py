@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import tomli_w
 
-from leastnoise.tables.parse.key_files import SUFFIXES
+from leastnoise.tables.parse.named_files import SUFFIXES
 from leastnoise.tables.parse.sql_queries import SQL
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.statistics import registry
@@ -36,7 +36,7 @@ _SQL = (
     "The query as SQL, in place of statistics and filter. Example:\n\n"
     'sql = "select region, avg(income) from data where age >= 18 group by region"'
 )
-# Beside keys and edges; `key_files` reads it before the models see it.
+# Beside keys and edges; `named_files` reads it before the models see it.
 _KEY_FILE = {
     "type": "object",
     "description": "A file of public keys, relative to the spec.",

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any, Self, final, overload
 from leastnoise import _validate, _words
 from leastnoise.errors import InvalidArgument, NotCertified, Refused, SpecError
 from leastnoise.tables.parse import added_queries, spec_file
-from leastnoise.tables.publish import output, prepare, seal
-from leastnoise.tables.publish.output import ReleasedTables
-from leastnoise.tables.publish.prepare import Standing
 from leastnoise.tables.query.layout import MAX_ROWS
-from leastnoise.tables.rows import source
 from leastnoise.tables.spec.source import IN_MEMORY
 from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.plan.plan import Plan
+    from leastnoise.tables.publish.output import ReleasedTables
+    from leastnoise.tables.publish.prepare import Standing
+    from leastnoise.tables.publish.seal import SigningKey
     from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.engine import SparkRows
     from leastnoise.tables.spec.model import Spec
 
-# What finds noise, charges a ledger and reads rows takes half a second to import: it is done where
-# it is used, so that a spec that can't serve is refused without it, and before a ledger is charged.
+# What finds noise, charges a ledger, reads rows and writes tables takes half a second to import: it
+# is done where it is used, so that a spec that can't serve is refused without it, and before a
+# ledger is charged.
 # ruff: noqa: PLC0415
 
 Progress = Callable[[str], object]
@@ -166,6 +166,9 @@ class Release:
         SpecError if it doesn't fit the spec, Refused if no noise can serve a block. Of a series
         that has begun it is the plan that was charged.
         """
+        from leastnoise.tables.publish.prepare import Standing
+        from leastnoise.tables.rows import source
+
         listener = _validate.listener(progress)
         source.find_source(self._spec, self._folder, self._frame)
         standing = Standing.find_before_planning(self._spec, self._folder)
@@ -179,6 +182,7 @@ class Release:
         if there is none up to 100, or if no noise can serve a block.
         """
         from leastnoise.tables.plan import least_epsilon
+        from leastnoise.tables.publish.prepare import Standing
 
         standing = Standing.find_before_planning(self._spec, self._folder)
         return least_epsilon.find_needed_epsilon(*self._settled(None, standing))
@@ -219,6 +223,8 @@ class Release:
 
         Raises what the ledger would: see `Ledger.charge`.
         """
+        from leastnoise.tables.publish.prepare import Standing
+
         return Standing.find(self._spec, self._folder)
 
     def target(self) -> Path | None:
@@ -237,6 +243,8 @@ class Release:
         Nothing is charged. None, too, for what is charged already: a release of a plan, or of a
         series that has begun. Raises what the ledger would: see `Ledger.charge`.
         """
+        from leastnoise.tables.publish import prepare
+
         return prepare.afford(self._spec, self._folder, plan, self.standing())
 
     def run(
@@ -258,6 +266,8 @@ class Release:
         Raises what `plan` does, InvalidInput if the output exists, Refused if all of a series were
         published, and what `Ledger.charge` does; then nothing was read, drawn or charged.
         """
+        from leastnoise.tables.publish import output, prepare, seal
+
         tell = _validate.listener(progress) or (lambda _: None)
         wanted, label = self._spec.output, prepare.label_of(self._spec, label)
         key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
@@ -277,14 +287,15 @@ class Release:
         with output.new_directory(path, ledger=ledger) as folder:
             released = self._release(tell, standing, path=path, folder=folder, key=key, label=label)
             tell("Writing the tables")
-            from leastnoise.tables.publish.prepare import make_room, put_texts
             from leastnoise.tables.publish.table_files import write_table
 
             with output.writing(path):
-                make_room(folder)
+                prepare.make_room(folder)
                 plan = released.plan
                 if plan.finds_bounds:
-                    put_texts(folder, spec=plan.spec, plan=plan, certificate=plan.certificate)
+                    prepare.put_texts(
+                        folder, spec=plan.spec, plan=plan, certificate=plan.certificate
+                    )
                 for table in released.tables.values():
                     write_table(table, folder, wanted.format)
                 sealed = seal.Seal.of(folder, entry=released.entry, place=released.place)
@@ -299,8 +310,11 @@ class Release:
         path: Path | None,
         folder: Path | None,
         label: str,
-        key: seal.SigningKey | None = None,
+        key: SigningKey | None = None,
     ) -> ReleasedTables:
+        from leastnoise.tables.publish import output, prepare
+        from leastnoise.tables.rows import source
+
         tell("Checking the source")
         found = source.find_source(self._spec, self._folder, self._frame)
         prepare.check_account(self._spec, self._folder, standing)
@@ -308,21 +322,20 @@ class Release:
         spec, certificate = laid.spec, plan.certificate
 
         from leastnoise.tables.publish.draws import draw_tables
-        from leastnoise.tables.publish.prepare import try_queries, try_tables, write_texts
 
         if path is not None and folder is not None:
             tell("Writing the plan and its certificate")
             with output.writing(path):
-                write_texts(folder, spec=spec, plan=plan, certificate=certificate)
-                try_tables(folder, spec=spec, plan=plan, key=key)
+                prepare.write_texts(folder, spec=spec, plan=plan, certificate=certificate)
+                prepare.try_tables(folder, spec=spec, plan=plan, key=key)
         if self._spec.privacy.ledger is not None:  # else nothing is lost where a query fails
             tell("Trying the queries without rows")
-            try_queries(found, spec=spec, plan=plan)
+            prepare.try_queries(found, spec=spec, plan=plan)
         entry = prepare.charge(
             self._spec, self._folder, certificate, standing=standing, tell=tell, label=label
         )
         plan, tables = draw_tables(laid, plan, found, tell)
-        return ReleasedTables(
+        return output.ReleasedTables(
             tables=tables,
             certificate=certificate,
             plan=plan,
@@ -385,6 +398,8 @@ def fit_plans(
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
     """The section for the spec, and the frame if the source is one."""
+    from leastnoise.tables.rows import source
+
     section = data if isinstance(data, Mapping) else {"source": data}
     source.refuse_columns(data, section.get("source"))
     if section.get("source") is None or isinstance(section["source"], _NAMES):

@@ -1,7 +1,7 @@
 """The error that the noise of a block causes, and the accuracy that the block asks for.
 
-Every number stays in float64's range. Whether a spec asks well for an accuracy is told here, and
-whether a plan has it.
+Every number stays in float64's range. `parse.accuracy_checks` says whether a spec asks well for an
+accuracy, and this module whether a plan has it.
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ from leastnoise import _words
 from leastnoise.errors import Refused
 from leastnoise.mechanism.accuracy import half_width, standard_deviation
 from leastnoise.mechanism.rounding import LARGEST_RESULT
-from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import NoiseError, Statistic
-from leastnoise.tables.statistics.registry import known_statistics, parse
+from leastnoise.tables.statistics.registry import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.tables.query.baselines import Baselines
     from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.spec.query import Accuracy, Assumed, Query
 
 PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 """Of the half-widths of a `NoiseError`."""
@@ -245,44 +242,3 @@ def wishes(layout: Layout, errors: Sequence[ExpectedError]) -> tuple[Wish, ...]:
                         )
                     )
     return tuple(found)
-
-
-def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the accuracy, the assumed size and the weight of a block."""
-    every = known_statistics(query, by_row=spec.privacy.by_row)
-    sized = any(one.needs_size for one in every)
-    statistics = [one for one in every if isinstance(one, Statistic)]
-    if query.assume is not None and every and not sized:
-        yield f"{path}.assume", "Not used: the errors of counts and sums are known without it."
-    if spec.privacy.epsilon == LEAST:
-        if query.accuracy is None:
-            why = 'Missing: with epsilon = "least" every query says how far off it may be, such as'
-            yield f"{path}.accuracy", f"{why} accuracy = {{ half_width_95 = 10 }}."
-        if query.importance not in {1, None}:
-            why = 'Not used with epsilon = "least": the accuracies say how much each error counts.'
-            yield f"{path}.importance", why
-    if query.accuracy is not None and every and not statistics:
-        why = "Not used: the error of a quantile is one in ranks, which no accuracy is about."
-        yield f"{path}.accuracy", why
-    elif query.accuracy is not None:
-        yield from _of_wish(query.accuracy, statistics, query.assume, path)
-
-
-def _of_wish(
-    asked: Accuracy, statistics: Sequence[Statistic], assume: Assumed | None, path: str
-) -> Iterator[tuple[str, str]]:
-    if (asked.half_width_95 is None) == (asked.std is None):
-        yield f"{path}.accuracy", "Expected half_width_95 or std, one of the two."
-    if asked.statistic is not None:
-        try:
-            named = parse(asked.statistic)
-        except ValueError as error:
-            yield f"{path}.accuracy.statistic", str(error)
-            return
-        if statistics and named not in statistics:
-            known = ", ".join(one.label for one in statistics)
-            yield f"{path}.accuracy.statistic", f"The query has no {named.label}, only {known}."
-        statistics = [named] if isinstance(named, Statistic) else []
-    if assume is None and any(one.needs_size for one in statistics):
-        why = "Its error depends on how many values a group has: say how many, such as"
-        yield f"{path}.assume", f"{why} assume = {{ n = 1000 }}, or give the accuracy a statistic."

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.mechanism.accuracy import half_width_of_quotient
 from leastnoise.tables.statistics.base import Floats, NoiseError
 
 if TYPE_CHECKING:
@@ -112,4 +111,7 @@ def half_width_together(
 def _half_width(
     certificate: Certificate, places: tuple[int, int], ratio: float, probability: float
 ) -> float | None:
+    # here a law is known, and all that works on one is imported
+    from leastnoise.mechanism.accuracy import half_width_of_quotient  # noqa: PLC0415
+
     return half_width_of_quotient(certificate, probability, places, ratio)

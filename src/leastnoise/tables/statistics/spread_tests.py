@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.mechanism.accuracy import half_width_of_three
 from leastnoise.tables.statistics.base import Floats, NoiseError
 from leastnoise.tables.statistics.fieller import QuotientTests, find_tests
 
@@ -155,4 +154,7 @@ def find_spread_tests(noise: Sequence[NoiseError]) -> SpreadTests | None:
 def _half_width(
     certificate: Certificate, places: _Places, weights: tuple[float, float, float]
 ) -> float | None:
+    # here a law is known, and all that works on one is imported
+    from leastnoise.mechanism.accuracy import half_width_of_three  # noqa: PLC0415
+
     return half_width_of_three(certificate, _OF_PAIRS, places, weights)

@@ -220,7 +220,10 @@ def _simplices(d: int) -> Callable[[Floats], Floats]:
 
     def tail(c: Floats) -> Floats:
         inside = np.maximum(1 - c, 0.0)
-        return np.array([float(weights @ one**s) for one in inside])
+        total = np.zeros_like(inside)
+        for weight in weights[::-1]:  # Horner's rule: weights are kept at adjacent s
+            total = total * inside + weight
+        return total * inside ** s[0]
 
     return tail
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -131,6 +132,78 @@ class Joined(Reals):
 
     def _part_of(self, index: int) -> int:
         return int(np.searchsorted(self._starts, index, side="right")) - 1
+
+
+@final
+class Columns(Reals):
+    """`width` of the numbers in each row, from column `first` on; `row` numbers are a row."""
+
+    def __init__(self, reals: Reals, *, first: int, width: int, row: int) -> None:
+        self.size = reals.size // row * width
+        self._reals, self._first, self._width, self._row = reals, first, width, row
+
+    def floats(self, start: int, stop: int) -> Estimates:
+        low, high = self._place(start), self._place(stop - 1) + 1
+        found = self._reals.floats(low, high)
+        if high - low == stop - start:
+            return found
+        rows, columns = np.divmod(np.arange(start, stop), self._width)
+        here = rows * self._row + columns + (self._first - low)
+        return Estimates(
+            values=found.values.take(here),
+            beyond=found.beyond.take(here),
+            error=found.error,
+            reach=found.reach,
+        )
+
+    def enclose(self, index: int, bits: int) -> arb:
+        return self._reals.enclose(self._place(index), bits)
+
+    def _place(self, index: int) -> int:
+        row, column = divmod(index, self._width)
+        return row * self._row + self._first + column
+
+
+@final
+class Interleaved(Reals):
+    """Several vectors row by row: of each the next numbers, as many as a row of it has."""
+
+    def __init__(self, parts: Sequence[Reals], *, rows: int) -> None:
+        self.size = sum(part.size for part in parts)
+        self._parts = parts
+        self._widths = [part.size // rows for part in parts]
+        self._firsts = [0, *accumulate(self._widths)]  # columns; the last is the length of a row
+
+    def floats(self, start: int, stop: int) -> Estimates:
+        values, beyond = np.empty(stop - start), np.empty(stop - start, dtype=bool)
+        error = reach = 0.0
+        for index, width in enumerate(self._widths):
+            low, high = self._count_before(start, index), self._count_before(stop, index)
+            if low == high:
+                continue
+            found = self._parts[index].floats(low, high)
+            rows, columns = np.divmod(np.arange(low, high), width)
+            here = rows * self._firsts[-1] + columns + (self._firsts[index] - start)
+            values[here], beyond[here] = found.values, found.beyond
+            error, reach = max(error, found.error), max(reach, found.reach)
+        return Estimates(values=values, beyond=beyond, error=error, reach=reach)
+
+    def enclose(self, index: int, bits: int) -> arb:
+        part = bisect_right(self._firsts, index % self._firsts[-1]) - 1
+        return self._parts[part].enclose(self._count_before(index, part), bits)
+
+    def _count_before(self, place: int, part: int) -> int:
+        """Count the numbers of a part that come before the place."""
+        row, column = divmod(place, self._firsts[-1])
+        width = self._widths[part]
+        return row * width + min(max(column - self._firsts[part], 0), width)
+
+
+def beside(parts: Sequence[Reals], *, rows: int) -> Reals:
+    """Return rows of all parts, side by side; each part has as many rows."""
+    if len(parts) == 1:
+        return parts[0]
+    return Joined(parts) if rows == 1 else Interleaved(parts, rows=rows)
 
 
 @final

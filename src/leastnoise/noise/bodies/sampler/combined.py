@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,23 +17,25 @@ from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import (
+    Columns,
     Gathered,
     Joined,
     Rows,
     Source,
     alone,
+    beside,
     each,
     scaled,
 )
 from leastnoise.noise.bodies.sampler.reals import (
     Computed,
-    Estimates,
     Gammas,
     Listed,
     Maxima,
     Reals,
     Shares,
     Uniforms,
+    one_of,
 )
 from leastnoise.noise.bodies.sampler.scalars import choose_below
 from leastnoise.numerics.bisection import Bisection
@@ -222,57 +224,39 @@ def _moments(tilt: float, shape: int) -> tuple[float, float]:
 
 def cells_falling(source: Source, body: Cells, count: int) -> Reals:
     """Cell by cell, independently."""
-
-    def row() -> Reals:
-        pairs = zip(body.bodies, body.copies, strict=True)
-        return Joined([source.falling(one, copies) for one, copies in pairs])
-
-    return Joined([row() for _ in range(count)])
+    pairs = zip(body.bodies, body.copies, strict=True)
+    return beside([source.falling(one, count * copies) for one, copies in pairs], rows=count)
 
 
 def cells_surface(source: Source, body: Cells, gauges: Reals) -> Reals:
     """Gauges N_i = N·Dirichlet(D_1, …)."""
-    shapes = _shapes(body)
-    return each(gauges, lambda gauge: _cells(source, body, gauge, shapes))
+    return _cells(source, body, gauges, _shapes(body))
 
 
 def cells_uniform(source: Source, body: Cells, radii: Reals) -> Reals:
     """Gauges N_i = R·Dirichlet(D_1, …, 1), without the last."""
-    shapes = np.append(_shapes(body), 1)
-    return each(radii, lambda radius: _cells(source, body, radius, shapes))
+    return _cells(source, body, radii, np.append(_shapes(body), 1))
 
 
 def _shapes(cells: Cells) -> NDArray[np.int64]:
     return np.repeat([one.dimension for one in cells.bodies], cells.copies)
 
 
-def _cells(source: Source, cells: Cells, whole: LazyReal, shapes: NDArray[np.int64]) -> Reals:
-    count = sum(cells.copies)
+def _cells(source: Source, cells: Cells, wholes: Reals, shapes: NDArray[np.int64]) -> Reals:
+    rows, count = wholes.size, sum(cells.copies)
     # of one cell, all is its share
     if shapes.size == 1:
-        return source.surface(cells.bodies[0], alone(whole))
-    shares = Shares(shapes, source.entropy, kept=count)
-    gauges = Rows(factors=alone(whole), parts=shares, row=count)
-    found, start = [], 0
+        return source.surface(cells.bodies[0], wholes)
+    # what all cells share is known as well as a float can be
+    factors = alone(one_of(wholes, 0)) if rows == 1 else wholes
+    shares = Shares(shapes, source.entropy, kept=count, rows=rows)
+    gauges = Rows(factors=factors, parts=shares, row=count)
+    found, first = [], 0
     for one, copies in zip(cells.bodies, cells.copies, strict=True):
-        found.append(source.surface(one, _Slice(gauges, start, copies)))
-        start += copies
-    return Joined(found)
-
-
-@final
-class _Slice(Reals):
-    """`size` reals from `start` on."""
-
-    def __init__(self, reals: Reals, start: int, size: int) -> None:
-        self.size = size
-        self._reals, self._start = reals, start
-
-    def floats(self, start: int, stop: int) -> Estimates:
-        return self._reals.floats(self._start + start, self._start + stop)
-
-    def enclose(self, index: int, bits: int) -> arb:
-        return self._reals.enclose(self._start + index, bits)
+        own = Columns(gauges, first=first, width=copies, row=count)
+        found.append(source.surface(one, own))
+        first += copies
+    return beside(found, rows=rows)
 
 
 def at_most_uniform(source: Source, body: AtMost, radii: Reals) -> Reals:

@@ -278,26 +278,37 @@ class Maxima(Reals):
 
 @final
 class Shares(Reals):
-    """The first `kept` entries of a Dirichlet(shapes), of two shapes at least.
+    """In each of `rows`, the first `kept` entries of a Dirichlet(shapes), of two shapes at least.
 
     Σ shapes − 1 sorted uniforms cut (0, 1) up; each share is as many adjacent spacings as its shape
     says. `error`: ends are known to 2^-64, and their difference, a whole number below 2^64, rounds
     by 2^-53 of itself.
     """
 
-    def __init__(self, shapes: NDArray[np.int64], entropy: Entropy, *, kept: int) -> None:
-        self.size = kept
+    def __init__(
+        self, shapes: NDArray[np.int64], entropy: Entropy, *, kept: int, rows: int = 1
+    ) -> None:
+        self.size = rows * kept
+        self._kept = kept
         self._cuts = np.append(0, np.cumsum(shapes))
         self._last = int(self._cuts[-1])
-        self._ends = OrderedUniforms(self._last - 1, entropy)
+        self._ends = OrderedUniforms(self._last - 1, entropy, rows=rows)
 
     def floats(self, start: int, stop: int) -> Estimates:
-        cuts = self._cuts[start : stop + 1]
-        ends = np.zeros(cuts.size, dtype=np.uint64)
+        kept = self._kept
+        first, last = start // kept, -(-stop // kept)
+        here = slice(start - first * kept, stop - first * kept)
+        # one row, which may be very long, is cut before
+        cuts = self._cuts[here.start : here.stop + 1] if last - first == 1 else self._cuts
+        cuts = cuts[: kept + 1]
+        ends = np.zeros((last - first, cuts.size), dtype=np.uint64)
         # the end of the whole, 1, is the word 0, and unsigned differences wrap
         inside = (cuts > 0) & (cuts < self._last)
-        ends[inside] = self._ends.words[cuts[inside] - 1]
-        values = (ends[1:] - ends[:-1]).astype(np.float64)
+        words = self._ends.words.reshape(-1, self._last - 1)
+        ends[:, inside] = words[first:last, cuts[inside] - 1]
+        values = (ends[:, 1:] - ends[:, :-1]).astype(np.float64).reshape(-1)
+        if last - first > 1:
+            values = values[here]
         values *= 2.0**-64
         reach = float(values.max(initial=0.0))
         return Estimates(
@@ -308,10 +319,11 @@ class Shares(Reals):
         )
 
     def enclose(self, index: int, bits: int) -> arb:
-        return self._end(index + 1, bits) - self._end(index, bits)
+        row, column = divmod(index, self._kept)
+        return self._end(row, column + 1, bits) - self._end(row, column, bits)
 
-    def _end(self, index: int, bits: int) -> arb:
-        cut = int(self._cuts[index])
+    def _end(self, row: int, column: int, bits: int) -> arb:
+        cut = int(self._cuts[column])
         if cut in (0, self._last):
             return arb(1 if cut else 0)
-        return self._ends.enclose(cut - 1, bits)
+        return self._ends.enclose(row * (self._last - 1) + cut - 1, bits)

@@ -1,0 +1,62 @@
+"""Files of public keys that a spec names: they are read once, with the spec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leastnoise.errors import SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUFFIXES = (".csv", ".txt", ".parquet")
+
+
+def resolved(
+    raw: dict[str, Any], folder: Path | None, problems: list[tuple[str, str]]
+) -> dict[str, Any]:
+    """Return the plain spec `raw` with the keys themselves wherever it names a file of them.
+
+    Paths start at `folder`; without one no file is read, and each is a problem. A file that can't
+    serve adds its problem, and no keys.
+    """
+    blocks, columns, data = raw.get("query"), raw.get("columns"), raw.get("data")
+    types = data.get("types") if isinstance(data, dict) else None
+    known = types if isinstance(types, dict) else {}
+
+    def read(column: object, entry: Any, key: str, *, levels: bool = False) -> Any:
+        if not (isinstance(column, str) and isinstance(entry, dict) and "file" in entry):
+            return entry
+        # a spec without such files need not wait for DuckDB
+        from leastnoise.tables.parse.key_files import (  # noqa: PLC0415
+            find_type_in_source,
+            read_keys,
+        )
+
+        try:
+            kind = known.get(column) or find_type_in_source(data, column, folder)
+            return read_keys(entry, column, kind, folder, levels=levels)
+        except (SourceError, ValueError) as error:
+            problems.append((f"{key}.file", str(error)))
+            return []
+
+    found = dict(raw)
+    if isinstance(columns, dict):
+        found["columns"] = {
+            name: {**one, "keys": read(name, one["keys"], f"columns.{name}.keys")}
+            if isinstance(one, dict) and "keys" in one
+            else one
+            for name, one in columns.items()
+        }
+    if not isinstance(blocks, list):
+        return found
+    found["query"] = [*blocks]
+    for index, block in enumerate(blocks):
+        groups = block.get("group_by") if isinstance(block, dict) else None
+        if isinstance(groups, dict):
+            key = f"query[{index}].group_by"
+            own = {
+                name: read(name, one, f"{key}.{name}", levels=True) for name, one in groups.items()
+            }
+            found["query"][index] = {**block, "group_by": own}
+    return found
