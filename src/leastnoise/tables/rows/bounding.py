@@ -14,6 +14,7 @@ or on threads.
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
 from functools import reduce
@@ -33,6 +34,7 @@ from leastnoise.tables.rows.cells import (
     in_cells,
     rows_that_count,
     summands_of,
+    units_with_more_rows,
 )
 from leastnoise.tables.rows.left_out import LEFT_OUT, count_left_out
 from leastnoise.tables.spec.column import Column
@@ -79,11 +81,38 @@ def query_vectors(
     batches = batches_of(layouts)
     if len(batches) > 1:
         engine.settle(columns_read(engine, spec, layouts))
+    over: dict[Any, nw.LazyFrame[Any]] = {}
     vectors: dict[int, NDArray[np.int64]] = {}
     for places in batches:
-        found = _batch_vectors(engine, spec, [layouts[place] for place in places], salt=salt)
+        batch = [layouts[place] for place in places]
+        few, bounded = min(map(_rows_within, batch)), None
+        if few and engine.reads_again:
+            same = batch[0].filters, few
+            if same not in over:
+                over[same] = units_with_more_rows(engine, spec, batch[0], few)
+            bounded = over[same]
+        found = _batch_vectors(engine, spec, batch, bounded, salt=salt)
         vectors |= zip(places, found, strict=True)
     return [vectors[place] for place in range(len(layouts))]
+
+
+def _rows_within(layout: Layout) -> int:
+    """Return with how many rows a person is within every limit, whatever the rows are; 0 if none.
+
+    With n rows a cell's numbers are at most n each, and so is the sum over cells of the largest of
+    each; it is n·q where each of q numbers is a cell, and the square is n²·q in a ball. Such a
+    person is in n cells or fewer. So bounding changes none of their integers.
+    """
+    way, numbers = layout.bounding, layout.numbers
+    by_person = any(one.kind == "units" for one in layout.components)
+    if layout.by_row or by_person or numbers.without:
+        return 0
+    if isinstance(way, InBall):
+        return math.isqrt(math.floor(way.squared / numbers.each))
+    if not isinstance(way, InCells):
+        return 0
+    most = math.floor(way.most / (numbers.each if way.apart else 1))
+    return most if way.first is None or way.first >= layout.cells else min(most, way.first)
 
 
 def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
@@ -118,9 +147,17 @@ def _bound_to(layout: Layout) -> tuple[Any, ...]:
 
 
 def _batch_vectors(
-    engine: Engine, spec: Spec, layouts: Sequence[Layout], *, salt: str
+    engine: Engine,
+    spec: Spec,
+    layouts: Sequence[Layout],
+    bounded: nw.LazyFrame[Any] | None,
+    *,
+    salt: str,
 ) -> list[NDArray[np.int64]]:
-    """Return the vectors of the layouts of one batch: see `query_vector`."""
+    """Return the vectors of the layouts of one batch: see `query_vector`.
+
+    If some are `bounded`, all other persons are within every limit: their rows are summed together.
+    """
     first = layouts[0]
     if any(isinstance(layout.bounding, FewGroups) for layout in layouts):
         raise TypeError("groups that nobody listed have no vector: see `exact`")
@@ -130,7 +167,7 @@ def _batch_vectors(
         return [count_left_out(engine, spec, first)]
     distinct = {_bound_to(layout): layout for layout in layouts}
     summands = tuple(dict.fromkeys(one for own in distinct.values() for one in summands_of(own)))
-    rows = in_cells(engine, spec, first, summands)
+    rows = in_cells(engine, spec, first, summands, bounded=bounded)
     if first.within:
         rows = rows.with_columns(nw.lit(0, nw.Int64).alias(CELL))
     if first.by_row:
@@ -426,9 +463,12 @@ def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
 def _bounded_in_cells(entries: nw.LazyFrame[Any], parts: Sequence[_Part]) -> nw.LazyFrame[Any]:
     """Return the integers of each part, those of a cell within what a cell may hold.
 
+    Entries without a unit are of all who are within every limit, and stay as they are.
+
     Those of a cell are shrunk by one factor; a single number is cut off, which leaves it whole.
     Who is counted once in a cell has 1 there.
     """
+    bounded = ~nw.col(UNIT).is_null()
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}]
     for part in parts:
         sums = [nw.col(name) for name in part.sums]
@@ -438,12 +478,14 @@ def _bounded_in_cells(entries: nw.LazyFrame[Any], parts: Sequence[_Part]) -> nw.
             steps[2] |= dict(zip(part.names, sums, strict=True))
         elif len(sums) == 1:
             most, _ = part.limits
-            steps[2][part.names[0]] = sums[0].clip(-most, most).cast(nw.Int64)
+            cut = sums[0].clip(-most, most).cast(nw.Int64)
+            steps[2][part.names[0]] = nw.when(bounded).then(cut).otherwise(sums[0])
         else:
             most, _ = part.limits
             largest, shrink = part.called(_LARGEST), part.called(_SHRINK)
             steps[0][largest] = _in_one(part.sums, beside=part.beside)
-            steps[1][shrink] = _factor_above(most, nw.col(largest))
+            factor = _factor_above(most, nw.col(largest))
+            steps[1][shrink] = nw.when(bounded).then(factor).otherwise(None)
             steps[2] |= {
                 name: _shrunk(one, shrink) for name, one in zip(part.names, part.sums, strict=True)
             }
@@ -517,7 +559,12 @@ def _shrunk_persons(
     `by` puts the sizes of a person's cells together.
     """
     sizes = {one.part.called(_LARGEST): one.size for one in limits}
-    persons = entries.select(UNIT, **sizes).group_by(UNIT).agg(*(by(nw.col(n)) for n in sizes))
+    persons = (
+        entries.filter(~nw.col(UNIT).is_null())
+        .select(UNIT, **sizes)
+        .group_by(UNIT)
+        .agg(*(by(nw.col(n)) for n in sizes))
+    )
     over = [nw.col(one.part.called(_LARGEST)) > one.most for one in limits]
     factors = {
         one.part.called(_SHRINK): _factor_above(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Component
 
 UNIT, CELL = "unit", "cell"
+_BOUNDED = "bounded"
 
 
 @final
@@ -71,6 +72,17 @@ def rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
     return frame
 
 
+def units_with_more_rows(
+    engine: Engine, spec: Spec, layout: Layout, rows: int
+) -> nw.LazyFrame[Any]:
+    """Return the units with more than so many rows that count, in a table to join rows with."""
+    unit = engine.column(spec.privacy.unit, "u")
+    frame = rows_that_count(engine, layout).select(unit)
+    counts = frame.filter(~nw.col(unit).is_null()).group_by(unit).agg(n=nw.len())
+    more = counts.filter(nw.col("n") > rows).select(unit, nw.col(unit).alias(_BOUNDED))
+    return engine.materialise(more)
+
+
 def in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     """Return one row per row that falls in no public cell, with its unit if rows have units.
 
@@ -96,16 +108,25 @@ def in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
 
 
 def in_cells(
-    engine: Engine, spec: Spec, layout: Layout, summands: Sequence[Summand]
+    engine: Engine,
+    spec: Spec,
+    layout: Layout,
+    summands: Sequence[Summand],
+    *,
+    bounded: nw.LazyFrame[Any] | None = None,
 ) -> nw.LazyFrame[Any]:
     """Return one row per row that falls in a public cell: its unit, cell and scaled values.
 
-    The values are the integers of the `summands` that depend on the row: x0, x1, ….
+    The values are the integers of the `summands` that depend on the row: x0, x1, …. Where units
+    are `bounded`, those that aren't among them are NULL: see `units_with_more_rows`.
     Keys that nobody listed are beside them, also those that may not be published. A row without a
     unit is dropped: all such rows clipped together would be one person's rows to the clip, and many
     persons' in truth. NULL keys and keys that aren't public match no cell.
     """
     frame, columns = _grouped(engine, spec, layout)
+    if bounded is not None:
+        frame = frame.join(bounded, on=engine.column(spec.privacy.unit, "u"), how="left")
+        columns[UNIT] = nw.col(_BOUNDED)
     values: dict[str, Summand] = {}
     for index, summand in enumerate(summands):
         component = summand.component

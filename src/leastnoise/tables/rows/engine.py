@@ -80,6 +80,11 @@ class Engine(ABC):
         """True in a row where the column `name` has a value: a text, or a finite number."""
         return ~nw.col(self.value_column(name)).is_null()
 
+    @property
+    def reads_again(self) -> bool:
+        """True if the frame may be read several times, and a second time costs little."""
+        return False
+
     @abstractmethod
     def settle(self, columns: Collection[str]) -> None:
         """Let these columns of the frame be read several times; the others may be gone."""

@@ -153,6 +153,10 @@ class DuckDB(Engine):
         query, bound = _beside(query, stored, list(columns), computed)
         return self._connection.sql(query, params=rows.bound | bound)
 
+    @property
+    def reads_again(self) -> bool:
+        return self._copies_to is None
+
     def shorten(self) -> None:
         """Have the rows in a table: what is known to have none would shorten the queries."""
         self._frame = self.materialise(self._frame)
@@ -167,6 +171,7 @@ class DuckDB(Engine):
         if set(path) & {"\\", "?"}:  # DuckDB would open another file
             self._frame = self.materialise(self._frame.select(*kept))
             return
+        self._copies_to = None
         self._connection.execute("ATTACH '" + path.replace("'", "''") + "' AS settled")
         rows.select(*kept).create("settled.the_rows")
         self._frame = nw.from_native(self._connection.table("settled.the_rows"))
