@@ -38,6 +38,7 @@ from leastnoise.tables.rows.cells import (
 )
 from leastnoise.tables.rows.left_out import LEFT_OUT, count_left_out
 from leastnoise.tables.spec.column import Column
+from leastnoise.tables.statistics.base import A_PERSON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,7 +92,8 @@ def query_vectors(
             if same not in over:
                 over[same] = units_with_more_rows(engine, spec, batch[0], few)
             bounded = over[same]
-        found = _batch_vectors(engine, spec, batch, bounded, salt=salt)
+        with engine.scratch():
+            found = _batch_vectors(engine, spec, batch, bounded, salt=salt)
         vectors |= zip(places, found, strict=True)
     return [vectors[place] for place in range(len(layouts))]
 
@@ -289,7 +291,12 @@ def _person_vectors(
     """Return the vectors of persons, each person within the limits of each part."""
     # Where there is one cell, a second key would cost as much as the first.
     keys = [UNIT, CELL] if parts[0].layout.axes else [UNIT]
-    entries = rows.group_by(*keys).agg(*row_sums(summands))
+    if all(one.component == A_PERSON for one in summands):  # a count would only be compared with 0
+        entries = rows.group_by(*keys).agg()
+        ones = {f"i{place}": 2**one.bits for place, one in enumerate(summands)}
+        entries = entries.with_columns(**{n: nw.lit(one, nw.Int64) for n, one in ones.items()})
+    else:
+        entries = rows.group_by(*keys).agg(*row_sums(summands))
     if len(keys) == 1:
         entries = entries.with_columns(nw.lit(0, nw.Int64).alias(CELL))
     entries = _bounded_in_cells(entries, parts)

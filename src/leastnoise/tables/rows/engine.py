@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import narwhals as nw
@@ -10,7 +11,7 @@ import narwhals as nw
 from leastnoise.tables.expressions.computed import NOTHING, Computed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.spec.values import ColumnType, Key
@@ -79,6 +80,11 @@ class Engine(ABC):
     def has_value(self, name: str) -> nw.Expr:
         """True in a row where the column `name` has a value: a text, or a finite number."""
         return ~nw.col(self.value_column(name)).is_null()
+
+    @contextmanager
+    def scratch(self) -> Iterator[None]:
+        """Let go, on leaving, of what was materialised meanwhile."""
+        yield
 
     @property
     def reads_again(self) -> bool:

@@ -153,6 +153,13 @@ class DuckDB(Engine):
         query, bound = _beside(query, stored, list(columns), computed)
         return self._connection.sql(query, params=rows.bound | bound)
 
+    @contextmanager
+    def scratch(self) -> Iterator[None]:
+        before = self._tables
+        yield
+        for place in range(before, self._tables):
+            self._connection.execute(f"DROP TABLE {self._called(place + 1)}")
+
     @property
     def reads_again(self) -> bool:
         return self._copies_to is None
@@ -227,7 +234,10 @@ class DuckDB(Engine):
 
     def _new_name(self) -> str:
         self._tables += 1
-        return f"made{self._tables}"
+        return self._called(self._tables)
+
+    def _called(self, number: int) -> str:
+        return f"made{number}"
 
 
 def _beside(
