@@ -80,7 +80,8 @@ def query_vectors(
     engine.
     """
     batches = batches_of(layouts)
-    if len(batches) > 1:
+    # a copy costs as much as three queries of persons, and saves more where few are over a limit
+    if len(batches) > 1 or (len(layouts) > 3 and min(map(_rows_within, layouts))):
         engine.settle(columns_read(engine, spec, layouts))
     over: dict[Any, nw.LazyFrame[Any]] = {}
     vectors: dict[int, NDArray[np.int64]] = {}

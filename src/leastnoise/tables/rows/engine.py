@@ -88,7 +88,11 @@ class Engine(ABC):
 
     @property
     def reads_again(self) -> bool:
-        """True if the frame may be read several times, and a second time costs little."""
+        """True if the frame may be read several times, and is the same each time.
+
+        A source may be another by then: a file that is replaced, or a view of a sample. So no limit
+        of a person is taken from one reading of it, and the sums from another.
+        """
         return False
 
     @abstractmethod

@@ -60,10 +60,6 @@ class DuckDBTable(Input):
         return f"{self.table} in {self.path.name}"
 
     @property
-    def again(self) -> bool:
-        return True
-
-    @property
     def _sql(self) -> str:
         return ".".join([self._alias, *map(quoted, self.table.split(".", maxsplit=1))])
 

@@ -54,8 +54,7 @@ def open_engine(
         ):
             opened = source.opened(connection, folder, list(columns), rehearsed=rehearsed)
             rows = feeders.enter_context(opened)
-            copies_to = None if source.again else folder
-            engine = DuckDB(connection, rows, columns, computed, copies_to=copies_to)
+            engine = DuckDB(connection, rows, columns, computed, folder=folder)
             if rehearsed:
                 engine.shorten()
             yield engine
@@ -114,11 +113,11 @@ class DuckDB(Engine):
         columns: Mapping[str, ColumnType],
         computed: Computed = NOTHING,
         *,
-        copies_to: Path | None = None,
+        folder: Path,
     ) -> None:
         self._connection = connection
         self._tables = 0
-        self._copies_to = copies_to
+        self._folder, self._settled = folder, False
         super().__init__(nw.from_native(self._typed(rows, columns, computed)), columns, computed)
 
     def _typed(
@@ -162,23 +161,21 @@ class DuckDB(Engine):
 
     @property
     def reads_again(self) -> bool:
-        return self._copies_to is None
+        return self._settled
 
     def shorten(self) -> None:
         """Have the rows in a table: what is known to have none would shorten the queries."""
         self._frame = self.materialise(self._frame)
 
     def settle(self, columns: Collection[str]) -> None:
-        """Copy them to a file in the private folder, where the source isn't as good."""
-        if self._copies_to is None:
-            return
+        """Copy them to a file in the private folder."""
+        self._settled = True
         rows = self._frame.to_native()
         kept = sorted(columns) or rows.columns[:1]
-        path = (self._copies_to / "settled.duckdb").absolute().as_posix()
+        path = (self._folder / "settled.duckdb").absolute().as_posix()
         if set(path) & {"\\", "?"}:  # DuckDB would open another file
             self._frame = self.materialise(self._frame.select(*kept))
             return
-        self._copies_to = None
         self._connection.execute("ATTACH '" + path.replace("'", "''") + "' AS settled")
         rows.select(*kept).create("settled.the_rows")
         self._frame = nw.from_native(self._connection.table("settled.the_rows"))

@@ -43,11 +43,6 @@ class Input(ABC):
     def name(self) -> str:
         """What messages call it."""
 
-    @property
-    def again(self) -> bool:
-        """True if what `opened` yields may be read several times, as fast as a copy of it."""
-        return False
-
     @abstractmethod
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """Return names and columns, from the schema alone; names may stand twice.
@@ -143,10 +138,6 @@ class ParquetFile(Input):
     def name(self) -> str:
         return self.path.name
 
-    @property
-    def again(self) -> bool:
-        return True
-
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """The metadata."""
         if parquet_rows.is_utf8(self.path):
@@ -196,10 +187,6 @@ class Several(Input):
     @property
     def typed(self) -> bool:
         return all(part.file.typed for part in self.parts)
-
-    @property
-    def again(self) -> bool:
-        return len(self.parts) > _TOGETHER or all(part.file.again for part in self.parts)
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """Raises SourceError where two files differ."""
