@@ -29,7 +29,7 @@ def test_every_block_and_every_limit(session: Any, tmp_path: Path, limits: int) 
     raw = by_row() if limits == len(LIMITS) else spec_of(contribution=LIMITS[limits])
     expected = integers(raw, tmp_path)
     assert any(any(vector) for vector in expected.values())
-    assert integers(raw, tmp_path, engine="spark") == expected
+    assert integers(raw, tmp_path, engine="spark", together=True) == expected
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])

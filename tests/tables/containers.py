@@ -239,6 +239,10 @@ def found_integers(
             if engine is None or container.once:
                 engine = stack.enter_context(source.open_engine(rows))
             results[name] = bounding.query_vector(engine, parsed, layout, salt=SALT).tolist()
+        engine = stack.enter_context(source.open_engine(rows))
+        layouts = [layout for layout, _ in expected.values()]
+        together = bounding.query_vectors(engine, parsed, layouts, salt=SALT)
+        assert [one.tolist() for one in together] == [*results.values()], container.name
     return results
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
+from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.query.summed.margins import measured_layout
 from leastnoise.tables.rows import bounding, source
@@ -17,23 +18,33 @@ from tests.tables.reference import SALT
 
 
 def integers(
-    raw: dict[str, Any], folder: Path, *, engine: str | None = None, frame: Any = None
+    raw: dict[str, Any],
+    folder: Path,
+    *,
+    engine: str | None = None,
+    frame: Any = None,
+    together: bool = False,
 ) -> dict[str, list[int]]:
     """The vector of each block and of its quantiles, for each way to bound it.
 
-    Of the source of `raw`, or of a frame.
+    Of the source of `raw`, or of a frame. Each by itself, or all `together`, as a release reads.
     """
     data = raw["data"] if frame is None else raw["data"] | {"source": IN_MEMORY}
     spec = spec_file.parse(raw | {"data": data | ({"engine": engine} if engine else {})})
     found = source.find_source(spec, folder, None if frame is None else frame_of(frame))
-    vectors: dict[str, list[int]] = {}
+    layouts: dict[str, Layout] = {}
     for query in spec.query:
         ranks = [one.counted for one in lay_out_ranks(spec, query)]
         for layout in itertools.chain(*lay_out_query(spec, query), ranks):
-            with source.open_engine(found) as opened:
-                drawn = measured_layout(layout) if layout.margins else layout
-                way = str(layout.bounding.to_record())
-                vectors[f"{layout.label} {way}"] = bounding.query_vector(
-                    opened, spec, drawn, salt=SALT
-                ).tolist()
-    return vectors
+            way = str(layout.bounding.to_record())
+            drawn = measured_layout(layout) if layout.margins else layout
+            layouts[f"{layout.label} {way}"] = drawn
+    if together:
+        with source.open_engine(found) as opened:
+            vectors = bounding.query_vectors(opened, spec, [*layouts.values()], salt=SALT)
+        return {name: one.tolist() for name, one in zip(layouts, vectors, strict=True)}
+    alone: dict[str, list[int]] = {}
+    for name, layout in layouts.items():
+        with source.open_engine(found) as opened:
+            alone[name] = bounding.query_vector(opened, spec, layout, salt=SALT).tolist()
+    return alone

@@ -207,7 +207,7 @@ def test_a_query_that_the_engine_can_not_take(
     release(folder, **changes, output={"path": "fine"}).run()
     assert charges(folder) == 1
 
-    def deep(*values: object) -> None:
+    def deep(*values: object, **others: object) -> None:
         raise RecursionError
 
     monkeypatch.setattr(bounding, "in_cells", deep)

@@ -19,6 +19,7 @@ from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.rows import bounding, source
 from tests.tables.declared import check_declared
+from tests.tables.integers import integers
 from tests.tables.reference import SALT, vector
 
 COLUMNS = {
@@ -217,6 +218,46 @@ def test_integers_are_those_of_an_independent_computation(
         layout, found = exact(tmp_path, raw, index, way=way)
         assert found.tolist() == expected_of(frame, raw, index, layout)
         assert any(found)
+
+
+@pytest.mark.parametrize("raw", [*(spec_of(contribution=one) for one in LIMITS), by_row()])
+def test_blocks_that_are_read_together_have_the_integers_of_each_alone(
+    tmp_path: Path, raw: dict[str, Any]
+) -> None:
+    """Blocks of the same cells, with other statistics, filters, limits of cells and conditions."""
+    whole = [one for one in QUERIES if "conditions" not in one]
+    again = [
+        {**one, "name": f"{one['name']}_again", "filter": "x > 1", "statistics": ["count"]}
+        for one in whole
+        if "histogram" not in one
+    ]
+    by_plan = [
+        {"name": f"plan{place}", "statistics": [asked], "group_by": {"plan": [1, 2, 9]}}
+        for place, asked in enumerate(["sum(x)", "mean(y)", "count(w)", "count_units", "std(z)"])
+    ]
+    raw = raw | {"query": [*QUERIES, *again, *by_plan]}
+    rows(400, seed=len(str(raw))).to_parquet(tmp_path / "rows.parquet")
+    alone = integers(raw, tmp_path)
+    assert integers(raw, tmp_path, together=True) == alone
+    rows(400, seed=len(str(raw))).to_csv(tmp_path / "rows.csv", index=False)
+    kinds = {"person": "int", "plan": "int", "town": "text", "old": "bool", "k": "int"}
+    typed = {"source": "rows.csv", "types": kinds | dict.fromkeys("xyzw", "float")}
+    assert integers(raw | {"data": typed}, tmp_path, together=True) == alone
+
+
+def test_a_batch_has_few_numbers_and_all_places() -> None:
+    layouts = [one for index in range(len(QUERIES)) for one in layouts_of(spec_of(), index)] * 3
+    batches = bounding.batches_of(layouts)
+    assert sorted(place for batch in batches for place in batch) == list(range(len(layouts)))
+    assert any(len(batch) > 3 for batch in batches)
+    for batch in batches:
+        alike = {(layouts[place].filters, layouts[place].axes) for place in batch}
+        numbers = {
+            (layouts[place].components, layouts[place].bits, layouts[place].bounding)
+            for place in batch
+        }
+        assert len(alike) == 1
+        assert sum(len(components) for components, _, _ in numbers) <= 16 or len(numbers) == 1
 
 
 def test_clipping_is_active_in_the_comparison(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def test_polars_has_the_integers_of_duckdb(tmp_path: Path, raw: dict[str, Any]) 
     expected = integers(raw, tmp_path)
     assert any(any(vector) for vector in expected.values())
     assert integers(raw, tmp_path, engine="polars") == expected
+    assert integers(raw, tmp_path, engine="polars", together=True) == expected
 
 
 @pytest.mark.dense
@@ -46,6 +47,7 @@ def test_polars_reads_in_batches_whatever_duckdb_reads(
     kinds = {"person": "int", "plan": "int", "town": "text", "old": "bool", "k": "int"}
     typed = raw | {"data": {"source": csv.name, "types": kinds | dict.fromkeys("xyzw", "float")}}
     assert integers(typed, tmp_path, engine="polars") == expected
+    assert integers(typed, tmp_path, engine="polars", together=True) == expected
 
 
 def test_a_release_says_its_engine_and_verifies(tmp_path: Path) -> None:

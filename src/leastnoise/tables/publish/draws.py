@@ -26,15 +26,17 @@ from leastnoise.tables.publish.summed import (
 )
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import LaidOut
+from leastnoise.tables.query.layout import LaidOut, Layout
 from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.query.results import joined, select, table_of
 from leastnoise.tables.query.summed.margins import table_layout
 from leastnoise.tables.rows.exact import ExactTotals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
+
+    from numpy.typing import NDArray
 
     from leastnoise.tables.plan.keys import KeysPlan
     from leastnoise.tables.plan.plan import BlockPlan, Plan
@@ -59,23 +61,22 @@ class Draws:
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of all queries."""
-        drawn = {
-            block.layout.label: table
-            for draw in self.plan.draws
-            for block, table in zip(draw, self._blocks(draw), strict=True)
-        }
+        ranks = [part for part in self.plan.quantiles if part.layout.label not in self.known]
+        read = [*map(layouts_read, self.plan.draws), *([part.layout.counted] for part in ranks)]
+        vectors = iter(self.rows.vectors([layout for some in read for layout in some]))
+        drawn: dict[str, Table] = {}
+        for draw in self.plan.draws:
+            exact = [next(vectors) for _ in layouts_read(draw)]
+            tables = self._blocks(draw, exact)
+            drawn |= zip((block.layout.label for block in draw), tables, strict=True)
         drawn |= {part.layout.label: self.keys(part) for part in self.plan.keys}
         drawn |= self.known
-        drawn |= {
-            part.layout.label: self.quantiles(part)
-            for part in self.plan.quantiles
-            if part.layout.label not in drawn
-        }
-        tables: dict[str, Table] = {}
+        drawn |= {part.layout.label: self._quantiles(part, next(vectors)) for part in ranks}
+        by_query: dict[str, Table] = {}
         for query in self.plan.by_query:
             every = joined(query.layouts, [drawn[one.label] for one in query.layouts])
-            tables[query.name] = select(query.layouts[0], every)
-        return tables
+            by_query[query.name] = select(query.layouts[0], every)
+        return by_query
 
     def keys(self, part: KeysPlan) -> Table:
         """Return the table of the keys of a query."""
@@ -83,37 +84,41 @@ class Draws:
         self.rows.tell(f"Choosing the keys of {part.name}")
         return publish_keys(part, totals)
 
-    def quantiles(self, part: QuantilePlan) -> Table:
-        """Return the table of the quantiles of one column in a query."""
-        counts = self.rows.vector(part.layout.counted)
+    def quantiles(self, parts: Sequence[QuantilePlan]) -> list[Table]:
+        """Return the tables of quantiles, each of one column in a query."""
+        vectors = self.rows.vectors([part.layout.counted for part in parts])
+        return [self._quantiles(*pair) for pair in zip(parts, vectors, strict=True)]
+
+    def _quantiles(self, part: QuantilePlan, counts: NDArray[np.int64]) -> Table:
         self.rows.tell(f"Choosing the quantiles of {part.name}")
         return publish_quantiles(part, counts)
 
-    def _blocks(self, draw: tuple[BlockPlan, ...]) -> list[Table]:
-        """Return the tables of blocks that share one draw of noise."""
+    def _blocks(
+        self, draw: tuple[BlockPlan, ...], vectors: Sequence[NDArray[np.int64]]
+    ) -> list[Table]:
+        """Return the tables of blocks that share one draw of noise, from what `layouts_read`."""
         rows, first = self.rows, draw[0]
         if first.groups is not None:
             totals = rows.groups(first.layout)
             rows.tell(f"Drawing the noise of {first.name}")
             return [publish_groups(first, totals)]
         if first.margin is not None:
-            margins = margins_of(draw)
-            cells, total = rows.vector(margins.drawn), 0
-            if margins.total_is_known:  # of all rows, whatever cell is found for them
-                total = int(rows.vector(table_layout(margins.drawn, 0))[0]) >> margins.drawn.bits
             rows.tell(f"Drawing the noise of {first.name}")
+            cells, *totals = vectors
+            total = int(totals[0][0]) >> margins_of(draw).drawn.bits if totals else 0
             return publish_margins(draw, cells, total=total)
         if first.running is not None:
-            cells = rows.vector(first.running.whole.cells)
             rows.tell(f"Drawing the noise of {first.name}")
-            return publish_running_sums(draw, cells)
+            return publish_running_sums(draw, *vectors)
         if first.level is not None:
-            cells = rows.vector(first.level.whole.cells)
             rows.tell(f"Drawing the noise of {first.name}")
-            return publish_levels(draw, cells)
+            return publish_levels(draw, *vectors)
         bits = max(block.layout.bits for block in draw)
         # persons are counted in whole numbers, which any scale of the rows' integers holds
-        exact = [rows.vector(block.layout) << (bits - block.layout.bits) for block in draw]
+        exact = [
+            vector << (bits - block.layout.bits)
+            for block, vector in zip(draw, vectors, strict=True)
+        ]
         rows.tell(f"Drawing the noise of {', '.join(first.group)}")
         integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
         noisy = first.mechanism.release(integers).values
@@ -122,6 +127,22 @@ class Draws:
             table_of(block.layout, part, block.noise_errors)
             for block, part in zip(draw, np.split(noisy, ends), strict=True)
         ]
+
+
+def layouts_read(draw: Sequence[BlockPlan]) -> list[Layout]:
+    """Return the layouts whose exact integers one draw of noise hides; none of unlisted groups."""
+    first = draw[0]
+    if first.groups is not None:
+        return []
+    if first.margin is not None:
+        margins = margins_of(draw)
+        whole = [table_layout(margins.drawn, 0)] if margins.total_is_known else []
+        return [margins.drawn, *whole]  # the total is of all rows, whatever cell is found for them
+    if first.running is not None:
+        return [first.running.whole.cells]
+    if first.level is not None:
+        return [first.level.whole.cells]
+    return [block.layout for block in draw]
 
 
 def draw_tables(
@@ -134,8 +155,9 @@ def draw_tables(
         return plan, first.tables()
     known: dict[str, Table] = {}
     bounds: dict[str, tuple[Fraction, Fraction]] = {}
-    for part in (one for one in plan.quantiles if one.name in columns):
-        known[part.layout.label] = table = first.quantiles(part)
+    parts = [one for one in plan.quantiles if one.name in columns]
+    for part, table in zip(parts, first.quantiles(parts), strict=True):
+        known[part.layout.label] = table
         name = columns[part.name]
         chosen = chosen_in(part.layout, table.columns)
         bounds[name] = finding.bounds_from(laid.spec.columns[name], chosen)

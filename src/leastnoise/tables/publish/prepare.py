@@ -92,20 +92,18 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
 
     Raises InvalidInput if it can't be opened, or a query is too large for the engine.
     """
+    from leastnoise.tables.publish.draws import layouts_read
+
+    read = [layout for draw in plan.draws for layout in layouts_read(draw)]
+    read += [part.layout.counted for part in plan.quantiles]
     large = "has more keys, conditions or statistics than the engine can take"
     try:
-        for block in plan.blocks:
+        with open_engine(found, rehearsed=True) as engine:
+            bounding.query_vectors(engine, spec, read, salt="")
+        groups = [block.layout for block in plan.blocks if block.groups is not None]
+        for layout in (*groups, *(part.layout for part in plan.keys)):
             with open_engine(found, rehearsed=True) as engine:
-                if block.groups is None:
-                    bounding.query_vector(engine, spec, block.layout, salt="")
-                else:
-                    exact.group_totals(engine, spec, block.layout, salt="")
-        for part in plan.keys:
-            with open_engine(found, rehearsed=True) as engine:
-                exact.group_totals(engine, spec, part.layout, salt="")
-        for part in plan.quantiles:
-            with open_engine(found, rehearsed=True) as engine:
-                bounding.query_vector(engine, spec, part.layout.counted, salt="")
+                exact.group_totals(engine, spec, layout, salt="")
     except SourceError as error:
         raise InvalidInput(
             f"The queries can't be asked: {error} Nothing was spent. Where nothing is wrong with "

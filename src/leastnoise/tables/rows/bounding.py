@@ -14,7 +14,11 @@ or on threads.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+import operator
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Self, final
 
 import narwhals as nw
 import numpy as np
@@ -24,15 +28,21 @@ from leastnoise.tables.query.limits import FewGroups, FirstCells, InBall, InCell
 from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
+    Summand,
+    columns_read,
     finite,
     in_cells,
-    names_of,
     rows_that_count,
+    summands_of,
+    units_with_more_rows,
 )
 from leastnoise.tables.rows.left_out import LEFT_OUT, count_left_out
 from leastnoise.tables.spec.column import Column
+from leastnoise.tables.statistics.base import A_PERSON
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
     from leastnoise.entropy.source import Entropy
@@ -45,6 +55,7 @@ if TYPE_CHECKING:
 _SHRINK, _LARGEST = "shrink", "largest"
 _SALT_BITS = 256
 _HASH, _PLACE, _CELLS = "hashed", "place", "cells"
+_MOST_NUMBERS = 16  # of a person and cell that are added up together
 _PART = 2**14  # an integer of a row is summed as so many of these, and what is left
 _BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
 
@@ -56,39 +67,261 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> ND
     Entry I stands for I·2^(−bits). It is the secret that the noise hides: internal, and reachable
     from no public function.
     """
-    if isinstance(layout.bounding, FewGroups):
+    (vector,) = query_vectors(engine, spec, [layout], salt=salt)
+    return vector
+
+
+def query_vectors(
+    engine: Engine, spec: Spec, layouts: Sequence[Layout], *, salt: str
+) -> list[NDArray[np.int64]]:
+    """Return the vectors of several layouts, in their order: see `query_vector`.
+
+    Layouts of the same rows in the same cells are summed together, and all read the rows of one
+    engine.
+    """
+    batches = batches_of(layouts)
+    # a copy costs as much as three queries of persons, and saves more where few are over a limit
+    if len(batches) > 1 or (len(layouts) > 3 and min(map(_rows_within, layouts))):
+        engine.settle(columns_read(engine, spec, layouts))
+    over: dict[Any, nw.LazyFrame[Any]] = {}
+    vectors: dict[int, NDArray[np.int64]] = {}
+    for places in batches:
+        batch = [layouts[place] for place in places]
+        few, bounded = min(map(_rows_within, batch)), None
+        if few and engine.reads_again:
+            same = batch[0].filters, few
+            if same not in over:
+                over[same] = units_with_more_rows(engine, spec, batch[0], few)
+            bounded = over[same]
+        with engine.scratch():
+            found = _batch_vectors(engine, spec, batch, bounded, salt=salt)
+        vectors |= zip(places, found, strict=True)
+    return [vectors[place] for place in range(len(layouts))]
+
+
+def _rows_within(layout: Layout) -> int:
+    """Return with how many rows a person is within every limit, whatever the rows are; 0 if none.
+
+    With n rows a cell's numbers are at most n each, and so is the sum over cells of the largest of
+    each; it is n·q where each of q numbers is a cell, and the square is n²·q in a ball. Such a
+    person is in n cells or fewer. So bounding changes none of their integers.
+    """
+    way, numbers = layout.bounding, layout.numbers
+    by_person = any(one.kind == "units" for one in layout.components)
+    if layout.by_row or by_person or numbers.without:
+        return 0
+    if isinstance(way, InBall):
+        return math.isqrt(math.floor(way.squared / numbers.each))
+    if not isinstance(way, InCells):
+        return 0
+    most = math.floor(way.most / (numbers.each if way.apart else 1))
+    return most if way.first is None or way.first >= layout.cells else min(most, way.first)
+
+
+def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
+    """Return the places of layouts that are summed together: of the same rows in the same cells.
+
+    A batch has few numbers, so that what it adds up for a person and a cell has a bounded size.
+    """
+    alike: dict[Any, list[int]] = {}
+    for place, layout in enumerate(layouts):
+        alone = layout.conditions or layout.components in LEFT_OUT
+        rows_and_cells = layout.filters, layout.axes, layout.within, layout.by_row
+        alike.setdefault(place if alone else rows_and_cells, []).append(place)
+    batches: list[list[int]] = []
+    for places in alike.values():
+        batch: list[int] = []
+        numbers: set[tuple[Any, ...]] = set()
+        for place in places:
+            layout = layouts[place]
+            more = {(_bound_to(layout), one) for one in layout.components}
+            if batch and len(numbers | more) > _MOST_NUMBERS:
+                batches.append(batch)
+                batch, numbers = [], set()
+            batch.append(place)
+            numbers |= more
+        batches.append(batch)
+    return batches
+
+
+def _bound_to(layout: Layout) -> tuple[Any, ...]:
+    """Return what decides the vector of a layout among those of the same rows and cells."""
+    return layout.components, layout.bits, layout.bounding
+
+
+def _batch_vectors(
+    engine: Engine,
+    spec: Spec,
+    layouts: Sequence[Layout],
+    bounded: nw.LazyFrame[Any] | None,
+    *,
+    salt: str,
+) -> list[NDArray[np.int64]]:
+    """Return the vectors of the layouts of one batch: see `query_vector`.
+
+    If some are `bounded`, all other persons are within every limit: their rows are summed together.
+    """
+    first = layouts[0]
+    if any(isinstance(layout.bounding, FewGroups) for layout in layouts):
         raise TypeError("groups that nobody listed have no vector: see `exact`")
-    if layout.conditions:
-        return _condition_totals(engine, spec, layout, salt=salt)
-    if layout.components in LEFT_OUT:
-        return count_left_out(engine, spec, layout)
-    rows = in_cells(engine, spec, layout)
-    if layout.within:
+    if first.conditions:
+        return [_condition_totals(engine, spec, first, salt=salt)]
+    if first.components in LEFT_OUT:
+        return [count_left_out(engine, spec, first)]
+    distinct = {_bound_to(layout): layout for layout in layouts}
+    summands = tuple(dict.fromkeys(one for own in distinct.values() for one in summands_of(own)))
+    rows = in_cells(engine, spec, first, summands, bounded=bounded)
+    if first.within:
         rows = rows.with_columns(nw.lit(0, nw.Int64).alias(CELL))
-    if layout.by_row:
-        sums = sums_of_rows(engine, layout, rows, [CELL])
-        return _scatter(read_totals(engine, layout, sums, keys=1), layout)
-    if isinstance(layout.bounding, FirstCells):
-        totals = _units_in_cells(engine, rows, layout, layout.bounding.most, salt=salt)
+    if first.by_row:
+        totals = read_totals(engine, summands, sums_of_rows(engine, summands, rows, [CELL]), keys=1)
+        vectors = {
+            key: _scatter(totals, layout, [summands.index(one) for one in summands_of(layout)])
+            for key, layout in distinct.items()
+        }
     else:
-        # Where there is one cell, a second key would cost as much as the first.
-        keys = [UNIT, CELL] if layout.axes else [UNIT]
-        per_unit = rows.group_by(*keys).agg(*row_sums(layout))
-        if not layout.axes:
-            per_unit = per_unit.with_columns(nw.lit(0, nw.Int64).alias(CELL))
-        way = layout.bounding
-        if isinstance(way, InCells) and way.first is not None and way.first < layout.cells:
-            per_unit = keep_few(engine, per_unit, [CELL], way.first, salt=salt)
-        totals = _bounded_totals(engine, layout, way, per_unit)
-    return _scatter(engine.rows(totals.select(CELL, *names_of(layout))), layout)
+        parts = [
+            _Part.of(layout, summands, place) for place, layout in enumerate(distinct.values())
+        ]
+        found = _person_vectors(engine, rows, summands, parts, salt=salt)
+        vectors = dict(zip(distinct, found, strict=True))
+    for vector in vectors.values():
+        vector.setflags(write=False)  # it may be that of several layouts
+    return [vectors[_bound_to(layout)] for layout in layouts]
 
 
-def _scatter(rows: list[tuple[Any, ...]], layout: Layout) -> NDArray[np.int64]:
-    """Put the totals where they belong; a cell without rows is 0."""
+def _scatter(
+    rows: list[tuple[Any, ...]], layout: Layout, places: Sequence[int]
+) -> NDArray[np.int64]:
+    """Return the totals that are at these places behind their cell; a cell without rows is 0."""
     vector = np.zeros((layout.cells, len(layout.components)), dtype=np.int64)
     for cell, *values in rows:
-        vector[int(cell)] = [int(value) for value in values]
+        vector[int(cell)] = [int(values[place]) for place in places]
     return vector.reshape(-1)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """A layout in a batch of persons: what its integers are called before and after bounding."""
+
+    layout: Layout
+    sums: tuple[str, ...]
+    place: int
+
+    @classmethod
+    def of(cls, layout: Layout, summands: Sequence[Summand], place: int) -> Self:
+        """Return the layout at this place, with the sums over rows that it needs."""
+        sums = tuple(f"i{summands.index(one)}" for one in summands_of(layout))
+        return cls(layout=layout, sums=sums, place=place)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the integers of a person and cell, within what a cell may hold."""
+        return [f"b{self.place}_{index}" for index in range(len(self.sums))]
+
+    def called(self, what: str) -> str:
+        """Return the name of a column about this part."""
+        return f"{what}{self.place}"
+
+    @property
+    def beside(self) -> bool:
+        """True if the last number of a cell counts rows without a value."""
+        return bool(self.layout.numbers.without)
+
+    @property
+    def way(self) -> InBall | InCells:
+        """How persons are bounded whose integers are shrunk."""
+        if not isinstance(self.layout.bounding, InBall | InCells):
+            raise TypeError("persons in few cells are counted once in each")
+        return self.layout.bounding
+
+    @property
+    def once(self) -> bool:
+        """True if a person counts 1 in each of few cells."""
+        return isinstance(self.layout.bounding, FirstCells)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The largest integer of a coordinate, and the largest size of a person's integers."""
+        return integer_limits(self.way, bits=self.layout.bits)
+
+    @property
+    def shrinks_in_cells(self) -> bool:
+        """True if the integers of one cell are shrunk by one factor; or a single one is cut off."""
+        if self.once:
+            return False
+        by_cell = isinstance(self.way, InCells) and not self.way.apart
+        return by_cell or self.layout.dimension == 1
+
+    @property
+    def shrinks_largest(self) -> bool:
+        """True if all integers of a person are shrunk where the largest is over a limit."""
+        return not self.once and not self.shrinks_in_cells
+
+    @property
+    def shrinks_persons(self) -> bool:
+        """True if all integers of a person are shrunk where their size is over a limit."""
+        way = self.layout.bounding
+        return isinstance(way, InBall) or (
+            isinstance(way, InCells) and way.shrinks(self.layout.numbers)
+        )
+
+    @property
+    def few(self) -> tuple[str, int | None]:
+        """The number without which a cell isn't one of a person's, and in how many they may be.
+
+        An empty name if all are; None if they may be in any number.
+        """
+        way = self.layout.bounding
+        if isinstance(way, FirstCells):
+            most = way.most if way.most < self.layout.cells else None
+            return (self.names[0] if self.layout.components[0].column else ""), most
+        most = way.first if isinstance(way, InCells) else None
+        return "", None if most is None or most >= self.layout.cells else most
+
+
+def _person_vectors(
+    engine: Engine,
+    rows: nw.LazyFrame[Any],
+    summands: Sequence[Summand],
+    parts: Sequence[_Part],
+    *,
+    salt: str,
+) -> list[NDArray[np.int64]]:
+    """Return the vectors of persons, each person within the limits of each part."""
+    # Where there is one cell, a second key would cost as much as the first.
+    keys = [UNIT, CELL] if parts[0].layout.axes else [UNIT]
+    if all(one.component == A_PERSON for one in summands):  # a count would only be compared with 0
+        entries = rows.group_by(*keys).agg()
+        ones = {f"i{place}": 2**one.bits for place, one in enumerate(summands)}
+        entries = entries.with_columns(**{n: nw.lit(one, nw.Int64) for n, one in ones.items()})
+    else:
+        entries = rows.group_by(*keys).agg(*row_sums(summands))
+    if len(keys) == 1:
+        entries = entries.with_columns(nw.lit(0, nw.Int64).alias(CELL))
+    entries = _bounded_in_cells(entries, parts)
+    groups: dict[tuple[str, int | None], list[_Part]] = {}
+    for part in parts:
+        groups.setdefault(part.few, []).append(part)
+    read_twice = any(one.shrinks_largest or one.shrinks_persons for one in parts)
+    if read_twice or len(groups) > 1 or any(most is not None for _, most in groups):
+        entries = engine.materialise(entries)
+    vectors: dict[int, NDArray[np.int64]] = {}
+    for (needed, most), group in groups.items():
+        own = entries.select(UNIT, CELL, *(name for part in group for name in part.names))
+        own = own.filter(nw.col(needed) > 0) if needed else own
+        if most is not None:
+            own = keep_few(engine, own, [CELL], most, salt=salt)
+            if any(one.shrinks_largest or one.shrinks_persons for one in group):
+                own = engine.materialise(own)
+        totals = engine.rows(_bounded_totals(engine, group, own))
+        start = 0
+        for part in group:
+            end = start + len(part.names)
+            vectors[part.place] = _scatter(totals, part.layout, range(start, end))
+            start = end
+    return [vectors[part.place] for part in parts]
 
 
 def _condition_totals(
@@ -117,7 +350,7 @@ def _condition_totals(
         frame = frame.group_by(UNIT).agg(*(nw.col(name).max() for name in names))
         if most < layout.cells:
             totals = _few_conditions(engine, frame, names, most, salt=salt)
-            return _scatter(engine.rows(totals), layout)
+            return _scatter(engine.rows(totals), layout, [0])
     ((*totals,),) = engine.rows(frame.select(*(nw.col(name).sum() for name in names)))
     return np.array([int(total or 0) for total in totals], dtype=np.int64)  # NULL: no row at all
 
@@ -141,7 +374,8 @@ def _few_conditions(
         held.filter(nw.col(name) == 1).select(UNIT, nw.lit(place, nw.Int64).alias(CELL))
         for place, name in enumerate(names)
     ]
-    entries = keep_few(engine, nw.concat(cells), [CELL], most, salt=salt)
+    entries = engine.materialise(nw.concat(cells))
+    entries = keep_few(engine, entries, [CELL], most, salt=salt)
     return entries.group_by(CELL).agg(i0=nw.len())
 
 
@@ -166,23 +400,8 @@ def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) ->
     return nw.all_horizontal(*found, ignore_nulls=False)
 
 
-def _units_in_cells(
-    engine: Engine, rows: nw.LazyFrame[Any], layout: Layout, most: int, *, salt: str
-) -> nw.LazyFrame[Any]:
-    """Return how many persons are in each cell, each in `most` of their own at most.
-
-    Where values are counted, a row without one puts nobody into its cell.
-    """
-    if layout.components[0].column:
-        rows = rows.filter(nw.col("x0") > 0)
-    once = rows.group_by(UNIT, CELL).agg(i0=(nw.len() > 0).cast(nw.Int64))
-    if most < layout.cells:
-        once = keep_few(engine, once, [CELL], most, salt=salt)
-    return once.group_by(CELL).agg(nw.col("i0").sum())
-
-
 def sums_of_rows(
-    engine: Engine, layout: Layout, rows: nw.LazyFrame[Any], keys: list[str]
+    engine: Engine, summands: Sequence[Summand], rows: nw.LazyFrame[Any], keys: list[str]
 ) -> nw.LazyFrame[Any]:
     """Return the `keys` of each cell and its sums where a row is a unit: however many rows.
 
@@ -190,7 +409,8 @@ def sums_of_rows(
     parts, high and low, none of which does.
     """
     sums: dict[str, nw.Expr] = {}
-    for index, component in enumerate(layout.components):
+    for index, summand in enumerate(summands):
+        component = summand.component
         x, high, low = nw.col(f"x{index}"), f"h{index}", f"l{index}"
         if component.of_values and engine.sums_are_wide:
             sums[low] = x.sum()
@@ -206,16 +426,16 @@ def sums_of_rows(
 
 
 def read_totals(
-    engine: Engine, layout: Layout, sums: nw.LazyFrame[Any], keys: int
+    engine: Engine, summands: Sequence[Summand], sums: nw.LazyFrame[Any], keys: int
 ) -> list[tuple[Any, ...]]:
     """Return the keys of each cell and its totals, of `sums_of_rows` with so many keys.
 
     Totals end where int64 does, so that beyond it one row moves them by no more than before.
     """
-    parts: list[list[tuple[int, int]]] = [[] for _ in layout.components]
+    parts: list[list[tuple[int, int]]] = [[] for _ in summands]
     for place, name in enumerate(sums.collect_schema().names()[keys:], keys):
         index = int(name[1:])
-        one = int(2**layout.bits / layout.components[index].radius)
+        one = int(2 ** summands[index].bits / summands[index].component.radius)
         weights = {"n": one, "h": _PART, "l": 1}
         parts[index].append((place, weights[name[0]]))
     found: list[tuple[Any, ...]] = []
@@ -230,14 +450,14 @@ def read_totals(
     return found
 
 
-def row_sums(layout: Layout) -> list[nw.Expr]:
+def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
     """Return the sums over a unit's rows: below 2^34 rows of at most 2^28 no int64 wraps around.
 
     Beyond that cap, which every plan states, they would be wrong.
     """
-    one = 2**layout.bits
     sums: list[nw.Expr] = []
-    for index, component in enumerate(layout.components):
+    for index, summand in enumerate(summands):
+        component, one = summand.component, 2**summand.bits
         if component.column:
             total = nw.col(f"x{index}").sum()
         elif component.kind == "count":
@@ -248,8 +468,42 @@ def row_sums(layout: Layout) -> list[nw.Expr]:
     return sums
 
 
+def _bounded_in_cells(entries: nw.LazyFrame[Any], parts: Sequence[_Part]) -> nw.LazyFrame[Any]:
+    """Return the integers of each part, those of a cell within what a cell may hold.
+
+    Entries without a unit are of all who are within every limit, and stay as they are.
+
+    Those of a cell are shrunk by one factor; a single number is cut off, which leaves it whole.
+    Who is counted once in a cell has 1 there.
+    """
+    bounded = ~nw.col(UNIT).is_null()
+    steps: list[dict[str, nw.Expr]] = [{}, {}, {}]
+    for part in parts:
+        sums = [nw.col(name) for name in part.sums]
+        if part.once:
+            steps[2][part.names[0]] = (sums[0] > 0).cast(nw.Int64)
+        elif part.shrinks_largest:
+            steps[2] |= dict(zip(part.names, sums, strict=True))
+        elif len(sums) == 1:
+            most, _ = part.limits
+            cut = sums[0].clip(-most, most).cast(nw.Int64)
+            steps[2][part.names[0]] = nw.when(bounded).then(cut).otherwise(sums[0])
+        else:
+            most, _ = part.limits
+            largest, shrink = part.called(_LARGEST), part.called(_SHRINK)
+            steps[0][largest] = _in_one(part.sums, beside=part.beside)
+            factor = _factor_above(most, nw.col(largest))
+            steps[1][shrink] = nw.when(bounded).then(factor).otherwise(None)
+            steps[2] |= {
+                name: _shrunk(one, shrink) for name, one in zip(part.names, part.sums, strict=True)
+            }
+    for step in filter(None, steps):
+        entries = entries.with_columns(**step)
+    return entries.select(UNIT, CELL, *(name for part in parts for name in part.names))
+
+
 def _bounded_totals(
-    engine: Engine, layout: Layout, way: InBall | InCells, per_unit: nw.LazyFrame[Any]
+    engine: Engine, parts: Sequence[_Part], entries: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
     """Return the totals by cell of every unit's integers, each unit within its limit.
 
@@ -265,74 +519,104 @@ def _bounded_totals(
     is ⌊L·w⌋ at last, which is L·w unless L was shrunk: w is a multiple of 2^−8, and 2^8 divides a
     row's integer. L·w is an exact float, below 2^29 (`find_bits`).
     """
-    names, beside = names_of(layout), bool(layout.numbers.without)
-    _, limit = integer_limits(way, bits=layout.bits)
-    entries = _each_at_most(engine, layout, way, per_unit.select(UNIT, CELL, *names))
-    if isinstance(way, InBall) or way.shrinks(layout.numbers):
-        entries = engine.materialise(entries)
-        sizes = entries.select(UNIT, q=_size(way, names, beside=beside))
-        sizes = sizes.group_by(UNIT).agg(nw.col("q").sum())
-        share = nw.lit(limit * _BELOW_ONE) / nw.col("q")
-        factor = share.sqrt() if isinstance(way, InBall) else share
-        shrink = sizes.filter(nw.col("q") > limit).select(UNIT, factor.alias(_SHRINK))
-        joined = entries.join(shrink, on=UNIT, how="left")
-        entries = joined.select(CELL, *(_shrunk(name) for name in names))
-    if root := float(layout.numbers.without):
-        last = (nw.col(names[-1]).cast(nw.Float64) * root).floor().cast(nw.Int64)
-        entries = entries.with_columns(last.alias(names[-1]))
-    return entries.group_by(CELL).agg(*(nw.col(name).sum() for name in names))
+    too_large = [
+        _Over(part=part, size=_in_one(part.names, beside=False), most=part.limits[0])
+        for part in parts
+        if part.shrinks_largest
+    ]
+    if too_large:
+        entries = engine.materialise(_shrunk_persons(entries, parts, too_large, by=nw.Expr.max))
+    too_long = [
+        _Over(part=part, size=_size(part), most=part.limits[1])
+        for part in parts
+        if part.shrinks_persons
+    ]
+    if too_long:
+        entries = _shrunk_persons(entries, parts, too_long, by=nw.Expr.sum)
+    last = {
+        name: (nw.col(name).cast(nw.Float64) * root).floor().cast(nw.Int64)
+        for part in parts
+        for name, root in ((part.names[-1], float(part.layout.numbers.without)),)
+        if root
+    }
+    entries = entries.with_columns(**last) if last else entries
+    names = [name for part in parts for name in part.names]
+    totals = entries.group_by(CELL).agg(*(nw.col(name).sum() for name in names))
+    return totals.select(CELL, *names)
 
 
-def _each_at_most(
-    engine: Engine, layout: Layout, way: InBall | InCells, entries: nw.LazyFrame[Any]
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Over:
+    """A limit of a part: `size` of each cell, put together for a person, is `most` at most."""
+
+    part: _Part
+    size: nw.Expr
+    most: int
+
+
+def _shrunk_persons(
+    entries: nw.LazyFrame[Any],
+    parts: Sequence[_Part],
+    limits: Sequence[_Over],
+    *,
+    by: Callable[[nw.Expr], nw.Expr],
 ) -> nw.LazyFrame[Any]:
-    """Return integers within what one may be: those of a cell are shrunk by one factor.
+    """Return the entries; of a person over a limit, all integers of its part shrink by one factor.
 
-    Those of a unit, where a norm limits it. A single number is cut off, which leaves it whole.
+    `by` puts the sizes of a person's cells together.
     """
-    names = names_of(layout)
-    most, _ = integer_limits(way, bits=layout.bits)
-    by_cell = isinstance(way, InCells) and not way.apart
-    if len(names) == 1 and (by_cell or layout.dimension == 1):
-        return entries.with_columns(nw.col(names[0]).clip(-most, most).cast(nw.Int64))
-    if by_cell:
-        beside = bool(layout.numbers.without)
-        return shrunk_rows(entries, names, most, beside=beside).select(UNIT, CELL, *names)
-    largest = _in_one(names, beside=False)
-    factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
-    entries = engine.materialise(entries)
-    tops = entries.select(UNIT, largest.alias(_LARGEST)).group_by(UNIT)
-    over = tops.agg(nw.col(_LARGEST).max()).filter(nw.col(_LARGEST) > most)
-    marked = entries.join(over.select(UNIT, factor.alias(_SHRINK)), on=UNIT, how="left")
-    return marked.select(UNIT, CELL, *(_shrunk(name) for name in names))
+    sizes = {one.part.called(_LARGEST): one.size for one in limits}
+    persons = (
+        entries.filter(~nw.col(UNIT).is_null())
+        .select(UNIT, **sizes)
+        .group_by(UNIT)
+        .agg(*(by(nw.col(n)) for n in sizes))
+    )
+    over = [nw.col(one.part.called(_LARGEST)) > one.most for one in limits]
+    factors = {
+        one.part.called(_SHRINK): _factor_above(
+            one.most,
+            nw.col(one.part.called(_LARGEST)),
+            squares=by is nw.Expr.sum and isinstance(one.part.way, InBall),
+        )
+        for one in limits
+    }
+    persons = persons.filter(reduce(operator.or_, over)).select(UNIT, **factors)
+    joined = entries.join(persons, on=UNIT, how="left")
+    shrunk = [_shrunk(name, one.part.called(_SHRINK)) for one in limits for name in one.part.names]
+    kept = {one.part.place for one in limits}
+    others = [name for part in parts if part.place not in kept for name in part.names]
+    return joined.select(UNIT, CELL, *others, *(one for one in shrunk))
 
 
-def shrunk_rows(
-    entries: nw.LazyFrame[Any], names: list[str], most: int, *, beside: bool = False
-) -> nw.LazyFrame[Any]:
-    """Return rows of which `_in_one` of the integers in `names` is `most` at most.
+def _factor_above(most: int, size: nw.Expr, *, squares: bool = False) -> nw.Expr:
+    """Return what integers are shrunk by where their size is over `most`; NULL elsewhere."""
+    factor = nw.lit(most * _BELOW_ONE) / size.cast(nw.Float64)
+    return nw.when(size > most).then(factor.sqrt() if squares else factor).otherwise(None)
+
+
+def shrunk_rows(entries: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
+    """Return rows of which each of the integers in `names` is `most` at most.
 
     Those of a row with more are shrunk by one factor.
     """
-    largest = _in_one(names, beside=beside)
-    factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
-    marked = entries.with_columns(largest.alias(_LARGEST))
-    over = nw.when(nw.col(_LARGEST) > most).then(factor).otherwise(None)
-    marked = marked.with_columns(over.alias(_SHRINK))
-    return marked.with_columns(*(_shrunk(name) for name in names))
+    marked = entries.with_columns(_in_one(names, beside=False).alias(_LARGEST))
+    marked = marked.with_columns(_factor_above(most, nw.col(_LARGEST)).alias(_SHRINK))
+    return marked.with_columns(*(_shrunk(name, _SHRINK) for name in names))
 
 
-def _size(way: InBall | InCells, names: list[str], *, beside: bool) -> nw.Expr:
+def _size(part: _Part) -> nw.Expr:
     """Return what a cell adds to the size of its unit's vector."""
-    values = [nw.col(name).cast(nw.Float64) for name in names]
-    if isinstance(way, InBall):
+    values = [nw.col(name).cast(nw.Float64) for name in part.names]
+    if isinstance(part.way, InBall):
         return nw.sum_horizontal(*(value * value for value in values))
-    if way.apart:
+    if part.way.apart:
         return nw.sum_horizontal(*(value.abs() for value in values))
-    return _in_one(names, beside=beside).cast(nw.Float64)
+    return _in_one(part.names, beside=part.beside).cast(nw.Float64)
 
 
-def _in_one(names: list[str], *, beside: bool) -> nw.Expr:
+def _in_one(names: Sequence[str], *, beside: bool) -> nw.Expr:
     """Return the largest |I| of one cell; with `beside`, of all but the last, which is added.
 
     No row adds to the last and to others, so that the sum is no more than for all of its rows.
@@ -344,13 +628,13 @@ def _in_one(names: list[str], *, beside: bool) -> nw.Expr:
     return largest if last is None else largest + last
 
 
-def _shrunk(name: str) -> nw.Expr:
+def _shrunk(name: str, factor: str) -> nw.Expr:
     """Return trunc(I·ŝ) where there is a factor ŝ, I elsewhere."""
     value = nw.col(name)
-    scaled = value.cast(nw.Float64) * nw.col(_SHRINK)
+    scaled = value.cast(nw.Float64) * nw.col(factor)
     # Casts from float to int round in one engine and truncate in another: truncate first.
     whole = nw.when(scaled >= 0).then(scaled.floor()).otherwise(scaled.ceil()).cast(nw.Int64)
-    return nw.when(nw.col(_SHRINK).is_null()).then(value).otherwise(whole).alias(name)
+    return nw.when(nw.col(factor).is_null()).then(value).otherwise(whole).alias(name)
 
 
 def new_salt(entropy: Entropy) -> str:
@@ -363,9 +647,8 @@ def keep_few(
 ) -> nw.LazyFrame[Any]:
     """Return the entries of each person in `most` cells at most, those of the least hashes.
 
-    Only those of persons in more cells are hashed.
+    Only those of persons in more cells are hashed. `per_unit` is read more than once.
     """
-    per_unit = engine.materialise(per_unit)
     columns = per_unit.collect_schema().names()
     sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_CELLS))
     over = sizes.filter(nw.col(_CELLS) > most).select(UNIT)

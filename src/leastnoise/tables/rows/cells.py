@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import narwhals as nw
 
@@ -11,7 +12,7 @@ from leastnoise.tables.query.axes import Bins, KeyColumn, Nearest, Unlisted
 from leastnoise.tables.statistics.base import bounds_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
@@ -19,6 +20,21 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Component
 
 UNIT, CELL = "unit", "cell"
+_BOUNDED = "bounded"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Summand:
+    """A component of each row as an integer I, which stands for I·2^(−bits)."""
+
+    component: Component
+    bits: int
+
+
+def summands_of(layout: Layout) -> tuple[Summand, ...]:
+    """Return the summands of each row of a layout, one for each of its components."""
+    return tuple(Summand(component=one, bits=layout.bits) for one in layout.components)
 
 
 def names_of(layout: Layout) -> list[str]:
@@ -31,12 +47,40 @@ def keys_of(layout: Layout) -> list[str]:
     return [f"by{index}" for index, one in enumerate(layout.grouped) if isinstance(one, Unlisted)]
 
 
+def columns_read(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> set[str]:
+    """Return what the engine's frame calls the columns that these layouts are about."""
+    read = {engine.filter_column(text) for layout in layouts for text in layout.filters}
+    if not spec.privacy.by_row:
+        read.add(engine.column(spec.privacy.unit, "u"))
+    for layout in layouts:
+        for axis in layout.grouped:
+            by_value = isinstance(axis, Bins | Nearest)
+            read.add(engine.column(axis.column, "v" if by_value else "k"))
+        for component in layout.components:
+            read |= {engine.value_column(name) for name in component.needed}
+        for condition in layout.conditions:
+            for name, predicate in condition.predicates:
+                read.add(engine.column(name, "k") if predicate.among else engine.value_column(name))
+    return read
+
+
 def rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
     """Return the rows of which all filters of the query are true."""
     frame = engine.frame
     for text in layout.filters:
         frame = frame.filter(engine.holds(text))
     return frame
+
+
+def units_with_more_rows(
+    engine: Engine, spec: Spec, layout: Layout, rows: int
+) -> nw.LazyFrame[Any]:
+    """Return the units with more than so many rows that count, in a table to join rows with."""
+    unit = engine.column(spec.privacy.unit, "u")
+    frame = rows_that_count(engine, layout).select(unit)
+    counts = frame.filter(~nw.col(unit).is_null()).group_by(unit).agg(n=nw.len())
+    more = counts.filter(nw.col("n") > rows).select(unit, nw.col(unit).alias(_BOUNDED))
+    return engine.materialise(more)
 
 
 def in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
@@ -63,21 +107,34 @@ def in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     return frame.filter(nw.min_horizontal(*counts, nw.lit(1)) == 0)
 
 
-def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
+def in_cells(
+    engine: Engine,
+    spec: Spec,
+    layout: Layout,
+    summands: Sequence[Summand],
+    *,
+    bounded: nw.LazyFrame[Any] | None = None,
+) -> nw.LazyFrame[Any]:
     """Return one row per row that falls in a public cell: its unit, cell and scaled values.
 
+    The values are the integers of the `summands` that depend on the row: x0, x1, …. Where units
+    are `bounded`, those that aren't among them are NULL: see `units_with_more_rows`.
     Keys that nobody listed are beside them, also those that may not be published. A row without a
     unit is dropped: all such rows clipped together would be one person's rows to the clip, and many
     persons' in truth. NULL keys and keys that aren't public match no cell.
     """
     frame, columns = _grouped(engine, spec, layout)
-    values: dict[str, Component] = {}
-    for index, component in enumerate(layout.components):
+    if bounded is not None:
+        frame = frame.join(bounded, on=engine.column(spec.privacy.unit, "u"), how="left")
+        columns[UNIT] = nw.col(_BOUNDED)
+    values: dict[str, Summand] = {}
+    for index, summand in enumerate(summands):
+        component = summand.component
         if component.of_values:
-            values[f"x{index}"] = component
+            values[f"x{index}"] = summand
             columns[f"x{index}"] = _value(engine, spec, component)
         elif component.column:
-            ends = 2**layout.bits, 0
+            ends = 2**summand.bits, 0
             if component.kind == "without":  # what is NULL has no value, either
                 ends = ends[::-1]
             there = nw.when(_counts(engine, spec, component)).then(ends[0]).otherwise(ends[1])
@@ -85,7 +142,7 @@ def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     # A block may need no column but the rows themselves. First with_columns: a select of constants
     # alone has one row on some engines.
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
-    frame = _fixed_point(frame, spec, values, bits=layout.bits)
+    frame = _fixed_point(frame, spec, values)
     cell = nw.lit(0, nw.Int64)
     for index, axis in enumerate(layout.grouped):
         by, at = f"by{index}", f"at{index}"
@@ -165,7 +222,7 @@ def finite(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
 
 
 def _fixed_point(
-    frame: nw.LazyFrame[Any], spec: Spec, values: Mapping[str, Component], *, bits: int
+    frame: nw.LazyFrame[Any], spec: Spec, values: Mapping[str, Summand]
 ) -> nw.LazyFrame[Any]:
     """Return the frame, each x of `values` as ⌊y + ½⌋, y = (x − centre)·2^bits/radius.
 
@@ -178,7 +235,8 @@ def _fixed_point(
     A step at a time, since an expression that is used twice is computed twice.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}, {}]
-    for name, component in values.items():
+    for name, summand in values.items():
+        component, bits = summand.component, summand.bits
         bounds = bounds_of(spec, component.column)
         x, factor = nw.col(name), float(Fraction(2**bits) / component.radius)
         clamped = x.clip(float(bounds[0]), float(bounds[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import narwhals as nw
@@ -10,7 +11,7 @@ import narwhals as nw
 from leastnoise.tables.expressions.computed import NOTHING, Computed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.spec.values import ColumnType, Key
@@ -53,7 +54,7 @@ class Engine(ABC):
         A value that can't be read is NULL, and so is a number that isn't finite: the casts of every
         engine remove these, so that nothing behind them meets NaN.
 
-        They may be read once only.
+        They may be read once only, until they are `settled`.
         """
         return self._frame
 
@@ -66,12 +67,37 @@ class Engine(ABC):
 
     def holds(self, text: str) -> nw.Expr:
         """Return whether the filter of this `text` is true of a row."""
-        return nw.col(self._filters[text])
+        return nw.col(self.filter_column(text))
+
+    def filter_column(self, text: str) -> str:
+        """Return what the frame calls the column that says whether a filter is true of a row."""
+        return self._filters[text]
+
+    def value_column(self, name: str) -> str:
+        """Return what the frame calls the column that is NULL where `name` has no value."""
+        return self.column(name, "k" if self._types[name] == "text" else "v")
 
     def has_value(self, name: str) -> nw.Expr:
         """True in a row where the column `name` has a value: a text, or a finite number."""
-        use: Use = "k" if self._types[name] == "text" else "v"
-        return ~nw.col(self.column(name, use)).is_null()
+        return ~nw.col(self.value_column(name)).is_null()
+
+    @contextmanager
+    def scratch(self) -> Iterator[None]:
+        """Let go, on leaving, of what was materialised meanwhile."""
+        yield
+
+    @property
+    def reads_again(self) -> bool:
+        """True if the frame may be read several times, and is the same each time.
+
+        A source may be another by then: a file that is replaced, or a view of a sample. So no limit
+        of a person is taken from one reading of it, and the sums from another.
+        """
+        return False
+
+    @abstractmethod
+    def settle(self, columns: Collection[str]) -> None:
+        """Let these columns of the frame be read several times; the others may be gone."""
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

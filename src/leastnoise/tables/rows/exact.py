@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 import narwhals as nw
 
+from leastnoise import _words
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.tables.query.limits import FewGroups, integer_limits
 from leastnoise.tables.rows import bounding, source
@@ -20,10 +21,18 @@ from leastnoise.tables.rows.bounding import (
     shrunk_rows,
     sums_of_rows,
 )
-from leastnoise.tables.rows.cells import CELL, UNIT, in_cells, keys_of, names_of, publishable
+from leastnoise.tables.rows.cells import (
+    CELL,
+    UNIT,
+    in_cells,
+    keys_of,
+    names_of,
+    publishable,
+    summands_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -39,7 +48,7 @@ def group_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> li
 
     The integers are those of `bounding.query_vector`, and as secret; so is which groups there are.
     """
-    rows = in_cells(engine, spec, layout)
+    rows = in_cells(engine, spec, layout, summands_of(layout))
     keys = keys_of(layout)
     if len(keys) == len(layout.axes):
         # The one public cell is put beside: as a key it would cost as much as the others.
@@ -51,11 +60,12 @@ def _totals(
     engine: Engine, layout: Layout, rows: nw.LazyFrame[Any], keys: list[str], *, salt: str
 ) -> list[tuple[Any, ...]]:
     if layout.by_row:
-        sums = publishable(engine, layout, sums_of_rows(engine, layout, rows, keys))
-        return read_totals(engine, layout, sums, len(keys))
+        sums = publishable(engine, layout, sums_of_rows(engine, summands_of(layout), rows, keys))
+        return read_totals(engine, summands_of(layout), sums, len(keys))
     if not isinstance(layout.bounding, FewGroups):
         raise TypeError("a person is in few of the groups that nobody listed")
-    per_unit = publishable(engine, layout, rows.group_by(UNIT, *keys).agg(*row_sums(layout)))
+    per_unit = rows.group_by(UNIT, *keys).agg(*row_sums(summands_of(layout)))
+    per_unit = engine.materialise(publishable(engine, layout, per_unit))
     entries = keep_few(engine, per_unit, keys, layout.bounding.groups, salt=salt)
     entries = _within(layout, layout.bounding, entries)
     names = names_of(layout)
@@ -90,9 +100,17 @@ class ExactTotals:
 
     def vector(self, layout: Layout) -> NDArray[np.int64]:
         """Return a block's exact integers, before noise."""
-        self.tell(f"Reading and bounding for {layout.name}")
+        (vector,) = self.vectors([layout])
+        return vector
+
+    def vectors(self, layouts: Sequence[Layout]) -> list[NDArray[np.int64]]:
+        """Return the exact integers of several blocks, all from one scan of the rows."""
+        if not layouts:
+            return []
+        names = dict.fromkeys(layout.name for layout in layouts)
+        self.tell(f"Reading and bounding for {_words.listed(names)}")
         with source.open_engine(self.found) as engine:
-            return bounding.query_vector(engine, self.spec, layout, salt=self.salt)
+            return bounding.query_vectors(engine, self.spec, layouts, salt=self.salt)
 
     def groups(self, layout: Layout) -> list[tuple[Any, ...]]:
         """Return the totals of groups that nobody listed; no stage tells their number."""

@@ -40,7 +40,7 @@ def _over_limits(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any
     """Return a row for each person with more rows in these groups, or in more, than they may."""
     if spec.contribution is None:
         raise KeyError("contribution")  # the checks of the spec come first
-    rows = in_cells(engine, spec, layout)
+    rows = in_cells(engine, spec, layout, ())
     groups = rows.group_by(UNIT, CELL, *keys_of(layout)).agg(n=nw.len())
     groups = publishable(engine, layout, groups)
     found = groups.group_by(UNIT).agg(

@@ -19,7 +19,7 @@ from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.engine import Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import duckdb
 
@@ -51,7 +51,7 @@ def open_engine(
         with duckdb_engine.open_engine(
             source, columns=columns, computed=computed, rehearsed=rehearsed
         ) as reader:
-            yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns, computed)
+            yield Polars(reader, columns, computed)
     except pl.exceptions.PolarsError:  # whose messages may quote values
         raise SourceError(f"{source.name} can't be read by Polars.") from None
 
@@ -59,6 +59,16 @@ def open_engine(
 @final
 class Polars(Engine):
     """An engine that `open_engine` makes."""
+
+    def __init__(
+        self, reader: Engine, columns: Mapping[str, ColumnType], computed: Computed = NOTHING
+    ) -> None:
+        super().__init__(_streamed(reader), columns, computed)
+        self._reader = reader
+
+    def settle(self, columns: Collection[str]) -> None:
+        self._reader.settle(columns)
+        self._frame = _streamed(self._reader)
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """It is in memory."""
@@ -107,8 +117,9 @@ def _collected(frame: nw.LazyFrame[Any]) -> pl.DataFrame:
     return frame.to_native().collect(engine="streaming")
 
 
-def _streamed(relation: duckdb.DuckDBPyRelation) -> pl.LazyFrame:
-    """Return a frame that reads the relation in batches, once."""
+def _streamed(reader: Engine) -> nw.LazyFrame[Any]:
+    """Return a frame that reads DuckDB's in batches."""
+    relation: duckdb.DuckDBPyRelation = reader.frame.to_native()
     kinds = zip(relation.columns, map(str, relation.types), strict=True)
     schema = {name: _KINDS[kind] for name, kind in kinds}
 
@@ -126,4 +137,4 @@ def _streamed(relation: duckdb.DuckDBPyRelation) -> pl.LazyFrame:
             frame = pl.DataFrame(batch)
             yield frame if predicate is None else frame.filter(predicate)
 
-    return register_io_source(batches, schema=schema)
+    return nw.from_native(register_io_source(batches, schema=schema))

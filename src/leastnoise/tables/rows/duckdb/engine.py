@@ -21,7 +21,7 @@ from leastnoise.tables.values.casts import as_day, by_use, finite
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.tables.rows.duckdb.inputs import Input
@@ -53,9 +53,10 @@ def open_engine(
             _connected(folder, threads) as connection,
         ):
             opened = source.opened(connection, folder, list(columns), rehearsed=rehearsed)
-            engine = DuckDB(connection, feeders.enter_context(opened), columns, computed)
+            rows = feeders.enter_context(opened)
+            engine = DuckDB(connection, rows, columns, computed, folder=folder)
             if rehearsed:
-                engine.settle()
+                engine.shorten()
             yield engine
     except duckdb.OutOfMemoryException:
         raise SourceError(f"{source.name} needs more memory or temporary disk space.") from None
@@ -111,9 +112,12 @@ class DuckDB(Engine):
         rows: Rows,
         columns: Mapping[str, ColumnType],
         computed: Computed = NOTHING,
+        *,
+        folder: Path,
     ) -> None:
         self._connection = connection
         self._tables = 0
+        self._folder, self._settled = folder, False
         super().__init__(nw.from_native(self._typed(rows, columns, computed)), columns, computed)
 
     def _typed(
@@ -148,9 +152,33 @@ class DuckDB(Engine):
         query, bound = _beside(query, stored, list(columns), computed)
         return self._connection.sql(query, params=rows.bound | bound)
 
-    def settle(self) -> None:
+    @contextmanager
+    def scratch(self) -> Iterator[None]:
+        before = self._tables
+        yield
+        for place in range(before, self._tables):
+            self._connection.execute(f"DROP TABLE {self._called(place + 1)}")
+
+    @property
+    def reads_again(self) -> bool:
+        return self._settled
+
+    def shorten(self) -> None:
         """Have the rows in a table: what is known to have none would shorten the queries."""
         self._frame = self.materialise(self._frame)
+
+    def settle(self, columns: Collection[str]) -> None:
+        """Copy them to a file in the private folder."""
+        self._settled = True
+        rows = self._frame.to_native()
+        kept = sorted(columns) or rows.columns[:1]
+        path = (self._folder / "settled.duckdb").absolute().as_posix()
+        if set(path) & {"\\", "?"}:  # DuckDB would open another file
+            self._frame = self.materialise(self._frame.select(*kept))
+            return
+        self._connection.execute("ATTACH '" + path.replace("'", "''") + "' AS settled")
+        rows.select(*kept).create("settled.the_rows")
+        self._frame = nw.from_native(self._connection.table("settled.the_rows"))
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         name = self._new_name()
@@ -203,7 +231,10 @@ class DuckDB(Engine):
 
     def _new_name(self) -> str:
         self._tables += 1
-        return f"made{self._tables}"
+        return self._called(self._tables)
+
+    def _called(self, number: int) -> str:
+        return f"made{number}"
 
 
 def _beside(
