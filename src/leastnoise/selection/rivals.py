@@ -6,6 +6,7 @@ import math
 from collections.abc import Container, Sequence
 from fractions import Fraction
 
+from leastnoise.certificate.subject import shifts_of
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
@@ -93,6 +94,7 @@ def list_worthwhile(
     kept: list[Way] = []
     for way in ways:
         needless = _why_needless_in_cells(question, way, found)
+        needless = needless or _why_bounded(family, question, way, found)
         if needless is None and to_beat is not None:
             needless = _why_behind_in_cells(family, question, way, found, least)
         if needless is None:
@@ -200,6 +202,29 @@ def _why_needless_in_cells(question: Question, way: Way, found: Sequence[Candida
         f"it isn't searched for {way.draws} cells that move at once: {body[1]} noise has "
         f"{100 * body[0] / standard:.0f} % of the {question.loss.value} of Laplace or Gaussian "
         "noise in each; calibrate it alone to see it"
+    )
+
+
+def _why_bounded(
+    family: type[Noise], question: Question, way: Way, found: Sequence[Candidate]
+) -> str | None:
+    """Return why `family`, as it says itself, has no less than what was `found`; None if it may."""
+    behind = registered(family).part("behind")
+    least = _least(found, question.loss)
+    asked = question.through(way.sensitivity, way.geometry)
+    if behind is None or least is None or asked.noise_dimension != 1:
+        return None
+    shifts = shifts_of(family, way.sensitivity, way.geometry).outer
+    unit = float(family.radius_of(shifts, dimension=1))
+    deviations = [(1.0, 1)] if way.geometry is None else way.geometry.counted_deviations
+    order = 1 if question.loss is Loss.MAE else 2
+    whole = math.fsum(count * (unit * deviation) ** order for deviation, count in deviations)
+    why = behind(asked.behind_geometry(shifts), least[0] / whole)
+    if why is None:
+        return None
+    return (
+        f"it isn't searched, as it has no less {question.loss.value} than {least[1]} noise: {why}; "
+        "calibrate it alone to see it"
     )
 
 
