@@ -236,7 +236,7 @@ def find_root(
         before, last = last, _Point.at(gap, x)
         left, right = (left, last) if last.gap <= 0 else (last, right)
         slope = (last.gap - before.gap) / (last.x - before.x)
-        if last.gap <= 0 and slope * relative <= last.gap:
+        if last.gap <= 0 and -math.inf < slope * relative <= last.gap:
             break  # the root is as near as asked
         stalls = (stalls + 1) % 3 if right.x - left.x > 0.4 * width else 0
     return math.exp(right.x)

@@ -31,7 +31,9 @@ def why_kernels_behind(question: Question, loss: float) -> str | None:
 
     The question is about one number and a worst shift of 1.
     """
-    if question.sampling_rate != 1 or not 0 < question.budget.epsilon <= _LARGEST_EPSILON:
+    if question.sampling_rate != 1 or not question.budget.delta:
+        return None
+    if not 0 < question.budget.epsilon <= _LARGEST_EPSILON:
         return None
     sigma = _gaussian_sigma(question)
     if _loss_of_gaussian(question, sigma) < loss * (1 - _ROUNDING):
@@ -49,7 +51,7 @@ def why_mixture_behind(question: Question, loss: float) -> str | None:
     Of one release, the kernels that leave just that loss are looked at, of each number of modes.
     """
     why = why_kernels_behind(question, loss)
-    if why is not None or not question.once or not question.budget.epsilon:
+    if why is not None or not (question.once and question.budget.epsilon and question.budget.delta):
         return why
     if _loss_of_gaussian(question, _gaussian_sigma(question)) < loss * (1 - _ROUNDING):
         return None
