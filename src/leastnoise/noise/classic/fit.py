@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 
@@ -207,9 +208,28 @@ def huber_several(task: Several) -> FlippedHuber:
             expected="both alpha and gamma, or neither, for several releases",
         )
     near = first * math.sqrt(compositions)  # the last standard deviation that was found
+    slope = math.nan  # the last one of ln δ by ln(1/scale): nearly the same at all corners
 
     def law_at(corner: float) -> FlippedHuber:
         return FlippedHuber(scale=1, alpha=Fraction(corner), gamma=1)
+
+    def root(over: Callable[[float], float], x: float) -> float:
+        """Return about where ln δ is that of the budget, by Newton's steps with the last slope."""
+        nonlocal slope
+        near_enough, far = 0.01, 0.1  # of ln(1/scale); what is left of the former is its square
+        value = over(x)
+        if math.isnan(slope):
+            slope = (over(x + near_enough) - value) / near_enough
+        for _ in range(5):
+            move = -value / slope if slope > 0 else math.inf
+            if not abs(move) <= far:
+                break
+            if abs(move) <= near_enough:
+                return x + move
+            before = value
+            value = over(x + move)
+            slope, x = (value - before) / move, x + move
+        return _ROUGHLY.find(over, guess=x)
 
     def loss(corner: float) -> float:
         nonlocal near
@@ -220,7 +240,7 @@ def huber_several(task: Several) -> FlippedHuber:
             wide = law.scaled(Fraction(math.exp(-log_inverse)))
             return max(task.log_delta_gap(wide, points_per_std=COARSE), LOG_ZERO)
 
-        factor = math.exp(-_ROUGHLY.find(over, guess=math.log(width / near)))
+        factor = math.exp(-root(over, math.log(width / near)))
         near = factor * width
         return question.loss.of(law) * factor ** (1 if question.loss is Loss.MAE else 2)
 
@@ -237,6 +257,7 @@ def huber_several(task: Several) -> FlippedHuber:
     for low, high in pairwise(corners[max(0, best - 1) : best + 2]):
         found |= {at: loss(at) for share in closer if (at := low + share * (high - low))}
     law = law_at(min(found, key=found.__getitem__))
-    start = 0.9 * near / math.sqrt(law.variance)
-    gamma = find_least_factor(task, law, first=start)
+    power = 1 if question.loss is Loss.MAE else 2
+    start = 0.99 * (found[float(law.alpha)] / question.loss.of(law)) ** (1 / power)
+    gamma = find_least_factor(task, law, first=start, growth=1.02)
     return FlippedHuber(scale=1, alpha=float(gamma * law.corner), gamma=gamma)

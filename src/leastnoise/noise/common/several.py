@@ -165,11 +165,14 @@ def _pure_share(task: Several) -> Noise:
     return task.one_at(Budget(epsilon=budget.epsilon / task.question.compositions))
 
 
-def find_least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
+def find_least_factor(
+    task: Several, alone: Noise, *, first: float, growth: float | None = None
+) -> Fraction:
     """Return the least factor of `alone` for so many releases; above `first`, or near it.
 
     For k releases it is about √k. For k samples at a rate q it is about 1 as long as a record is
-    in few of them, and grows like q√k.
+    in few of them, and grows like q√k. It is looked for up to `growth` times `first` to begin with,
+    if that is known better.
     """
 
     def gap(factor: float, points_per_std: int) -> float:
@@ -179,7 +182,8 @@ def find_least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
     often = math.sqrt(task.question.compositions) * float(task.question.sampling_rate)
     nearly = 1e-4  # of the scale, on a lattice so coarse that it is off by more
     least_growth = 1.5
-    near = find_root(coarse, first, first * max(often, least_growth), relative=nearly)
+    farthest = first * (growth or max(often, least_growth))
+    near = find_root(coarse, first, farthest, relative=nearly)
     return Fraction(polish(partial(gap, points_per_std=POINTS_PER_STD), coarse, near))
 
 
