@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
+from typing import final
 
 import numpy as np
 
@@ -187,6 +188,33 @@ def _rounded(number: Fraction) -> Fraction:
     return Fraction(float(number))
 
 
+@final
+class _Newton:
+    """Roots of functions that are alike: the last slope is that of the next one, or nearly."""
+
+    _near = 0.01  # a step so short is the last: what is left of the way is about its square
+    _far = 0.1
+
+    def __init__(self) -> None:
+        self._slope = math.nan
+
+    def find(self, over: Callable[[float], float], x: float) -> float:
+        """Return about the root of a rising function, near x."""
+        value = over(x)
+        if math.isnan(self._slope):
+            self._slope = (over(x + self._near) - value) / self._near
+        for _ in range(5):
+            move = -value / self._slope if self._slope > 0 else math.inf
+            if not abs(move) <= self._far:
+                break
+            x += move
+            if abs(move) <= self._near:
+                return x
+            before, value = value, over(x)
+            self._slope = (value - before) / move
+        return _ROUGHLY.find(over, guess=x)
+
+
 def huber_several(task: Several) -> FlippedHuber:
     """Return the law for a worst shift of 1 that may be drawn several times.
 
@@ -208,28 +236,10 @@ def huber_several(task: Several) -> FlippedHuber:
             expected="both alpha and gamma, or neither, for several releases",
         )
     near = first * math.sqrt(compositions)  # the last standard deviation that was found
-    slope = math.nan  # the last one of ln δ by ln(1/scale): nearly the same at all corners
+    newton = _Newton()
 
     def law_at(corner: float) -> FlippedHuber:
         return FlippedHuber(scale=1, alpha=Fraction(corner), gamma=1)
-
-    def root(over: Callable[[float], float], x: float) -> float:
-        """Return about where ln δ is that of the budget, by Newton's steps with the last slope."""
-        nonlocal slope
-        near_enough, far = 0.01, 0.1  # of ln(1/scale); what is left of the former is its square
-        value = over(x)
-        if math.isnan(slope):
-            slope = (over(x + near_enough) - value) / near_enough
-        for _ in range(5):
-            move = -value / slope if slope > 0 else math.inf
-            if not abs(move) <= far:
-                break
-            if abs(move) <= near_enough:
-                return x + move
-            before = value
-            value = over(x + move)
-            slope, x = (value - before) / move, x + move
-        return _ROUGHLY.find(over, guess=x)
 
     def loss(corner: float) -> float:
         nonlocal near
@@ -240,7 +250,7 @@ def huber_several(task: Several) -> FlippedHuber:
             wide = law.scaled(Fraction(math.exp(-log_inverse)))
             return max(task.log_delta_gap(wide, points_per_std=COARSE), LOG_ZERO)
 
-        factor = math.exp(-root(over, math.log(width / near)))
+        factor = math.exp(-newton.find(over, math.log(width / near)))
         near = factor * width
         return question.loss.of(law) * factor ** (1 if question.loss is Loss.MAE else 2)
 
