@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from leastnoise.accounting.proof.composed import bound_composed, prove_composed
+from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.guarantees.sensitivity import L1, ShiftBounds
 from leastnoise.noise.classic.law import Laplace
 from leastnoise.noise.question import Releases
@@ -16,4 +16,3 @@ def test_parts_of_one_law_are_composed_as_one() -> None:
     listed, counted = [one, other, one, one, other], [one.times(3), other.times(2)]
     at = Fraction(1, 2)
     assert prove_composed(listed, at).interval == prove_composed(counted, at).interval
-    assert bound_composed(listed, at) == bound_composed(counted, at)
