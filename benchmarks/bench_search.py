@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 import time
 import warnings
+from typing import Any
 
+from benchmarks.bench_plans import MIXED
 from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design import radial_dual
@@ -13,9 +16,12 @@ from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.refine import Task, refine
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import family_named, part_of
-from leastnoise.selection.public import calibrate
+from leastnoise.selection.public import calibrate, compare
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
 
 BUDGET = Budget(epsilon="1", delta="1e-5")
 EXACT_SIGMA = 3.730631634815941832250  # of the Gaussian, by 400-bit ball arithmetic
@@ -127,7 +133,101 @@ def design_rows() -> list[tuple[str, ...]]:
     return rows
 
 
+COMPARED: list[tuple[str, dict[str, Any], str]] = [
+    ("one number, (1, 1e-6)", {"epsilon": "1", "delta": "1e-6"}, "1.5 s"),
+    ("one number, (1e-4, 1e-12)", {"epsilon": "1e-4", "delta": "1e-12"}, "3 s"),
+    ("one number, (50, 1e-12)", {"epsilon": "50", "delta": "1e-12"}, "3 s"),
+    (
+        "10 releases, (1e-4, 1e-6)",
+        {"epsilon": "1e-4", "delta": "1e-6", "compositions": 10},
+        "5 s, 300 MB",
+    ),
+    (
+        "1,000 releases, d = 7",
+        {"epsilon": "1", "delta": "1e-6", "compositions": 1000, "dimension": 7},
+        "5 s",
+    ),
+    (
+        "Linf(1, l0=3), d = 1,000",
+        {"epsilon": "1", "delta": "1e-6", "sensitivity": Linf(1, l0=3), "dimension": 1000},
+        "3 s",
+    ),
+    (
+        "Linf(1, l0=50), d = 2,000",
+        {"epsilon": "1", "delta": "1e-6", "sensitivity": Linf(1, l0=50), "dimension": 2000},
+        "10 s",
+    ),
+]
+
+
+def comparison_rows() -> list[tuple[str, ...]]:
+    """Every family compared, where that took up to a minute; CPU seconds, and the memory so far."""
+    rows: list[tuple[str, ...]] = []
+    for name, asked, target in COMPARED:
+        started = time.process_time()
+        found = compare(**({"sensitivity": L2(1)} | asked))
+        seconds = time.process_time() - started
+        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        best = found.candidates[0]
+        error = f"{best.label}, mse {best.mechanism.mse:.6g}"
+        rows.append((name, error, show(seconds), f"{megabytes:.0f} MB", target))
+    return rows
+
+
+def count_units(name: str, groups: int) -> dict[str, Any]:
+    """A query of persons, in so many groups or of all."""
+    query: dict[str, Any] = {"name": name, "statistics": ["count_units"]}
+    return query | ({"group_by": {"region": list(range(groups))}} if groups > 1 else {})
+
+
+def count_rows() -> list[tuple[str, ...]]:
+    """Plans of persons and of many queries, whose noise is searched among all families."""
+    mixed = [query | {"name": f"q{i}"} for i in range(100) for query in [MIXED[i % len(MIXED)]]]
+    one = [count_units("n", 20)]
+    three = [count_units(f"q{i}", 20) for i in range(3)]
+    settings: list[tuple[str, list[dict[str, Any]], dict[str, str], int, str]] = [
+        ("persons by 20 groups", one, {"epsilon": "1"}, 5, "1 s"),
+        (
+            "3 × persons by 20 groups, replace-one, ε = 60",
+            three,
+            {"epsilon": "60", "neighbours": "replace-one"},
+            5,
+            "3 s",
+        ),
+        (
+            "3 × persons, replace-one, ε = 60",
+            [count_units(f"q{i}", 1) for i in range(3)],
+            {"epsilon": "60", "neighbours": "replace-one"},
+            5,
+            "3 s",
+        ),
+        ("100 mixed queries", mixed, {"epsilon": "1"}, 3, "6 s"),
+    ]
+    rows: list[tuple[str, ...]] = []
+    for name, queries, privacy, most, target in settings:
+        spec = {
+            "version": 1,
+            "data": {"source": "x.parquet"},
+            "privacy": {"unit": "person", "delta": "1e-6"} | privacy,
+            "contribution": {"max_rows": most},
+            "columns": {"x": {"bounds": [0, 1]}},
+            "query": queries,
+        }
+        started = time.process_time()
+        block = plan(spec_file.lay_out(spec)).blocks[0]
+        seconds = time.process_time() - started
+        error = f"{block.mechanism.noise.name}, std {block.errors[0].std:.6g}"
+        rows.append((name, error, show(seconds), target))
+    return rows
+
+
 def main() -> None:
+    print_rows(
+        "Every family compared, CPU seconds",
+        ("", "least noise", "time", "memory so far", "targets"),
+        comparison_rows(),
+    )
+    print_rows("Plans, CPU seconds", ("", "first noise", "time", "targets"), count_rows())
     print_rows(
         "The best noise for one number",
         ("", "gap to the proved bound", "time", "targets"),

@@ -215,7 +215,7 @@ def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
     low, high = 1e-6, 1.0
     while slope(high) < 0 and high < 1e6:
         low, high = high, 2 * high
-    near = Bisection(within=1e-4)  # relative, as it is of logarithms
+    near = Bisection(within=1e-2)  # relative, as it is of logarithms: the bound is flat there
     _, log_c = near.close(lambda x: slope(math.exp(x)) >= 0, math.log(low), math.log(high))
     return Fraction(round(math.exp(log_c) * 2**20) or 1, 2**20)
 

@@ -44,6 +44,11 @@ def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) 
     for which that is at most δ. Raises NotApplicable, for `family`, if it has more
     than MAX_POINTS.
     """
+    too_long = NotApplicable(
+        family=family, why=f"the best noise has more than {MAX_POINTS:,} lattice points"
+    )
+    if _count_points(budget) > 1.01 * MAX_POINTS:  # 1 %: the count is a float
+        raise too_long
     factor, _ = exponential_between(budget.epsilon, bits=FACTOR_BITS)
     last = 1 << FACTOR_BITS
     share_of_delta = 1 - Fraction(1, 2**64)  # of δ, so that a proof at 128 bits sees that it is met
@@ -59,12 +64,18 @@ def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) 
             # With x = 0 the chain already meets δ, which a shorter one would have met before.
             return (*reversed(chain), int(needed)) if needed else tuple(reversed(chain))
         if len(chain) + 1 >= MAX_POINTS:
-            raise NotApplicable(
-                family=family,
-                why=f"the best noise has more than {MAX_POINTS:,} lattice points",
-            )
+            raise too_long
         inner += chain[-1]
         chain.append(chain[-1] * factor >> FACTOR_BITS)
+
+
+def _count_points(budget: Budget) -> float:
+    """Return about N, W_N <= 1/δ <= W_{N+1}: W_j = c^j + 2(c^j − 1)/(c − 1)."""
+    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    gain = math.expm1(min(epsilon, 1.0))  # of a larger ε no law is long
+    if not epsilon or not delta:
+        return math.inf if not delta else 1 / (2 * delta)
+    return math.log1p((1 / delta - 1) * gain / (gain + 2)) / epsilon
 
 
 def closed_form_witness(budget: Budget, *, power: int, points: int) -> Witness:

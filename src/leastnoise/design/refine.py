@@ -132,10 +132,19 @@ class _Rough:
     epsilon: float
     delta: float
     periods: int
-    radius: float
+    law: TruncatedStaircase
     loss: float
     halving: float
-    height: float
+
+    @property
+    def radius(self) -> float:
+        """Where the law at that δ ends."""
+        return float(self.law.radius)
+
+    @property
+    def height(self) -> float:
+        """Its density at 0."""
+        return float(np.exp(self.law.log_density([0.0])))
 
     @classmethod
     def of(cls, task: Task, gap: float) -> _Rough:
@@ -160,10 +169,9 @@ class _Rough:
             epsilon=epsilon,
             delta=working,
             periods=periods,
-            radius=float(law.steps.float_edges[-1]),
+            law=law,
             loss=loss,
             halving=task.loss.of(_staircase(task, delta / 2)) / loss - 1,
-            height=float(np.exp(law.log_density([0.0]))),
         )
 
     def calm(self, cells: int) -> int:

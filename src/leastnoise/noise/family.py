@@ -88,6 +88,8 @@ class Family:
         those that the family's source offers; left out where `design` finds it.
     several: returns the law for several releases, from a `Several` (noise/common/several.py);
         left out where a scale is all that is searched, and where there is none.
+    behind: says why no law of the family has less than a given loss, from a `Question` about a
+        worst shift of 1 and that loss, in far less time than a search takes; None where one may.
     wider: returns a law with some more noise whose δ is less, from the law and a factor, where
         scaling all of it might not do; its δ may fall steeply.
     limit: says where the search for a law was cut off, so that another may have less loss.
@@ -133,6 +135,7 @@ class Family:
     refinement: float = field(converter=real(), default=2.5)
     fit: Part | None = None
     several: Part | None = None
+    behind: Part | None = None
     wider: Part | None = None
     limit: Part | None = None
     design: Part | None = None
@@ -204,6 +207,7 @@ _OPTIONAL = (
     "work",
     "fit",
     "several",
+    "behind",
     "wider",
     "limit",
     "design",

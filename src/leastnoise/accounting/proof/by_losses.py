@@ -10,7 +10,9 @@ are not each other's mirror images: each is composed alone, and the larger δ co
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from flint import arb
@@ -33,6 +35,7 @@ from leastnoise.noise.registry import registered
 
 def enclose(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:
     """Enclose δ(epsilon) of all parts together, for `composed.prove_composed`."""
+    parts = _merged(parts)
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon)
     if serves(parts) and (found := prove_by_moments(parts, epsilon)):
@@ -53,6 +56,7 @@ def enclose_pair(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
     """Enclose δ(epsilon) in one direction, for `composed.prove_pair`."""
+    parts = _merged(parts)
     if len(parts) > 1 or parts[0].compositions > 1:
         if serves(parts):
             return enclose(parts, epsilon, points_per_std=points_per_std)
@@ -79,6 +83,7 @@ def _by_lattices(
 
 def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> arb:
     """Return a bound from above on δ(epsilon), for `composed.bound_composed`."""
+    parts = _merged(parts)
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon).upper
     if serves(parts) and (by_moments := prove_by_moments(parts, epsilon)):
@@ -93,6 +98,14 @@ def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int
         for removed in directions(parts)
     ]
     return found[0].max(found[-1]).min(summed)
+
+
+def _merged(parts: Sequence[Releases]) -> list[Releases]:
+    """Return the same releases, those of one law and the same shifts as one part."""
+    counts: Counter[Releases] = Counter()
+    for part in parts:
+        counts[replace(part, compositions=1)] += part.compositions
+    return [one.times(count) for one, count in counts.items()]
 
 
 def directions(parts: Sequence[Releases]) -> tuple[bool, ...]:

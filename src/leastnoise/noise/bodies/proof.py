@@ -169,30 +169,67 @@ def _overlap(queries: int, ones: int) -> fmpq_poly:
     return fmpq_poly([fmpq(one.numerator, one.denominator * whole) for one in sums])
 
 
+_MOST_POWER = 64  # of the steps that are summed in closed form, which costs its square
+
+
 @lru_cache(maxsize=64)
 def _total_variation(noise: KStaircase, bits: int) -> arb:
     """Enclose a number that TV is at most, at a precision of `bits`.
 
     TV <= 1 − Σ q^k (k + γ − ½)₊^D / Σ q^k (k + γ)^D, equal at a corner of a box; both sums run over
-    k >= 0. The first is cut off, and what is left of the second is at most a geometric series.
+    k >= 0.
+    """
+    with precision(bits):
+        if noise.dimension > _MOST_POWER:
+            return _summed_variation(noise)
+        gamma, fall = noise.gamma, (-ball(noise.decay)).exp()
+        powers = _power_sums(noise.decay, noise.dimension)
+        half = Fraction(1, 2)
+        inner = _binomial(powers, gamma - half if gamma >= half else gamma + half)
+        outer = _binomial(powers, gamma)
+        return 1 - (inner if gamma >= half else fall * inner) / outer
+
+
+def _power_sums(decay: Fraction, power: int) -> list[arb]:
+    """Enclose B_n = Σ_{k>=0} q^k k^n for n = 0 … power, 0⁰ = 1; q = e^(−decay).
+
+    As q Σ_k q^k (k + 1)^n is the same sum for n >= 1, B_n = q/(1 − q) Σ_{i=1…n} C(n, i) B_{n−i}.
+    """
+    odds = 1 / ball(decay).expm1()
+    found = [1 + odds]
+    for n in range(1, power + 1):
+        found.append(odds * sum((math.comb(n, i) * found[n - i] for i in range(1, n + 1)), arb(0)))
+    return found
+
+
+def _binomial(powers: list[arb], first: Fraction) -> arb:
+    """Enclose Σ_{k>=0} q^k (k + a)^D for a = `first` >= 0, from the sums B_0 … B_D."""
+    d, a = len(powers) - 1, ball(first)
+    return sum((math.comb(d, n) * power * a ** (d - n) for n, power in enumerate(powers)), arb(0))
+
+
+def _summed_variation(noise: KStaircase) -> arb:
+    """Enclose the same number, step by step.
+
+    The first sum is cut off, and what is left of the second is at most a geometric series. It is 1
+    if too many steps are left.
     """
     d, gamma = noise.dimension, noise.gamma
-    with precision(bits):
-        fall = (-ball(noise.decay)).exp()
-        inner = outer = arb(0)
-        weight = arb(1)
-        most_summands = 20_000  # of a sum over the steps of a staircase
-        negligible = 2.0**-140  # of such a sum: what is left of it is bounded as a geometric series
-        for k in range(most_summands):
-            edge = ball(gamma + k)
-            term = weight * edge**d
-            outer += term
-            if gamma + k > Fraction(1, 2):
-                inner += weight * ball(gamma + k - Fraction(1, 2)) ** d
-            ratio = fall * (ball(gamma + k + 1) / edge) ** d
-            weight *= fall
-            if ratio < arb(0.99) and term < outer * arb(negligible):
-                return 1 - inner / (outer + term * ratio / (1 - ratio))
+    fall = (-ball(noise.decay)).exp()
+    inner = outer = arb(0)
+    weight = arb(1)
+    most_summands = 20_000  # of a sum over the steps of a staircase
+    negligible = 2.0**-140  # of such a sum: what is left of it is bounded as a geometric series
+    for k in range(most_summands):
+        edge = ball(gamma + k)
+        term = weight * edge**d
+        outer += term
+        if gamma + k > Fraction(1, 2):
+            inner += weight * ball(gamma + k - Fraction(1, 2)) ** d
+        ratio = fall * (ball(gamma + k + 1) / edge) ** d
+        weight *= fall
+        if ratio < arb(0.99) and term < outer * arb(negligible):
+            return 1 - inner / (outer + term * ratio / (1 - ratio))
     return arb(1)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
+from typing import final
 
 import numpy as np
 
@@ -92,7 +94,7 @@ def _at_radius(question: Question, radius: Fraction) -> TruncatedLaplace:
 
 _ROOT = IncreasingRoot(tolerance=1e-12)  # of the log of 1/γ, or of the corner
 # While the corner is searched: the loss is flat about its minimum, which hides errors like this.
-_ROUGH = IncreasingRoot(tolerance=1e-9, first_step=0.02)
+_ROUGH = IncreasingRoot(tolerance=1e-8, first_step=0.02)
 
 # Of several releases:
 _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale
@@ -131,7 +133,9 @@ def huber_search(question: Question) -> FlippedHuber:
 
     # the tail, of mass e^(−u²), is not felt from u = 40 on, if its loss of t²/2 beyond ut = ε isn't
     last = max(40.0, 2 * math.sqrt(epsilon))
-    u = minimise(loss, [0.0, *np.geomspace(0.02, last, 40).tolist()])
+    grid = [0.0, *np.geomspace(0.02, last, 40).tolist()]
+    corner_rounds = 24  # of the search for u: to 1e-6, where the loss is flat
+    u = minimise(loss, grid, rounds=corner_rounds, thorough=False)
     inverse = _least_gamma_inverse(question, u, guess=last_inverse, root=_ROOT)
     gamma = _wider(Fraction(1 / inverse))
     return FlippedHuber(scale=1, alpha=_rounded(Fraction(u) * gamma), gamma=_rounded(gamma))
@@ -184,6 +188,33 @@ def _rounded(number: Fraction) -> Fraction:
     return Fraction(float(number))
 
 
+@final
+class _Newton:
+    """Roots of functions that are alike: the last slope is that of the next one, or nearly."""
+
+    _near = 0.01  # a step so short is the last: what is left of the way is about its square
+    _far = 0.1
+
+    def __init__(self) -> None:
+        self._slope = math.nan
+
+    def find(self, over: Callable[[float], float], x: float) -> float:
+        """Return about the root of a rising function, near x."""
+        value = over(x)
+        if math.isnan(self._slope):
+            self._slope = (over(x + self._near) - value) / self._near
+        for _ in range(5):
+            move = -value / self._slope if self._slope > 0 else math.inf
+            if not abs(move) <= self._far:
+                break
+            x += move
+            if abs(move) <= self._near:
+                return x
+            before, value = value, over(x)
+            self._slope = (value - before) / move
+        return _ROUGHLY.find(over, guess=x)
+
+
 def huber_several(task: Several) -> FlippedHuber:
     """Return the law for a worst shift of 1 that may be drawn several times.
 
@@ -205,6 +236,7 @@ def huber_several(task: Several) -> FlippedHuber:
             expected="both alpha and gamma, or neither, for several releases",
         )
     near = first * math.sqrt(compositions)  # the last standard deviation that was found
+    newton = _Newton()
 
     def law_at(corner: float) -> FlippedHuber:
         return FlippedHuber(scale=1, alpha=Fraction(corner), gamma=1)
@@ -218,7 +250,7 @@ def huber_several(task: Several) -> FlippedHuber:
             wide = law.scaled(Fraction(math.exp(-log_inverse)))
             return max(task.log_delta_gap(wide, points_per_std=COARSE), LOG_ZERO)
 
-        factor = math.exp(-_ROUGHLY.find(over, guess=math.log(width / near)))
+        factor = math.exp(-newton.find(over, math.log(width / near)))
         near = factor * width
         return question.loss.of(law) * factor ** (1 if question.loss is Loss.MAE else 2)
 
@@ -235,6 +267,7 @@ def huber_several(task: Several) -> FlippedHuber:
     for low, high in pairwise(corners[max(0, best - 1) : best + 2]):
         found |= {at: loss(at) for share in closer if (at := low + share * (high - low))}
     law = law_at(min(found, key=found.__getitem__))
-    start = 0.9 * near / math.sqrt(law.variance)
-    gamma = find_least_factor(task, law, first=start)
+    power = 1 if question.loss is Loss.MAE else 2
+    start = 0.99 * (found[float(law.alpha)] / question.loss.of(law)) ** (1 / power)
+    gamma = find_least_factor(task, law, first=start, growth=1.02)
     return FlippedHuber(scale=1, alpha=float(gamma * law.corner), gamma=gamma)

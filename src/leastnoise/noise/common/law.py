@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, final
 
@@ -171,7 +171,51 @@ def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> N
     return found + math.log(-math.expm1(-decay))
 
 
+_MANY_TERMS = 1000  # from here on the binomial theorem is quicker
+_MOST_POWER = 200  # its coefficients cost the square of it, and are floats
+
+
 def _log_sum(first: float, decay: float, power: int) -> float:
+    low, high = _window(first, decay, power)
+    if high - low > _MANY_TERMS and power <= _MOST_POWER:
+        return _log_sum_of_powers(first, decay, power)
+    return _log_sum_of_terms(first, decay, power)
+
+
+def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
+    """Return ln Σ_k q^k (k + a)^j by the binomial theorem, from the sums at a = 0.
+
+    It is j!·decay^(−j)·Σ_i b_i (a·decay)^(j − i)/(j − i)!, b_i those of `_scaled_power_sums`.
+    """
+    sums = np.log(_scaled_power_sums(decay, power))
+    if first > 0:
+        rest = np.arange(power, -1, -1)
+        factorials = np.array([math.lgamma(n + 1) for n in rest])
+        sums = sums + rest * math.log(first * decay) - factorials
+    else:
+        sums = sums[-1:]
+    top = float(sums.max())
+    total = top + math.log(float(np.exp(sums - top).sum()))
+    return total + math.lgamma(power + 1) - power * math.log(decay)
+
+
+@lru_cache(maxsize=16)  # a search tries many first steps at one decay
+def _scaled_power_sums(decay: float, power: int) -> NDArray[np.float64]:
+    """Return b_n = (decay^n/n!) Σ_{k>=0} q^k k^n for n = 0 … power, 0⁰ = 1.
+
+    As q Σ_k q^k (k + 1)^n is the same sum for n >= 1, b_n = q/(1 − q) Σ_{i=1…n} (decay^i/i!)
+    b_{n−i}: all terms are positive.
+    """
+    found = np.empty(power + 1)
+    found[0] = -1 / math.expm1(-decay)
+    steps = np.cumprod(np.full(power, decay) / np.arange(1, power + 1))
+    odds = 1 / math.expm1(decay)
+    for n in range(1, power + 1):
+        found[n] = odds * float(steps[:n] @ found[n - 1 :: -1][:n])
+    return found
+
+
+def _log_sum_of_terms(first: float, decay: float, power: int) -> float:
     k = np.arange(*_window(first, decay, power), dtype=float)
     logs = power * np.log(k + first) - decay * k
     top = float(logs.max())

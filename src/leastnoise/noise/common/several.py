@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
+from typing import final
 
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import Refused
@@ -27,6 +28,7 @@ SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
 RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
 SLOWLY = 1e-4  # of ε', where a law for one release takes long to find
 COARSE = 12  # its steps in a standard deviation of the loss
+_SHORTEST = 1e-4  # of the logarithm of a factor: a first step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,17 +135,18 @@ def find_law_of_best_share(
         return loss.of(law_at(near[share], share))
 
     roughly = 1e-3  # of ε', to tell which share is the best
-    near = {
-        share: find_root(
+    spare = 0.01  # by which it is too small there, or less
+    near: dict[Fraction, float] = {}
+    low, high = math.sqrt(compositions), float(compositions)
+    for share in shares:
+        near[share] = find_root(
             lambda factor, share=share: over(law_at(factor, share), COARSE),
-            math.sqrt(compositions),
-            compositions,
+            low,
+            high,
             relative=roughly,
         )
-        for share in shares
-    }
+        low, high = near[share] * (1 - spare), near[share]  # where the next one's is, or nearly
     best = min(shares, key=loss_near)
-    spare = 0.01  # by which it is too small there, or less
     least = find_root(
         lambda factor: over(law_at(factor, best), POINTS_PER_STD),
         near[best] * (1 - spare),
@@ -162,11 +165,14 @@ def _pure_share(task: Several) -> Noise:
     return task.one_at(Budget(epsilon=budget.epsilon / task.question.compositions))
 
 
-def find_least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
+def find_least_factor(
+    task: Several, alone: Noise, *, first: float, growth: float | None = None
+) -> Fraction:
     """Return the least factor of `alone` for so many releases; above `first`, or near it.
 
     For k releases it is about √k. For k samples at a rate q it is about 1 as long as a record is
-    in few of them, and grows like q√k.
+    in few of them, and grows like q√k. It is looked for up to `growth` times `first` to begin with,
+    if that is known better.
     """
 
     def gap(factor: float, points_per_std: int) -> float:
@@ -176,7 +182,8 @@ def find_least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
     often = math.sqrt(task.question.compositions) * float(task.question.sampling_rate)
     nearly = 1e-4  # of the scale, on a lattice so coarse that it is off by more
     least_growth = 1.5
-    near = find_root(coarse, first, first * max(often, least_growth), relative=nearly)
+    farthest = first * (growth or max(often, least_growth))
+    near = find_root(coarse, first, farthest, relative=nearly)
     return Fraction(polish(partial(gap, points_per_std=POINTS_PER_STD), coarse, near))
 
 
@@ -211,42 +218,77 @@ def find_root(
 ) -> float:
     """Return a factor with gap <= 0 near the root; gap falls.
 
-    Secants in the logarithm of the factor, kept inside a bracket that bisection would shrink.
+    Secants in the logarithm of the factor, kept inside a bracket that bisection would shrink. Far
+    from the end of the losses ln δ is about a line, and next to it δ is: where secants of the one
+    stall, the other is tried, and the middle after that.
     """
-    points = [(math.log(low), gap(low))]
-    if points[0][1] <= 0:
-        low, high = low / 2, low
-        least_factor = 1e-6  # at ε = 0, shares of ε say nothing
-        while (found := gap(low)) <= 0:
-            if high < least_factor:
-                raise Refused("No least noise was found: less and less of it meets this budget.")
-            low, high = low / 2, low
-        points = [(math.log(high), gap(high)), (math.log(low), found)]
-    else:
-        while (found := gap(high)) > 0:
-            low, high = high, 2 * high
-        points.append((math.log(high), found))
-    left, right = math.log(low), math.log(high)
+    left, right = _bracket(gap, low, high)
+    last, before = (left, right) if left.x > math.log(low) else (right, left)
+    stalls = 0
     for _ in range(60):
-        if right - left <= relative:
+        width = right.x - left.x
+        if width <= relative:
             break
-        middle = _secant(points, left, right, relative / 2)
-        value = gap(math.exp(middle))
-        points.append((middle, value))
-        left, right = (left, middle) if value <= 0 else (middle, right)
-    return math.exp(right)
+        x = math.nan
+        if stalls == 0:
+            x = _aim(before.x, before.gap, last.x, last.gap)
+        elif stalls == 1:
+            x = _aim(left.x, left.over, right.x, right.over)
+        x += relative / 2 if last.gap > 0 else -relative / 2
+        if not left.x < x < right.x:
+            x = (left.x + right.x) / 2
+        before, last = last, _Point.at(gap, x)
+        left, right = (left, last) if last.gap <= 0 else (last, right)
+        slope = (last.gap - before.gap) / (last.x - before.x)
+        if last.gap <= 0 and -math.inf < slope * relative <= last.gap:
+            break  # the root is as near as asked
+        stalls = (stalls + 1) % 3 if right.x - left.x > 0.4 * width else 0
+    return math.exp(right.x)
 
 
-def _secant(points: list[tuple[float, float]], left: float, right: float, margin: float) -> float:
-    """Return where the last two points lead, a `margin` to the private side, or the middle."""
-    (x0, y0), (x1, y1) = points[-2:]
-    guess = (left + right) / 2
-    if math.isfinite(y0) and math.isfinite(y1) and y0 != y1:
-        aim = x1 - y1 * (x1 - x0) / (y1 - y0)
-        aim += margin if y1 > 0 else -margin
-        if left < aim < right:
-            guess = aim
-    return guess
+@final
+@dataclass(frozen=True)
+class _Point:
+    """The gap at e^x."""
+
+    x: float
+    gap: float
+
+    @classmethod
+    def at(cls, gap: Callable[[float], float], x: float) -> _Point:
+        return cls(x, gap(math.exp(x)))
+
+    @property
+    def over(self) -> float:
+        """δ/δ₀ − 1."""
+        return math.expm1(min(self.gap, 700.0))
+
+
+def _bracket(gap: Callable[[float], float], low: float, high: float) -> tuple[_Point, _Point]:
+    """Return a point where the gap is above 0 and one where it isn't, by ever longer steps."""
+    first = _Point(math.log(low), gap(low))
+    step = max(math.log(high / low), _SHORTEST)
+    if first.gap > 0:
+        before, there = first, _Point(math.log(high), gap(high))
+        while there.gap > 0:
+            step = min(2 * step, math.log(2))
+            before, there = there, _Point.at(gap, there.x + step)
+        return before, there
+    least_factor = 1e-6  # at ε = 0, shares of ε say nothing
+    before, there = first, _Point.at(gap, first.x - step)
+    while there.gap <= 0:
+        if there.x < math.log(least_factor):
+            raise Refused("No least noise was found: less and less of it meets this budget.")
+        step = 2 * step
+        before, there = there, _Point.at(gap, there.x - step)
+    return there, before
+
+
+def _aim(x: float, f: float, other: float, g: float) -> float:
+    """Return where the line through two points is 0; NaN if it doesn't get there."""
+    if not (math.isfinite(f) and math.isfinite(g) and f != g):
+        return math.nan
+    return other - g * (other - x) / (g - f)
 
 
 def log_of(number: Fraction) -> float:

@@ -23,6 +23,7 @@ from leastnoise.noise.steps.law import (
     Staircase,
     TruncatedStaircase,
     Tulap,
+    cut_moment,
     step_decay,
 )
 from leastnoise.noise.steps.profile import log_delta
@@ -244,23 +245,17 @@ class _Problem:
         return gamma + ((2 * gamma * gap + q) / twice - gamma) / q
 
     def loss_at(self, gamma: float) -> float:
-        """Return the loss at γ: positive sums over the uniform laws that the staircase mixes."""
+        """Return the loss at γ."""
         radius = self.radius(gamma)
         if radius > MAX_STEPS:
             return math.inf
-        if gamma >= radius:
-            return self._uniform(radius)
-        whole = math.ceil(radius - gamma)  # steps that end at γ, γ + 1, …, below R
-        ends = gamma + np.arange(whole, dtype=float)
-        weights = -math.expm1(-self.epsilon) * np.exp(-self.epsilon * np.arange(whole)) * ends
-        last = math.exp(-self.epsilon * whole) * radius
-        total = float(weights.sum()) + last
-        if self.loss is Loss.MAE:
-            return (float(weights @ ends) + last * radius) / total / 2
-        return (float(weights @ ends**2) + last * radius**2) / total / 3
-
-    def _uniform(self, radius: float) -> float:
-        return radius / 2 if self.loss is Loss.MAE else radius**2 / 3
+        return cut_moment(
+            gamma=gamma,
+            radius=radius,
+            decay=self.epsilon,
+            whole=max(0, math.ceil(radius - gamma)),  # steps that end at γ, γ + 1, …, below R
+            order=1 if self.loss is Loss.MAE else 2,
+        )
 
 
 # The Tulap law for a budget (Awan & Slavković 2020).

@@ -212,6 +212,14 @@ class TruncatedStaircase(StepNoise):
     )
     dimension: int = field(converter=DIMENSION, default=1)
 
+    @property
+    def variance(self) -> float:
+        return _spread(self, gamma=self.gamma, order=2)
+
+    @property
+    def mean_abs(self) -> float:
+        return _spread(self, gamma=self.gamma, order=1)
+
     def _steps(self) -> Steps:
         """Edges 0, γ, γ + 1, … below R, and R."""
         count = max(0, math.ceil(self.radius - self.gamma))
@@ -251,8 +259,70 @@ class Tulap(StepNoise):
     decay: FractionField = field(converter=_CUT_DECAY)
     dimension: int = field(converter=DIMENSION, default=1)
 
+    @property
+    def variance(self) -> float:
+        return _spread(self, gamma=Fraction(1, 2), order=2)
+
+    @property
+    def mean_abs(self) -> float:
+        return _spread(self, gamma=Fraction(1, 2), order=1)
+
     def _steps(self) -> Steps:
         """Edges 0, ½, 3/2, … below the radius, and the radius."""
         return TruncatedStaircase(
             scale=self.scale, gamma=Fraction(1, 2), radius=self.radius, decay=self.decay
         ).steps
+
+
+# The moments of a staircase that is cut off.
+
+
+def _spread(law: TruncatedStaircase | Tulap, *, gamma: Fraction, order: int) -> float:
+    """Return E|X|^n, n = order."""
+    gamma_float, radius, decay = float(gamma), float(law.radius), float(law.decay)
+    whole = max(0, math.ceil(law.radius - gamma))
+    unit = cut_moment(gamma=gamma_float, radius=radius, decay=decay, whole=whole, order=order)
+    return float(1 - law.atom) * float(law.scale) ** order * unit
+
+
+def cut_moment(*, gamma: float, radius: float, decay: float, whole: int, order: int) -> float:
+    """Return E|X|^n of steps that end at γ + j for j < m = whole and at R; n = order.
+
+    notation: e_j = γ + j for j < m and e_m = R. X is uniform on [−e_j, e_j] with probability
+    ∝ (1 − e^(−decay)) e^(−decay·j) e_j for j < m, and ∝ e^(−decay·m) R for j = m.
+    """
+    weight, moment = step_sums(first=gamma, decay=decay, count=whole, powers=(1, order + 1))
+    fall, last = -math.expm1(-decay), math.exp(-decay * whole) * radius
+    mean = (fall * moment + last * radius**order) / (fall * weight + last)
+    return mean / (order + 1)
+
+
+def step_sums(
+    *, first: float, decay: float, count: int, powers: tuple[int, ...]
+) -> tuple[float, ...]:
+    """Return Σ_{k<n} e^(−decay·k) (k + a)^j for each j in `powers`; a = first, n = count.
+
+    A block of about √n terms is summed once, and all blocks from its moments by the binomial
+    theorem: all terms are positive, so that nothing cancels.
+
+    >>> step_sums(first=0.5, decay=0.0, count=10, powers=(0, 1))
+    (10.0, 50.0)
+    """
+    length = math.isqrt(count) + 1
+    blocks, rest = divmod(count, length)
+    orders = np.arange(max(powers) + 1)
+    inside, starts = np.arange(length, dtype=float), length * np.arange(blocks, dtype=float)
+    falls = np.exp(-decay * inside)
+    block = falls @ (inside[:, None] + first) ** orders
+    whole = np.exp(-decay * starts) @ starts[:, None] ** orders
+    beyond = length * blocks
+    left = falls[:rest] @ (inside[:rest, None] + (first + beyond)) ** orders
+    left *= math.exp(-decay * beyond)
+    return tuple(
+        float(left[power])
+        + math.fsum(
+            math.comb(power, order) * float(whole[power - order] * block[order])
+            for order in range(power + 1)
+        )
+        for power in powers
+    )

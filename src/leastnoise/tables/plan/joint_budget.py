@@ -116,7 +116,9 @@ def scale_together(
             for one, scale, most in zip(alone, scales, below, strict=True)
         ):
             return None
-        moved = [rescale(one, scale) for one, scale in zip(certificates, scales, strict=True)]
+        pairs = list(zip(certificates, scales, strict=True))
+        once = {pair: rescale(*pair) for pair in dict.fromkeys(pairs)}  # many queries are alike
+        moved = [once[pair] for pair in pairs]
         PlanCertificate.prove(
             budget=budget, blocks=tuple((str(i), one) for i, one in enumerate(moved))
         )

@@ -1,0 +1,113 @@
+"""Why no law of Gaussian kernels has less than a given loss: told by δ at one or two shifts.
+
+δ at any shift bounds δ from below, and a law of less loss has narrower kernels, which leak more.
+So next to nothing tells that a search and a proof, which take seconds, would find no less.
+
+notation: σ the kernels' width where they are 1, the sensitivity, apart; K = modes; V_K the variance
+of the kernels' places.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.kernels.fit import MOST_MODES
+from leastnoise.noise.kernels.law import GaussianMixture
+from leastnoise.noise.kernels.profile.crossings import Kernels
+from leastnoise.noise.kernels.profile.divergence import log_divergence
+from leastnoise.noise.question import Loss, Question
+from leastnoise.numerics.searches import falling_root
+
+_SO_WIDE = 1000.0  # σ beside which 32 sensitivities are nothing: (32/σ)⁴ is the change of δ
+_LOOKED_AT = (0.5, 0.999)  # shifts that leak most: between two kernels, and next to the longest
+_ROUNDING = 1e-6  # of a loss: how far apart scales that are searched twice may be
+_LARGEST_EPSILON = 600.0  # e^−ε is a float
+
+
+def why_kernels_behind(question: Question, loss: float) -> str | None:
+    """Return why no law of kernels, folded or not, has less than `loss`; None where one may.
+
+    The question is about one number and a worst shift of 1.
+    """
+    if question.sampling_rate != 1 or not question.budget.delta:
+        return None
+    if not 0 < question.budget.epsilon <= _LARGEST_EPSILON:
+        return None
+    sigma = _gaussian_sigma(question)
+    if _loss_of_gaussian(question, sigma) < loss * (1 - _ROUNDING):
+        return None
+    if sigma > _SO_WIDE:
+        return f"kernels a sensitivity apart are one Gaussian, where its std is {sigma:,.0f}"
+    if _loss_of_gaussian(question, _narrowest(question)) >= loss:
+        return "kernels narrow enough for less leak more than delta between them"
+    return None
+
+
+def why_mixture_behind(question: Question, loss: float) -> str | None:
+    """Return why no mixture has less than `loss`; None where one may.
+
+    Of one release, the kernels that leave just that loss are looked at, of each number of modes.
+    """
+    why = why_kernels_behind(question, loss)
+    if why is not None or not (question.once and question.budget.epsilon and question.budget.delta):
+        return why
+    if _loss_of_gaussian(question, _gaussian_sigma(question)) < loss * (1 - _ROUNDING):
+        return None
+    narrowest = _narrowest(question)
+    if any(_may_have(question, modes, loss, narrowest) for modes in _list_modes(question)):
+        return None
+    return "kernels that leave less leak more than delta, however many there are"
+
+
+def _gaussian_sigma(question: Question) -> float:
+    """Return the least σ of Gaussian noise, which is a mixture of one kernel."""
+    return float(common_fit.gaussian(1, question.budget)) * math.sqrt(question.compositions)
+
+
+def _loss_of_gaussian(question: Question, sigma: float) -> float:
+    """Return the loss of Gaussian noise, at most that of any law of kernels so wide."""
+    return sigma**2 if question.loss is Loss.MSE else sigma * math.sqrt(2 / math.pi)
+
+
+def _narrowest(question: Question) -> float:
+    """Return a σ that two kernels or more need, at least, to meet the budget once.
+
+    Within ¼ of the places of the kernels X is with probability 1 − E or more, E = erfc(1/(4√2·σ)),
+    and X + ½ with 2E or less (E, if the kernels aren't cut off at 0): δ >= 1 − E − 2e^ε E.
+    """
+    epsilon, delta = float(question.budget.epsilon), float(question.budget.delta)
+    most = (1 - delta) / (1 + 2 * math.exp(epsilon))
+    far = falling_root(lambda x: math.erfc(x) - most, 0.0, 30.0)
+    return 1 / (4 * math.sqrt(2) * far) if far > 0 else math.inf
+
+
+def _list_modes(question: Question) -> list[int]:
+    """Return numbers of modes, those first that a search begins with.
+
+    Beyond the last, further kernels have less than a thousandth of δ together, or aren't searched.
+    """
+    epsilon, delta = float(question.budget.epsilon), float(question.budget.delta)
+    enough = -math.log(delta) / epsilon
+    last = min(MOST_MODES, math.ceil(enough + math.log(1000) / epsilon) + 1)
+    return sorted(range(1, last + 1), key=lambda modes: abs(modes - enough))
+
+
+def _may_have(question: Question, modes: int, loss: float, narrowest: float) -> bool:
+    """Whether δ of the mixture with that loss is within the budget at the shifts looked at."""
+
+    def excess(sigma: float) -> float:
+        law = GaussianMixture(
+            scale=Fraction(sigma), modes=modes, spacing=1, decay=question.budget.epsilon
+        )
+        return loss - question.loss.of(law)
+
+    if excess(narrowest) < 0:
+        return False
+    sigma = falling_root(excess, narrowest, _gaussian_sigma(question))
+    epsilon, target = float(question.budget.epsilon), math.log(question.budget.delta)
+    law = Kernels(modes=modes, spacing=1 / sigma, decay=epsilon)
+    return all(
+        log_divergence(law, shift=shift / sigma, epsilon=epsilon) <= target for shift in _LOOKED_AT
+    )

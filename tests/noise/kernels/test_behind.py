@@ -1,0 +1,64 @@
+"""What is said of mixtures that aren't searched holds of those that are found."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.kernels.behind import why_kernels_behind, why_mixture_behind
+from leastnoise.noise.question import Loss, Question
+from leastnoise.selection.public import calibrate, compare
+
+BUDGETS = [("0.5", "1e-2"), ("1", "1e-6"), ("3", "0.05"), ("8", "1e-9")]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+@pytest.mark.parametrize("loss", list(Loss))
+def test_no_law_that_is_found_has_less_than_is_said(loss: Loss, epsilon: str, delta: str) -> None:
+    question = Question(budget=Budget(epsilon=epsilon, delta=delta), loss=loss)
+    for name, why in (
+        ("gaussian-mixture", why_mixture_behind),
+        ("quasi-gaussian", why_kernels_behind),
+    ):
+        found = loss.of(
+            calibrate(name, epsilon=epsilon, delta=delta, sensitivity=L2(1), loss=loss.value).noise
+        )
+        assert why(question, found * 1.001) is None
+        assert why(question, found / 10_000) is not None
+
+
+def test_it_is_told_where_the_loss_of_a_staircase_is_to_be_beaten() -> None:
+    question = Question(budget=Budget(epsilon=1, delta="1e-6"))
+    told = [loss for loss in (1.8, 1.918, 1.97) if why_mixture_behind(question, loss)]
+    assert told == [1.8, 1.918]  # the mixture has 1.9698
+
+
+def test_kernels_so_close_are_one_gaussian() -> None:
+    question = Question(budget=Budget(epsilon="1e-4", delta="1e-6"), compositions=10)
+    for why in (why_mixture_behind, why_kernels_behind):
+        assert "one Gaussian" in str(why(question, 54521.0**2))
+        assert why(question, 60_000.0**2) is None  # the Gaussian itself has less
+
+
+def test_nothing_is_told_without_a_delta_or_of_samples() -> None:
+    questions = [
+        Question(budget=Budget(epsilon=1)),
+        Question(budget=Budget(epsilon=0, delta="1e-3")),
+        Question(budget=Budget(epsilon=1, delta="1e-6"), sampling_rate="0.1"),
+    ]
+    for why, question in itertools.product((why_mixture_behind, why_kernels_behind), questions):
+        assert why(question, 1e-9) is None
+
+
+def test_a_comparison_says_why_it_is_left_out() -> None:
+    found = compare(epsilon=50, delta="1e-12", sensitivity=L2(3))
+    reasons = {one.name: one.why for one in found.skipped}
+    for name in ("gaussian-mixture", "quasi-gaussian"):
+        assert "it has no less mse than truncated-staircase noise" in reasons[name]
+    asked = compare(
+        epsilon=8, delta="1e-3", sensitivity=L2(3), parameters={"gaussian-mixture": {"modes": 1}}
+    )
+    assert "gaussian-mixture" in {one.mechanism.noise.name for one in asked.candidates}
