@@ -18,8 +18,9 @@ from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.base import positive_scale
 from leastnoise.noise.common.several import Several
 from leastnoise.noise.question import Question
+from leastnoise.noise.trees.estimate import estimate_variances
 from leastnoise.noise.trees.law import Agreeing, other_tree
-from leastnoise.noise.trees.levels import check_work, find_window, moment_of, solve
+from leastnoise.noise.trees.levels import check_work, find_window
 
 _UNITS = 1000  # shares are whole thousandths: where the objective is least it is flat
 _STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that one level gives another
@@ -80,17 +81,21 @@ def search_shares(
     tree = _even_tree(branches)
     narrow = min(max(float(positive_scale(scale)), _NARROW), _WIDE)
 
+    twice_from = _first_branching(tree) if rows.replaced and tree.dimension > 1 else None
+
     @cache
     def loss_of(units: tuple[int, ...]) -> float:
-        law = _with(tree, units)
-        a_move = narrow * float(law.cost(rows) / rows.most)
-        rates = tuple(float(share) / a_move for share in law.shares)
-        window = find_window(law.branches, rates, proved=False)
-        laws = solve(law.branches, rates, window=window).laws
-        halves = [one.values[: window // 2] for (one,) in laws]
-        return loss([max(moment_of(one, 2), LEAST_VARIANCE) for one in halves])
+        cost = _UNITS  # what a move costs, as in `Agreeing.cost`
+        if twice_from is not None:
+            cost = max(cost, 2 * sum(units[twice_from:]))
+        a_move = narrow * (cost / _UNITS)
+        rates = tuple(one / _UNITS / a_move for one in units)
+        window = find_window(tree.branches, rates, proved=False)
+        variances = estimate_variances(tree.branches, rates, window=window)
+        return loss([max(one, LEAST_VARIANCE) for one in variances])
 
-    return _with(tree, _least(loss_of, len(tree.shares))).shares
+    units = _least(loss_of, len(tree.shares))
+    return tuple(Fraction(one, _UNITS) for one in units)
 
 
 def _even_tree(branches: Any) -> Agreeing:
@@ -99,9 +104,9 @@ def _even_tree(branches: Any) -> Agreeing:
     return Agreeing(scale=1, branches=listed, shares=[Fraction(1, count)] * count)  # pyright: ignore
 
 
-def _with(tree: Agreeing, units: tuple[int, ...]) -> Agreeing:
-    shares = tuple(Fraction(one, _UNITS) for one in units)
-    return Agreeing(scale=1, branches=tree.branches, shares=shares)
+def _first_branching(tree: Agreeing) -> int:
+    """Return the first level of more than one node."""
+    return next(level for level, nodes in enumerate(tree.shape.nodes) if nodes > 1)
 
 
 def _least(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
