@@ -29,6 +29,7 @@ from leastnoise.noise.trees.levels import GIVEN_AWAY, level_laws, rates_of, solv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -42,6 +43,7 @@ MOST_WORK = 1 << 26
 """What `moments_work` is at most: some four seconds a level, and a gigabyte."""
 _MOST = ORDERS[-1]
 _OUTSIDE = 1e-12
+_CUT = 1e-15  # of a law, beyond its last number; that is below 1e-15 of the first
 _LOST = 1e-14  # of the largest probability: its 8th moment is off by less than 1e-5
 _ROUNDED_UP = 1e-3  # of a moment, by all of these
 _ALLOWANCE = 1e-12  # of the largest moment of an order: FFTs are off by far less
@@ -110,24 +112,49 @@ def check_moments(noise: Agreeing) -> None:
 
     Also what `level_laws` raises.
     """
-    if (work := moments_work(noise)) > MOST_WORK:
-        why = (
-            f"how far its sums of cells are off takes {work:.2g} units of work, more than "
-            f"{MOST_WORK:,}"
-        )
-        raise NotApplicable(family=noise.name, why=why)
+    _check_work(moments_work(noise), "takes")
+
+
+def check_least_moments(branches: Sequence[int], scale: Fraction) -> None:
+    """Raise NotApplicable if `check_moments` would for all shares of a tree, before any is tried.
+
+    `scale` is that of noise for which a move costs 1.
+    """
+    _check_work(least_moments_work(branches, scale), "takes at least")
+
+
+def _check_work(work: int, takes: str) -> None:
+    if work > MOST_WORK:
+        why = f"how far its sums of cells are off {takes} {work:.2g} units of work, more than"
+        raise NotApplicable(family="agreeing", why=f"{why} {MOST_WORK:,}")
 
 
 def moments_work(noise: Agreeing) -> int:
-    """Return the window times, summed over nodes with children, b·n of their b with n cells each.
+    """Return the window times `_work_at_each`."""
+    return find_window(noise) * _work_at_each(noise.branches)
+
+
+def least_moments_work(branches: Sequence[int], scale: Fraction) -> int:
+    """Return what `moments_work` is at least, whatever the shares.
+
+    P(|Z| >= M) >= e^(−M/scale) for a cell's noise Z: as a move costs 1 at most, it is e^(−M/scale)
+    of P(|Z| >= 0), or more. Laws end where less than 1e-15 is left out on each side.
+    """
+    tail = 2 * _CUT + _OUTSIDE / math.prod(branches)
+    most = math.ceil(-float(scale) * math.log(tail))
+    return _window(branches, most) * _work_at_each(branches)
+
+
+def _work_at_each(branches: Sequence[int]) -> int:
+    """Return the sum over nodes with children of b·n, of their b with n cells each.
 
     Of a level one node counts. Beside b·n, the convolutions, 20b and 8n count what is held at once.
     """
     below, nodes = 1, 0
-    for b in reversed(noise.branches):
+    for b in reversed(branches):
         nodes += b * below + 20 * b + 8 * below
         below *= b
-    return find_window(noise) * nodes
+    return nodes
 
 
 def find_window(noise: Agreeing) -> int:
@@ -138,8 +165,11 @@ def find_window(noise: Agreeing) -> int:
     for one in laws:
         tails = np.cumsum(one.probabilities[::-1])[::-1]
         beyond[: len(tails)] += 2 * one.nodes * tails
-    most = int(np.flatnonzero(beyond <= _OUTSIDE)[0])
-    return 1 << max(6, math.ceil(math.log2(2 * max(noise.branches) * most + 2)))
+    return _window(noise.branches, int(np.flatnonzero(beyond <= _OUTSIDE)[0]))
+
+
+def _window(branches: Sequence[int], most: int) -> int:
+    return 1 << max(6, math.ceil(math.log2(2 * max(branches) * most + 2)))
 
 
 def cut_law(law: Floats, size: int) -> Floats:

@@ -26,7 +26,13 @@ from leastnoise.noise.question import Question
 from leastnoise.noise.trees.fit import LEAST_VARIANCE, search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
-from leastnoise.noise.trees.prefixes import ORDERS, check_moments, prefix_moments, prefix_variances
+from leastnoise.noise.trees.prefixes import (
+    ORDERS,
+    check_least_moments,
+    check_moments,
+    prefix_moments,
+    prefix_variances,
+)
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.spec.query import FLIP
@@ -155,6 +161,7 @@ def _best_tree(
             return np.log(np.maximum(weighed, LEAST_VARIANCE)).tolist()
 
         try:
+            check_least_moments(branches, scale)  # before a search that would be for nothing
             found = [search_shares(branches, scale, lambda own: smooth(logs(own)), rows=rows)]
             if len(branches) == 1:
                 found.append((Fraction(0), Fraction(1)))
