@@ -46,6 +46,7 @@ GIVEN_AWAY = 1e-6
 """Of a probability: for rounding, which is far less, and for what windows of sums leave out."""
 _LOG_BEYOND = 40.0  # −ln of what the window leaves out
 _BEYOND = 1e-16  # twice e^−40, and more
+_TILTS = np.geomspace(1e-5, 0.999, 400)  # of a cell's rate, where Chernoff's bound is tried
 _STEEP = 50.0  # of a cell's rate: P(z = 0) is 1 in floats
 _FAINT = 1e-15  # of the largest probability: from there on rounding is all that is left
 
@@ -276,7 +277,7 @@ def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool
             for below, nodes in zip(*np.unique(cells_below, return_counts=True), strict=True):
                 needed += nodes * _log_lost(r, math.sqrt(below * variance))
     needed += math.log(2 * len(rates) * cells)  # nodes, at most
-    theta = rate * np.geomspace(1e-5, 0.999, 400)
+    theta = rate * _TILTS
     moments = 2 * np.log(-math.expm1(-rate)) - np.log(
         (1 - q * np.exp(theta)) * (1 - q * np.exp(-theta))
     )

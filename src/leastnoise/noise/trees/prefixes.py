@@ -335,33 +335,53 @@ def _inside(noise: Agreeing) -> Floats:
 
 
 def _characteristic(noise: Agreeing, numbers: int) -> Floats:
-    """Return E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, N the `numbers`."""
+    """Return E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, N the `numbers`.
+
+    As −z has the law of z, m(−t) is the conjugate of m(t), and all spectra are real.
+    """
     size, rates = find_window(noise), rates_of(noise)
     solved = solve(noise.branches, rates)
-    places = np.arange(size)
-    lengths = np.minimum(places, size - places)
+    lengths, places = np.arange(size // 2 + 1), np.arange(size)
     alone = [cut_law(one.values, size) for (one,) in solved.alone]
-    spectra = [np.fft.fft(one) for one in alone]
+    cell = np.fft.fft(alone[-1]).real
+    powers = [
+        np.fft.fft(one).real ** np.arange(b)[:, None]
+        for one, b in zip(alone[1:], noise.branches, strict=True)
+    ]
+    twice = [np.concatenate([one, one], axis=1) for one in powers]
     weights = [
         np.exp(-rate * lengths) / kept
         for rate, (kept,) in zip(rates[:-1], solved.kept, strict=True)
     ]
-    at_root = np.fft.fft(weights[0]) / size
+    at_root = np.fft.irfft(weights[0], size)
     found: list[Floats] = []
     for j in range(numbers // 2 + 1):
         turn = j * (size // numbers)  # the spectrum of e^(iut)·A is that of A, so far further
-        parts = spectra[-1][None, :]
-        for depth in reversed(range(1, len(noise.branches))):
-            beside = _counted_beside(spectra[depth + 1], turn, noise.branches[depth])
-            sums = np.fft.ifft((beside[:, None, :] * parts[None, :, :]).reshape(-1, size))
-            parts = np.fft.fft(sums * weights[depth])
-        beside = _counted_beside(spectra[1], turn, noise.branches[0]) * at_root
+        parts = cell[None, :]
+        beside = [
+            counted[:, size - turn : 2 * size - turn] * own[::-1]
+            for counted, own in zip(twice, powers, strict=True)
+        ]  # H, of k = 0, …, b − 1 that count
+        for of_child, weight in zip(reversed(beside[1:]), reversed(weights[1:]), strict=True):
+            parts = _above_counted(parts, of_child, weight, turn)
+        sums = (beside[0] * at_root) @ parts.T
         whole = alone[0] @ np.cos(2 * math.pi * turn / size * places)
-        found.append(np.append((beside @ parts.T).real.reshape(-1), whole))
+        found.append(np.append(sums.reshape(-1), whole))
     return np.stack(found)
 
 
-def _counted_beside(spectrum: Spectra, turn: int, b: int) -> Spectra:
-    """Return the spectra of H, for k = 0, …, b − 1 children that count, shape (b, N)."""
-    counted = np.roll(spectrum, turn)
-    return np.stack([counted**k * spectrum ** (b - 1 - k) for k in range(b)])
+def _above_counted(parts: Floats, beside: Floats, weight: Floats, turn: int) -> Floats:
+    """Return the spectra of a node's m for o = 0, …, n − 1, from those of a child's, and of H.
+
+    The last o cells have the law of the first, so that m of n − o cells is e^(iut) times the
+    conjugate of m of o. A weight is symmetric, so that the transforms around it may change places.
+    """
+    below, size = parts.shape
+    middle, cells = len(beside) * below // 2, len(beside) * below
+    found = [
+        np.fft.irfft(np.fft.rfft(one * parts[: middle + 1 - first]) * weight, size)
+        for one, first in zip(beside, range(0, middle + 1, below), strict=False)
+    ]
+    rows = np.concatenate(found)
+    mirrored = rows[(cells - 1) // 2 : 0 : -1, ::-1]  # of −f − 1
+    return np.concatenate([rows, np.roll(mirrored, turn + 1, axis=1)])
