@@ -106,12 +106,15 @@ def cumulative(bins: int) -> dict[str, Any]:
     return {"histogram": {"column": "x", "edges": [*range(bins + 1)], "cumulative": True}}
 
 
-def by_states(states: int, size: int) -> dict[str, Any]:
-    """A query of counts by county, with levels: so many counties in each state."""
-    named = [f"{state}" for state in range(states) for _ in range(size)]
-    levels = {"state": named, "nation": ["all"] * len(named)}
-    keys = {"keys": [*range(len(named))], "levels": levels}
-    return {"statistics": ["count"], "group_by": {"county": keys}}
+def by_levels(*branches: int) -> dict[str, Any]:
+    """A query of counts by keys with levels: a nation of so many states of so many counties, …"""
+    cells = range(math.prod(branches))
+    sizes = [math.prod(branches[depth:]) for depth in range(len(branches))]
+    levels = {
+        f"above{depth}": [f"{cell // sizes[depth]}" for cell in cells]
+        for depth in reversed(range(len(branches)))
+    }
+    return {"statistics": ["count"], "group_by": {"key": {"keys": [*cells], "levels": levels}}}
 
 
 MARGINS: dict[str, Any] = {
@@ -140,12 +143,12 @@ TREES: list[tuple[str, str, list[dict[str, Any]]]] = [
     ("cumulative, 30,000 bins", "1e-4", [cumulative(30_000)]),
     ("margins, 20 × 2 × 10", "1", [MARGINS]),
     ("margins, 20 × 2 × 10, for the largest", "1", [MARGINS | {"objective": "largest"}]),
-    ("levels, 50 × 600 keys", "1", [by_states(50, 600)]),
+    ("levels, 50 × 20 × 30 keys", "1", [by_levels(50, 20, 30)]),
     ("quantiles by a tree, 1,000 × 30 groups", "1", [QUANTILES]),
     ("3 × (count, mean)", "least", [MEANS, MEANS, MEANS]),
     ("cumulative, 100 bins", "least", [cumulative(100) | WITHIN_30]),
     ("margins, 20 × 2 × 10", "least", [MARGINS | WITHIN_10]),
-    ("levels, 50 × 60 keys", "least", [by_states(50, 60) | WITHIN_10]),
+    ("levels, 50 × 60 keys", "least", [by_levels(50, 60) | WITHIN_10]),
 ]
 
 

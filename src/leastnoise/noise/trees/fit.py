@@ -18,9 +18,9 @@ from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.base import positive_scale
 from leastnoise.noise.common.several import Several
 from leastnoise.noise.question import Question
-from leastnoise.noise.trees.estimate import estimate_variances
+from leastnoise.noise.trees.estimate import check_work, estimate_variances
 from leastnoise.noise.trees.law import Agreeing, other_tree
-from leastnoise.noise.trees.levels import check_work, find_window
+from leastnoise.noise.trees.levels import find_window
 
 _UNITS = 1000  # shares are whole thousandths: where the objective is least it is flat
 _STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that one level gives another
@@ -92,7 +92,7 @@ def search_shares(
         rates = tuple(one / _UNITS / a_move for one in units)
         window = find_window(tree.branches, rates, proved=False)
         variances = estimate_variances(tree.branches, rates, window=window)
-        return loss([max(one, LEAST_VARIANCE) for one in variances])
+        return loss([max(one, LEAST_VARIANCE) for (one,) in variances])
 
     units = _least(loss_of, len(tree.shares))
     return tuple(Fraction(one, _UNITS) for one in units)

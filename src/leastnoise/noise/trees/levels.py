@@ -26,7 +26,7 @@ import numpy as np
 from leastnoise.balls.core import UNIT
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.trees.known import EXPONENTIAL, SAFE, Known, all_but_one, norm
-from leastnoise.noise.trees.shape import shape_of
+from leastnoise.noise.trees.shape import Shape, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LARGEST_WINDOW = 1 << 20
-MOST_DRAWS = 1 << 25
 MOST_NUMBERS = 1 << 24
 """The window times all places of a tree, of which as many numbers are kept several times."""
 GIVEN_AWAY = 1e-6
@@ -193,9 +192,7 @@ def solve(
     """
     shape = shape_of(branches, len(rates) - 1)
     size = window or find_window(branches, rates)
-    if (numbers := size * sum(map(len, shape.places))) > MOST_NUMBERS:
-        why = f"its nodes have so many laws that these are of {numbers:,} numbers"
-        raise NotApplicable(family="agreeing", why=f"{why}, more than {MOST_NUMBERS:,}")
+    check_numbers(shape, size)
     places = np.arange(size, dtype=np.float64)
     lengths = np.minimum(places, size - places)
     weights = [np.exp(-rate * lengths) for rate in rates]
@@ -232,28 +229,11 @@ def solve(
     return Solved(laws=tuple(laws), alone=tuple(alone), kept=tuple(kept))
 
 
-def expected_draws(noise: Agreeing) -> float:
-    """Return how many cells are drawn on average for one draw: of a node Σ_children/κ of them."""
-    kept, draws = solve(noise.branches, rates_of(noise)).kept, [1.0]
-    for kinds, shares in zip(reversed(noise.shape.kinds[:-1]), reversed(kept), strict=True):
-        draws = [
-            sum(b * draws[kind] for kind, b in own) / share
-            for own, share in zip(kinds, shares, strict=True)
-        ]
-    return draws[0]
-
-
-def check_work(noise: Agreeing) -> None:
-    """Raise NotApplicable for noise that is drawn in more than 2^25 cells on average.
-
-    They take about ten seconds. The number follows from the law, and not from any data.
-    """
-    if (draws := expected_draws(noise)) > MOST_DRAWS:
-        why = (
-            f"a draw takes {draws:.2g} draws of a cell on average, more than {MOST_DRAWS:,}: "
-            "give the cells a larger share, or nodes fewer children"
-        )
-        raise NotApplicable(family=noise.name, why=why)
+def check_numbers(shape: Shape, window: int) -> None:
+    """Raise NotApplicable where the laws of all places don't fit in 2^24 numbers."""
+    if (numbers := window * sum(map(len, shape.places))) > MOST_NUMBERS:
+        why = f"its nodes have so many laws that these are of {numbers:,} numbers"
+        raise NotApplicable(family="agreeing", why=f"{why}, more than {MOST_NUMBERS:,}")
 
 
 def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool = True) -> int:

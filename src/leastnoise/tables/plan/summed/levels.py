@@ -25,9 +25,10 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.question import Question
+from leastnoise.noise.trees.estimate import check_work, estimate_variances
 from leastnoise.noise.trees.fit import LEAST_VARIANCE, search_shares
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.noise.trees.levels import check_work, node_laws
+from leastnoise.noise.trees.levels import node_laws, rates_of
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST, Compared
 from leastnoise.tables.plan.summed.whole_counts import WholeCounts
@@ -325,14 +326,13 @@ def _offers(
             noise = Agreeing(scale=scale, branches=tree.branches, shares=shares)
             noise = noise.scaled(noise.cost(rows))
             check_work(noise)
-            laws = node_laws(noise)[tree.above :]
+            variances = estimate_variances(noise.branches, rates_of(noise))[tree.above :]
         except (NotApplicable, InvalidArgument):  # where ε is tiny no lattice is wide enough
             continue
+        nodes = map(noise.shape.count, range(tree.above, len(noise.shares)))
         weighed = [
-            max(one.variance for one in own)
-            if largest
-            else sum(one.nodes * one.variance for one in own) / sum(one.nodes for one in own)
-            for own in laws
+            max(own) if largest else float(np.average(own, weights=count))
+            for own, count in zip(variances, nodes, strict=True)
         ]
         found.append((real(math.log(max(one, LEAST_VARIANCE)) for one in weighed), shares))
     return tuple(shares for _, shares in sorted(found)) or (alone,)
