@@ -17,7 +17,7 @@ Rounding is bounded in the l2 norm, by the theorem that `balls.rounded` rests on
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, final
 
@@ -126,6 +126,18 @@ def level_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
         expected = "a tree whose nodes of one level are alike; ask node_laws"
         raise InvalidArgument(name="noise", value="a tree of unlike nodes", expected=expected)
     return tuple(level[0] for level in laws)
+
+
+def cell_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
+    """Return the laws of the cells: one for each place.
+
+    A root without a share makes its children independent: each is a tree by itself.
+    """
+    if noise.even and not noise.shares[0] and len(noise.branches) > 1:
+        below = replace(noise, branches=noise.branches[1:], shares=noise.shares[1:])
+        (law,) = cell_laws(below)
+        return (replace(law, level=law.level + 1, nodes=noise.dimension),)
+    return node_laws(noise)[-1]
 
 
 @lru_cache(maxsize=16)
