@@ -180,9 +180,7 @@ def _in_plain_types(value: Any, left: int = DEEPEST) -> Any:
         return [_in_plain_types(inner, left - 1) for inner in value]
     if isinstance(value, (np.bool_, np.str_)):
         return value.item()
-    if isinstance(value, PurePath):
-        return str(value)
-    whole = _validate.as_int(value)
+    whole = str(value) if isinstance(value, PurePath) else _validate.as_int(value)
     return value if whole is None else whole
 
 
