@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.errors import NotApplicable
+from leastnoise.noise.trees.known import raised
 from leastnoise.noise.trees.levels import check_numbers, find_window, moment_of, rates_of
 from leastnoise.noise.trees.shape import Shape, shape_of
 
@@ -127,9 +128,9 @@ def _go_up(shape: Shape, weights: Sequence[Floats], rate: float) -> Upward:
 
 def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
     """Return, for each part, the transform of the sum of all children but one of it."""
-    whole = [spectrum**b for spectrum, b in parts]
+    whole = [raised(spectrum, b) for spectrum, b in parts]
     return [
-        math.prod([one for other, one in enumerate(whole) if other != place], start=own ** (b - 1))
+        math.prod(whole[:place] + whole[place + 1 :], start=raised(own, b - 1))
         for place, (own, b) in enumerate(parts)
     ]
 
