@@ -1,13 +1,13 @@
 """How much noise a table gets, from closed forms, and how long it takes to plan it.
 
-python -m benchmarks.bench_plans
+python -m benchmarks.bench_plans, or those of trees and of the least ε alone:
+python -c "from benchmarks import bench_plans; bench_plans.print_trees()"
 """
 
 from __future__ import annotations
 
 import math
 import multiprocessing
-import resource
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -183,8 +183,7 @@ def measure(index: int) -> tuple[float, str]:
 
 def measured() -> Iterator[tuple[str, ...]]:
     """Yield the row of each plan, each made in a process of its own: nothing is kept of another."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as pool:
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for place, (name, epsilon, _) in enumerate(TREES):
             seconds, told = pool.apply(measure, (place,))
             yield name, epsilon, told, f"{seconds:.2f} s"
@@ -236,6 +235,7 @@ def main() -> None:
         f"product {math.prod(counts):,.0f} (asked: at most 8,000)."
     )
     print_whole_plans()
+    print_trees()
 
 
 def print_whole_plans() -> None:

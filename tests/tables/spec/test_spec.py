@@ -219,3 +219,15 @@ def test_no_value_makes_anything_but_a_spec_error(section: str, value: Any, inne
         assert isinstance(error, SpecError)  # noqa: PT017
     else:
         assert spec_file.loads(spec_file.dumps(spec)) == spec
+
+
+@pytest.mark.parametrize("letter", ["\ud7ff", "\ud800", "\udbff", "\udfff", "\ue000", "ß", "x"])
+def test_keys_are_texts_of_whole_letters(letter: str) -> None:
+    raw = tomllib.loads(GOOD)
+    raw["query"][0]["group_by"] = {"note": ["a", f"b{letter}"]}
+    whole = letter.encode(errors="replace") != b"?"
+    if whole:
+        assert spec_file.parse(raw).query[0].group_by["note"] == ("a", f"b{letter}")
+    else:
+        with pytest.raises(SpecError, match="Expected a key"):
+            spec_file.parse(raw)
