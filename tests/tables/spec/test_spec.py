@@ -221,12 +221,12 @@ def test_no_value_makes_anything_but_a_spec_error(section: str, value: Any, inne
         assert spec_file.loads(spec_file.dumps(spec)) == spec
 
 
-@pytest.mark.parametrize("letter", ["\ud7ff", "\ud800", "\udbff", "\udfff", "\ue000", "ß", "x"])
-def test_keys_are_texts_of_whole_letters(letter: str) -> None:
+@pytest.mark.parametrize("code", [0x78, 0xDF, 0xD7FF, 0xD800, 0xDBFF, 0xDFFF, 0xE000])
+def test_keys_are_texts_of_whole_letters(code: int) -> None:
+    letter = chr(code)
     raw = tomllib.loads(GOOD)
     raw["query"][0]["group_by"] = {"note": ["a", f"b{letter}"]}
-    whole = letter.encode(errors="replace") != b"?"
-    if whole:
+    if not 0xD800 <= code <= 0xDFFF:
         assert spec_file.parse(raw).query[0].group_by["note"] == ("a", f"b{letter}")
     else:
         with pytest.raises(SpecError, match="Expected a key"):
