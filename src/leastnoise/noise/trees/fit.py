@@ -27,6 +27,7 @@ _UNITS = 1000  # shares are whole thousandths: where the objective is least it i
 _STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that one level gives another
 _WIDE = 2  # from there on laws scale with their noise: narrower ones have the same best shares
 _NARROW = 0.05  # at ε = 20 nearly all noise is 0
+_ALIKE = 0.5  # from there on scales a step apart have the same best shares, nearly
 _STEPS_AN_OCTAVE = 32  # of scales: one a step off has shares with .01 % more noise, measured
 _GAINED = 1e-9  # of the objective, at least, by a step that is taken
 LEAST_VARIANCE = 1e-200  # a variance that floats take for 0
@@ -103,9 +104,12 @@ def scale_to_search(scale: Exact) -> Fraction:
     """Return the scale near `scale` whose best shares are taken for it.
 
     There are few, so that a search of the least ε, which asks for many scales, can keep what it
-    found. From 2 on laws scale with their noise, and all have the same best shares.
+    found. From 2 on laws scale with their noise, and all have the same best shares. Below ½ what is
+    best changes fast, and each scale is searched itself.
     """
     narrow = min(max(float(positive_scale(scale)), _NARROW), _WIDE)
+    if narrow < _ALIKE:
+        return Fraction(narrow)
     return Fraction(2 ** (round(_STEPS_AN_OCTAVE * math.log2(narrow)) / _STEPS_AN_OCTAVE))
 
 
