@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
 
@@ -155,7 +155,8 @@ def raised(values: NDArray[_Number], count: int) -> NDArray[_Number]:
     """Return values^count by products, each off by √5·2^-53 if they are complex."""
     if not count:
         return np.ones_like(values)
-    found, power = None, values
+    found: NDArray[Any] | None = None
+    power: NDArray[Any] = values
     while True:
         if count & 1:
             found = power if found is None else found * power
