@@ -1,19 +1,25 @@
 """How much noise a table gets, from closed forms, and how long it takes to plan it.
 
-python -m benchmarks.bench_plans
+python -m benchmarks.bench_plans, or those of trees and of the least ε alone:
+python -c "from benchmarks import bench_plans; bench_plans.print_trees()"
 """
 
 from __future__ import annotations
 
 import math
+import multiprocessing
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.timing import print_rows, show
 from leastnoise.cli.demo import SPEC
+from leastnoise.errors import Refused
 from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.summary import list_rows, list_sentences
 
 REGIONS = {"region": list(range(50))}
 COUNT = {"name": "n", "statistics": ["count"], "group_by": REGIONS}
@@ -95,6 +101,100 @@ PLANS: list[tuple[str, tuple[str, str], int, list[dict[str, Any]], str]] = [
 ]
 
 
+def cumulative(bins: int) -> dict[str, Any]:
+    """A query of cumulative counts of so many bins."""
+    return {"histogram": {"column": "x", "edges": [*range(bins + 1)], "cumulative": True}}
+
+
+def by_levels(*branches: int) -> dict[str, Any]:
+    """A query of counts by keys with levels: a nation of so many states of so many counties, …"""
+    cells = range(math.prod(branches))
+    sizes = [math.prod(branches[depth:]) for depth in range(len(branches))]
+    levels = {
+        f"above{depth}": [f"{cell // sizes[depth]}" for cell in cells]
+        for depth in reversed(range(len(branches)))
+    }
+    return {"statistics": ["count"], "group_by": {"key": {"keys": [*cells], "levels": levels}}}
+
+
+MARGINS: dict[str, Any] = {
+    "statistics": ["count"],
+    "group_by": {"a": [*range(20)], "b": ["f", "m"], "c": [*range(10)]},
+    "margins": True,
+}
+QUANTILES: dict[str, Any] = {
+    "statistics": ["median(y)"],
+    "group_by": {"g": [*range(30)]},
+    "quantiles_by": "tree",
+}
+MEANS: dict[str, Any] = {
+    "statistics": ["count", "mean(x)"],
+    "group_by": {"g": [*range(10)]},
+    "accuracy": {"std": 5, "statistic": "count"},
+}
+WITHIN_10: dict[str, Any] = {"accuracy": {"half_width_95": 10}}
+WITHIN_30: dict[str, Any] = {"accuracy": {"half_width_95": 30}}
+
+# name, ε, queries; units are rows, but persons with up to three rows where δ > 0
+TREES: list[tuple[str, str, list[dict[str, Any]]]] = [
+    ("cumulative, 100 bins", "1", [cumulative(100)]),
+    ("cumulative, 1,000 bins", "1", [cumulative(1_000)]),
+    ("cumulative, 5,000 bins", "1", [cumulative(5_000)]),
+    ("cumulative, 30,000 bins", "1e-4", [cumulative(30_000)]),
+    ("margins, 20 × 2 × 10", "1", [MARGINS]),
+    ("margins, 20 × 2 × 10, for the largest", "1", [MARGINS | {"objective": "largest"}]),
+    ("levels, 50 × 20 × 30 keys", "1", [by_levels(50, 20, 30)]),
+    ("quantiles by a tree, 1,000 × 30 groups", "1", [QUANTILES]),
+    ("3 × (count, mean)", "least", [MEANS, MEANS, MEANS]),
+    ("cumulative, 100 bins", "least", [cumulative(100) | WITHIN_30]),
+    ("margins, 20 × 2 × 10", "least", [MARGINS | WITHIN_10]),
+    ("levels, 50 × 60 keys", "least", [by_levels(50, 60) | WITHIN_10]),
+]
+
+
+def measure(index: int) -> tuple[float, str]:
+    """Make a plan and its text; the CPU seconds that it takes, and ε or why it is refused."""
+    _, epsilon, queries = TREES[index]
+    persons = len(queries) > 1
+    raw: dict[str, Any] = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "person" if persons else "row", "epsilon": epsilon},
+        "columns": {
+            "x": {"bounds": [0, 100]},
+            "y": {"bounds": [0, 1_000], "candidates": [*range(1, 1_001)]},
+        },
+        "query": [one | {"name": f"q{place}"} for place, one in enumerate(queries)],
+    }
+    if persons:
+        raw["privacy"]["delta"] = "1e-6"
+        raw["contribution"] = {"max_rows": 3}
+    start = time.process_time()
+    try:
+        _, found = find_plan(spec_file.lay_out(raw))
+        list_rows(found)
+        list_sentences(found)
+        found.to_record()
+        told = f"{float(found.budget.epsilon):.6g}"
+    except Refused as error:
+        told = str(error)
+    return time.process_time() - start, told
+
+
+def measured() -> Iterator[tuple[str, ...]]:
+    """Yield the row of each plan, each made in a process of its own: nothing is kept of another."""
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        for place, (name, epsilon, _) in enumerate(TREES):
+            seconds, told = pool.apply(measure, (place,))
+            yield name, epsilon, told, f"{seconds:.2f} s"
+
+
+def print_trees() -> None:
+    """Print how long plans of tables that add up take, and searches of the least ε."""
+    heads = ("plan", "ε", "found", "CPU")
+    print_rows("Plans of trees, and of the least ε: CPU seconds", heads, [*measured()])
+
+
 def planned(
     budget: tuple[str, str], contribution: dict[str, Any], query: list[dict[str, Any]]
 ) -> Plan:
@@ -135,6 +235,7 @@ def main() -> None:
         f"product {math.prod(counts):,.0f} (asked: at most 8,000)."
     )
     print_whole_plans()
+    print_trees()
 
 
 def print_whole_plans() -> None:

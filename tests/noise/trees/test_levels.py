@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.noise.trees.estimate import check_work, expected_draws
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import (
     Known,
-    check_work,
-    expected_draws,
     find_window,
     level_laws,
     solve,

@@ -15,9 +15,10 @@ from leastnoise.balls.rounded import transform
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable
 from leastnoise.guarantees.units import RowCounts
+from leastnoise.noise.trees.estimate import expected_draws
 from leastnoise.noise.trees.known import Known, all_but_one
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.noise.trees.levels import expected_draws, find_window, level_laws, node_laws
+from leastnoise.noise.trees.levels import find_window, level_laws, node_laws
 from leastnoise.noise.trees.profile import quantile
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.noise.trees.shape import shape_of

@@ -12,7 +12,10 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, OverBudget, Refused, SpecError
+from leastnoise.tables.plan import least_epsilon
+from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.query.lay_out import lay_out_query
+from leastnoise.tables.query.noise_error import wishes
 from leastnoise.tables.query.results import values_of
 from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.resealed import verify_resealed
@@ -31,6 +34,7 @@ PEOPLE = {"name": "people", "statistics": ["count_units"], "accuracy": {"std": 1
 HISTOGRAM: dict[str, Any] = {"histogram": {"column": "visits", "edges": [0, 4, 20]}}
 WHERE: dict[str, Any] = {"conditions": {"often": {"visits": {"min": 9}}}}
 _COUNTS: dict[str, Any] = {"statistics": [], "group_by": {}, "assume": None}
+WITHOUT_A_WISH = {"name": "people", "statistics": ["count_units"]}
 BINS = {
     "name": "bins",
     **HISTOGRAM,
@@ -111,6 +115,22 @@ def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None
         epsilon=str(plan.budget.epsilon * 99 / 100),
     )
     assert worst(less.plan()) > 1
+
+
+def test_wishes_are_about_the_errors_that_are_shown(folder: Path) -> None:
+    """Also where those that nothing is wished of aren't worked out for it."""
+    for asked in (USE, USE | {"accuracy": {"std": 3}}, PEOPLE, WITHOUT_A_WISH):
+        (block,) = release(folder, asked, epsilon="1").plan().blocks
+        assert block.wishes == wishes(block.layout, block.errors)
+
+
+def test_the_range_is_checked_of_the_plan_that_is_taken_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[Plan] = []
+    monkeypatch.setattr(least_epsilon, "check_range", checked.append)
+    made = release(folder, PEOPLE)
+    assert checked == [made.plan()]
 
 
 @pytest.mark.slow

@@ -219,3 +219,15 @@ def test_no_value_makes_anything_but_a_spec_error(section: str, value: Any, inne
         assert isinstance(error, SpecError)  # noqa: PT017
     else:
         assert spec_file.loads(spec_file.dumps(spec)) == spec
+
+
+@pytest.mark.parametrize("code", [0x78, 0xDF, 0xD7FF, 0xD800, 0xDBFF, 0xDFFF, 0xE000])
+def test_keys_are_texts_of_whole_letters(code: int) -> None:
+    letter = chr(code)
+    raw = tomllib.loads(GOOD)
+    raw["query"][0]["group_by"] = {"note": ["a", f"b{letter}"]}
+    if not 0xD800 <= code <= 0xDFFF:
+        assert spec_file.parse(raw).query[0].group_by["note"] == ("a", f"b{letter}")
+    else:
+        with pytest.raises(SpecError, match="Expected a key"):
+            spec_file.parse(raw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -18,13 +19,16 @@ from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.base import positive_scale
 from leastnoise.noise.common.several import Several
 from leastnoise.noise.question import Question
+from leastnoise.noise.trees.estimate import check_work, estimate_variances
 from leastnoise.noise.trees.law import Agreeing, other_tree
-from leastnoise.noise.trees.levels import check_work, find_window, moment_of, solve
+from leastnoise.noise.trees.levels import find_window
 
 _UNITS = 1000  # shares are whole thousandths: where the objective is least it is flat
 _STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that one level gives another
 _WIDE = 2  # from there on laws scale with their noise: narrower ones have the same best shares
 _NARROW = 0.05  # at ε = 20 nearly all noise is 0
+_ALIKE = 0.5  # from there on scales a step apart have the same best shares, nearly
+_STEPS_AN_OCTAVE = 32  # of scales: one a step off has shares with .01 % more noise, measured
 _GAINED = 1e-9  # of the objective, at least, by a step that is taken
 LEAST_VARIANCE = 1e-200  # a variance that floats take for 0
 _ONE_ROW = Rows(most=1)
@@ -75,22 +79,38 @@ def search_shares(
     """Return the shares for which the `loss` of the levels' variances, the root's first, is least.
 
     As `best_shares` does, which has a loss of its own: this one gains nothing where all variances
-    are as many times larger, and takes each that is 0 in floats for 1e-200.
+    are as many times larger, and takes each that is 0 in floats for 1e-200. `rows.most` makes no
+    difference, nor does another `scale` with the same `scale_to_search`.
     """
-    tree = _even_tree(branches)
-    narrow = min(max(float(positive_scale(scale)), _NARROW), _WIDE)
+    tree, narrow = _even_tree(branches), float(scale_to_search(scale))
+    twice_from = _first_branching(tree) if rows.replaced and tree.dimension > 1 else None
 
     @cache
     def loss_of(units: tuple[int, ...]) -> float:
-        law = _with(tree, units)
-        a_move = narrow * float(law.cost(rows) / rows.most)
-        rates = tuple(float(share) / a_move for share in law.shares)
-        window = find_window(law.branches, rates, proved=False)
-        laws = solve(law.branches, rates, window=window).laws
-        halves = [one.values[: window // 2] for (one,) in laws]
-        return loss([max(moment_of(one, 2), LEAST_VARIANCE) for one in halves])
+        cost = _UNITS  # what a move costs, as in `Agreeing.cost`
+        if twice_from is not None:
+            cost = max(cost, 2 * sum(units[twice_from:]))
+        a_move = narrow * (cost / _UNITS)
+        rates = tuple(one / _UNITS / a_move for one in units)
+        window = find_window(tree.branches, rates, proved=False)
+        variances = estimate_variances(tree.branches, rates, window=window)
+        return loss([max(one, LEAST_VARIANCE) for (one,) in variances])
 
-    return _with(tree, _least(loss_of, len(tree.shares))).shares
+    units = _least(loss_of, len(tree.shares))
+    return tuple(Fraction(one, _UNITS) for one in units)
+
+
+def scale_to_search(scale: Exact) -> Fraction:
+    """Return the scale near `scale` whose best shares are taken for it.
+
+    There are few, so that a search of the least ε, which asks for many scales, can keep what it
+    found. From 2 on laws scale with their noise, and all have the same best shares. Below ½ what is
+    best changes fast, and each scale is searched itself.
+    """
+    narrow = min(max(float(positive_scale(scale)), _NARROW), _WIDE)
+    if narrow < _ALIKE:
+        return Fraction(narrow)
+    return Fraction(2 ** (round(_STEPS_AN_OCTAVE * math.log2(narrow)) / _STEPS_AN_OCTAVE))
 
 
 def _even_tree(branches: Any) -> Agreeing:
@@ -99,9 +119,9 @@ def _even_tree(branches: Any) -> Agreeing:
     return Agreeing(scale=1, branches=listed, shares=[Fraction(1, count)] * count)  # pyright: ignore
 
 
-def _with(tree: Agreeing, units: tuple[int, ...]) -> Agreeing:
-    shares = tuple(Fraction(one, _UNITS) for one in units)
-    return Agreeing(scale=1, branches=tree.branches, shares=shares)
+def _first_branching(tree: Agreeing) -> int:
+    """Return the first level of more than one node."""
+    return next(level for level, nodes in enumerate(tree.shape.nodes) if nodes > 1)
 
 
 def _least(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_Number = TypeVar("_Number", np.float64, np.complex128)
 EXPONENTIAL = 2.0**-50  # error of e^−x, x >= 0, absolute, for an x that is off by 2^-52·x
 SAFE = 1.01  # covers second orders of all rounding errors, and the rounding of the bounds
 
@@ -98,7 +99,7 @@ class Known:
             one[0] = 1.0
             return self if count else Known(values=one, error=0.0, mass=1.0)
         nu = relative_error(len(self.values))
-        found = inverse(_raised(transform(self.values), count))
+        found = inverse(raised(transform(self.values), count))
         error = count * self.largest() ** (count - 1) * self.spectrum_error()
         return Known(
             values=found,
@@ -131,7 +132,7 @@ def all_but_one(parts: Sequence[tuple[Known, int]]) -> list[Known]:
     if len(parts) == 1:
         return [parts[0][0].power(parts[0][1] - 1)]
     spectra = [transform(one.values) for one, _ in parts]
-    whole = [_raised(own, count) for own, (_, count) in zip(spectra, parts, strict=True)]
+    whole = [raised(own, count) for own, (_, count) in zip(spectra, parts, strict=True)]
     after = [np.ones_like(spectra[0])]
     for one in reversed(whole[1:]):
         after.insert(0, one * after[0])
@@ -141,7 +142,7 @@ def all_but_one(parts: Sequence[tuple[Known, int]]) -> list[Known]:
     error *= math.prod(max(one.largest(), 1.0) ** count for one, count in parts)
     before, found = np.ones_like(spectra[0]), list[Known]()
     for own, every, behind, (_, count) in zip(spectra, whole, after, parts, strict=True):
-        values = inverse(before * _raised(own, count - 1) * behind)
+        values = inverse(before * raised(own, count - 1) * behind)
         mass = math.prod(one.mass**times for one, times in parts)  # of one more, at most
         found.append(
             Known(values=values, error=SAFE * (error + off * norm(values)), mass=max(mass, 1.0))
@@ -150,11 +151,12 @@ def all_but_one(parts: Sequence[tuple[Known, int]]) -> list[Known]:
     return found
 
 
-def _raised(values: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
-    """Return values^count by products, each off by √5·2^-53."""
+def raised(values: NDArray[_Number], count: int) -> NDArray[_Number]:
+    """Return values^count by products, each off by √5·2^-53 if they are complex."""
     if not count:
         return np.ones_like(values)
-    found, power = None, values
+    found: NDArray[Any] | None = None
+    power: NDArray[Any] = values
     while True:
         if count & 1:
             found = power if found is None else found * power

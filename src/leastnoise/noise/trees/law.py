@@ -17,7 +17,7 @@ from leastnoise.guarantees.fields import FractionField, FractionsField, IntsFiel
 from leastnoise.guarantees.sensitivity import Rows, check_sensitivity
 from leastnoise.noise.base import SCALE, Parameter, points_of
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.trees.levels import node_laws, rates_of, solve
+from leastnoise.noise.trees.levels import cell_laws, rates_of, solve
 from leastnoise.noise.trees.shape import Shape, shape_of, split_branches
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class Agreeing(VectorNoise):
     It is added to whole numbers; all sums of what is released are whole, and agree. Noise on each
     node by itself costs the same shares.
 
+    >>> from leastnoise.noise.trees.levels import node_laws
     >>> law = Agreeing(scale=1, branches=(2, 10, 20), shares=(0, "0.2", "0.1", "0.7"))
     >>> law.dimension, [round(own[0].std, 2) for own in node_laws(law)]
     (400, [8.78, 6.21, 5.88, 1.91])
@@ -212,11 +213,11 @@ class Agreeing(VectorNoise):
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        return self._of_cells([one.variance for one in node_laws(self)[-1]])
+        return self._of_cells([one.variance for one in cell_laws(self)])
 
     @property
     def mean_abses(self) -> NDArray[np.float64]:
-        return self._of_cells([one.mean_abs for one in node_laws(self)[-1]])
+        return self._of_cells([one.mean_abs for one in cell_laws(self)])
 
     def _of_cells(self, by_place: list[float]) -> NDArray[np.float64]:
         return np.array(by_place)[self.shape.places_of[-1]]

@@ -17,7 +17,7 @@ Rounding is bounded in the l2 norm, by the theorem that `balls.rounded` rests on
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, final
 
@@ -26,7 +26,7 @@ import numpy as np
 from leastnoise.balls.core import UNIT
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.trees.known import EXPONENTIAL, SAFE, Known, all_but_one, norm
-from leastnoise.noise.trees.shape import shape_of
+from leastnoise.noise.trees.shape import Shape, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LARGEST_WINDOW = 1 << 20
-MOST_DRAWS = 1 << 25
 MOST_NUMBERS = 1 << 24
 """The window times all places of a tree, of which as many numbers are kept several times."""
 GIVEN_AWAY = 1e-6
 """Of a probability: for rounding, which is far less, and for what windows of sums leave out."""
 _LOG_BEYOND = 40.0  # −ln of what the window leaves out
 _BEYOND = 1e-16  # twice e^−40, and more
+_TILTS = np.geomspace(1e-5, 0.999, 400)  # of a cell's rate, where Chernoff's bound is tried
 _STEEP = 50.0  # of a cell's rate: P(z = 0) is 1 in floats
 _FAINT = 1e-15  # of the largest probability: from there on rounding is all that is left
 
@@ -128,6 +128,18 @@ def level_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
     return tuple(level[0] for level in laws)
 
 
+def cell_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
+    """Return the laws of the cells: one for each place.
+
+    A root without a share makes its children independent: each is a tree by itself.
+    """
+    if noise.even and not noise.shares[0] and len(noise.branches) > 1:
+        below = replace(noise, branches=noise.branches[1:], shares=noise.shares[1:])
+        (law,) = cell_laws(below)
+        return (replace(law, level=law.level + 1, nodes=noise.dimension),)
+    return node_laws(noise)[-1]
+
+
 @lru_cache(maxsize=16)
 def node_laws(noise: Agreeing) -> tuple[tuple[LevelLaw, ...], ...]:
     """Return the laws of the nodes of each level: one for each place of `noise.shape`.
@@ -192,9 +204,7 @@ def solve(
     """
     shape = shape_of(branches, len(rates) - 1)
     size = window or find_window(branches, rates)
-    if (numbers := size * sum(map(len, shape.places))) > MOST_NUMBERS:
-        why = f"its nodes have so many laws that these are of {numbers:,} numbers"
-        raise NotApplicable(family="agreeing", why=f"{why}, more than {MOST_NUMBERS:,}")
+    check_numbers(shape, size)
     places = np.arange(size, dtype=np.float64)
     lengths = np.minimum(places, size - places)
     weights = [np.exp(-rate * lengths) for rate in rates]
@@ -231,28 +241,11 @@ def solve(
     return Solved(laws=tuple(laws), alone=tuple(alone), kept=tuple(kept))
 
 
-def expected_draws(noise: Agreeing) -> float:
-    """Return how many cells are drawn on average for one draw: of a node Σ_children/κ of them."""
-    kept, draws = solve(noise.branches, rates_of(noise)).kept, [1.0]
-    for kinds, shares in zip(reversed(noise.shape.kinds[:-1]), reversed(kept), strict=True):
-        draws = [
-            sum(b * draws[kind] for kind, b in own) / share
-            for own, share in zip(kinds, shares, strict=True)
-        ]
-    return draws[0]
-
-
-def check_work(noise: Agreeing) -> None:
-    """Raise NotApplicable for noise that is drawn in more than 2^25 cells on average.
-
-    They take about ten seconds. The number follows from the law, and not from any data.
-    """
-    if (draws := expected_draws(noise)) > MOST_DRAWS:
-        why = (
-            f"a draw takes {draws:.2g} draws of a cell on average, more than {MOST_DRAWS:,}: "
-            "give the cells a larger share, or nodes fewer children"
-        )
-        raise NotApplicable(family=noise.name, why=why)
+def check_numbers(shape: Shape, window: int) -> None:
+    """Raise NotApplicable where the laws of all places don't fit in 2^24 numbers."""
+    if (numbers := window * sum(map(len, shape.places))) > MOST_NUMBERS:
+        why = f"its nodes have so many laws that these are of {numbers:,} numbers"
+        raise NotApplicable(family="agreeing", why=f"{why}, more than {MOST_NUMBERS:,}")
 
 
 def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool = True) -> int:
@@ -276,7 +269,7 @@ def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool
             for below, nodes in zip(*np.unique(cells_below, return_counts=True), strict=True):
                 needed += nodes * _log_lost(r, math.sqrt(below * variance))
     needed += math.log(2 * len(rates) * cells)  # nodes, at most
-    theta = rate * np.geomspace(1e-5, 0.999, 400)
+    theta = rate * _TILTS
     moments = 2 * np.log(-math.expm1(-rate)) - np.log(
         (1 - q * np.exp(theta)) * (1 - q * np.exp(-theta))
     )

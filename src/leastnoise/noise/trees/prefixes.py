@@ -29,6 +29,7 @@ from leastnoise.noise.trees.levels import GIVEN_AWAY, level_laws, rates_of, solv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -42,6 +43,7 @@ MOST_WORK = 1 << 26
 """What `moments_work` is at most: some four seconds a level, and a gigabyte."""
 _MOST = ORDERS[-1]
 _OUTSIDE = 1e-12
+_CUT = 1e-15  # of a law, beyond its last number; that is below 1e-15 of the first
 _LOST = 1e-14  # of the largest probability: its 8th moment is off by less than 1e-5
 _ROUNDED_UP = 1e-3  # of a moment, by all of these
 _ALLOWANCE = 1e-12  # of the largest moment of an order: FFTs are off by far less
@@ -110,24 +112,49 @@ def check_moments(noise: Agreeing) -> None:
 
     Also what `level_laws` raises.
     """
-    if (work := moments_work(noise)) > MOST_WORK:
-        why = (
-            f"how far its sums of cells are off takes {work:.2g} units of work, more than "
-            f"{MOST_WORK:,}"
-        )
-        raise NotApplicable(family=noise.name, why=why)
+    _check_work(moments_work(noise), "takes")
+
+
+def check_least_moments(branches: Sequence[int], scale: Fraction) -> None:
+    """Raise NotApplicable if `check_moments` would for all shares of a tree, before any is tried.
+
+    `scale` is that of noise for which a move costs 1.
+    """
+    _check_work(least_moments_work(branches, scale), "takes at least")
+
+
+def _check_work(work: int, takes: str) -> None:
+    if work > MOST_WORK:
+        why = f"how far its sums of cells are off {takes} {work:.2g} units of work, more than"
+        raise NotApplicable(family="agreeing", why=f"{why} {MOST_WORK:,}")
 
 
 def moments_work(noise: Agreeing) -> int:
-    """Return the window times, summed over nodes with children, b·n of their b with n cells each.
+    """Return the window times `_work_at_each`."""
+    return find_window(noise) * _work_at_each(noise.branches)
+
+
+def least_moments_work(branches: Sequence[int], scale: Fraction) -> int:
+    """Return what `moments_work` is at least, whatever the shares.
+
+    P(|Z| >= M) >= e^(−M/scale) for a cell's noise Z: as a move costs 1 at most, it is e^(−M/scale)
+    of P(|Z| >= 0), or more. Laws end where less than 1e-15 is left out on each side.
+    """
+    tail = 2 * _CUT + _OUTSIDE / math.prod(branches)
+    most = math.ceil(-float(scale) * math.log(tail))
+    return _window(branches, most) * _work_at_each(branches)
+
+
+def _work_at_each(branches: Sequence[int]) -> int:
+    """Return the sum over nodes with children of b·n, of their b with n cells each.
 
     Of a level one node counts. Beside b·n, the convolutions, 20b and 8n count what is held at once.
     """
     below, nodes = 1, 0
-    for b in reversed(noise.branches):
+    for b in reversed(branches):
         nodes += b * below + 20 * b + 8 * below
         below *= b
-    return find_window(noise) * nodes
+    return nodes
 
 
 def find_window(noise: Agreeing) -> int:
@@ -138,8 +165,11 @@ def find_window(noise: Agreeing) -> int:
     for one in laws:
         tails = np.cumsum(one.probabilities[::-1])[::-1]
         beyond[: len(tails)] += 2 * one.nodes * tails
-    most = int(np.flatnonzero(beyond <= _OUTSIDE)[0])
-    return 1 << max(6, math.ceil(math.log2(2 * max(noise.branches) * most + 2)))
+    return _window(noise.branches, int(np.flatnonzero(beyond <= _OUTSIDE)[0]))
+
+
+def _window(branches: Sequence[int], most: int) -> int:
+    return 1 << max(6, math.ceil(math.log2(2 * max(branches) * most + 2)))
 
 
 def cut_law(law: Floats, size: int) -> Floats:
@@ -305,33 +335,53 @@ def _inside(noise: Agreeing) -> Floats:
 
 
 def _characteristic(noise: Agreeing, numbers: int) -> Floats:
-    """Return E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, N the `numbers`."""
+    """Return E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, N the `numbers`.
+
+    As −z has the law of z, m(−t) is the conjugate of m(t), and all spectra are real.
+    """
     size, rates = find_window(noise), rates_of(noise)
     solved = solve(noise.branches, rates)
-    places = np.arange(size)
-    lengths = np.minimum(places, size - places)
+    lengths, places = np.arange(size // 2 + 1), np.arange(size)
     alone = [cut_law(one.values, size) for (one,) in solved.alone]
-    spectra = [np.fft.fft(one) for one in alone]
+    cell = np.fft.fft(alone[-1]).real
+    powers = [
+        np.fft.fft(one).real ** np.arange(b)[:, None]
+        for one, b in zip(alone[1:], noise.branches, strict=True)
+    ]
+    twice = [np.concatenate([one, one], axis=1) for one in powers]
     weights = [
         np.exp(-rate * lengths) / kept
         for rate, (kept,) in zip(rates[:-1], solved.kept, strict=True)
     ]
-    at_root = np.fft.fft(weights[0]) / size
+    at_root = np.fft.irfft(weights[0], size)
     found: list[Floats] = []
     for j in range(numbers // 2 + 1):
         turn = j * (size // numbers)  # the spectrum of e^(iut)·A is that of A, so far further
-        parts = spectra[-1][None, :]
-        for depth in reversed(range(1, len(noise.branches))):
-            beside = _counted_beside(spectra[depth + 1], turn, noise.branches[depth])
-            sums = np.fft.ifft((beside[:, None, :] * parts[None, :, :]).reshape(-1, size))
-            parts = np.fft.fft(sums * weights[depth])
-        beside = _counted_beside(spectra[1], turn, noise.branches[0]) * at_root
+        parts = cell[None, :]
+        beside = [
+            counted[:, size - turn : 2 * size - turn] * own[::-1]
+            for counted, own in zip(twice, powers, strict=True)
+        ]  # H, of k = 0, …, b − 1 that count
+        for of_child, weight in zip(reversed(beside[1:]), reversed(weights[1:]), strict=True):
+            parts = _above_counted(parts, of_child, weight, turn)
+        sums = (beside[0] * at_root) @ parts.T
         whole = alone[0] @ np.cos(2 * math.pi * turn / size * places)
-        found.append(np.append((beside @ parts.T).real.reshape(-1), whole))
+        found.append(np.append(sums.reshape(-1), whole))
     return np.stack(found)
 
 
-def _counted_beside(spectrum: Spectra, turn: int, b: int) -> Spectra:
-    """Return the spectra of H, for k = 0, …, b − 1 children that count, shape (b, N)."""
-    counted = np.roll(spectrum, turn)
-    return np.stack([counted**k * spectrum ** (b - 1 - k) for k in range(b)])
+def _above_counted(parts: Floats, beside: Floats, weight: Floats, turn: int) -> Floats:
+    """Return the spectra of a node's m for o = 0, …, n − 1, from those of a child's, and of H.
+
+    The last o cells have the law of the first, so that m of n − o cells is e^(iut) times the
+    conjugate of m of o. A weight is symmetric, so that the transforms around it may change places.
+    """
+    below, size = parts.shape
+    middle, cells = len(beside) * below // 2, len(beside) * below
+    found = [
+        np.fft.irfft(np.fft.rfft(one * parts[: middle + 1 - first]) * weight, size)
+        for one, first in zip(beside, range(0, middle + 1, below), strict=False)
+    ]
+    rows = np.concatenate(found)
+    mirrored = rows[(cells - 1) // 2 : 0 : -1, ::-1]  # of −f − 1
+    return np.concatenate([rows, np.roll(mirrored, turn + 1, axis=1)])

@@ -28,8 +28,9 @@ from leastnoise.entropy.lazy import decide
 from leastnoise.entropy.quantiles import EXPONENTIAL
 from leastnoise.entropy.scaled import ScaledSampler
 from leastnoise.entropy.source import Entropy
+from leastnoise.noise.trees.estimate import check_work, estimate_kept
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.noise.trees.levels import check_work, rates_of, solve
+from leastnoise.noise.trees.levels import rates_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +89,7 @@ class _Tree:
     def __init__(self, noise: Agreeing, entropy: Entropy) -> None:
         self._kinds, self._entropy = noise.shape.kinds, entropy
         self._rates = [share / noise.scale for share in noise.shares]
-        self._kept = solve(noise.branches, rates_of(noise)).kept
+        self._kept = estimate_kept(noise.branches, rates_of(noise))
 
     def draw(self, level: int, kind: int, count: int) -> Wholes:
         """Return the cells of `count` nodes of a kind, shape (count, cells of a node)."""

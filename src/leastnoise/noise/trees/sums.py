@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.errors import NotApplicable
+from leastnoise.noise.trees.known import raised
 from leastnoise.noise.trees.levels import GIVEN_AWAY, find_window, level_laws, rates_of, solve
 
 if TYPE_CHECKING:
@@ -85,26 +86,32 @@ def _inside(noise: Agreeing, fixed: tuple[bool, ...]) -> Floats:
 
 
 def _characteristic(noise: Agreeing, fixed: Sequence[bool]) -> Floats:
-    """Return E cos(uS) for u = 2πj/N, j = 0, …, N/2."""
+    """Return E cos(uS) for u = 2πj/N, j = 0, …, N/2.
+
+    As −z has the law of z, m(−t) is the conjugate of m(t), m(t) what is left of all weights where a
+    sum is t, and all spectra are real. A weight is symmetric, so that the transforms around it may
+    change places.
+    """
     rates, last = rates_of(noise), _last(fixed)
     solved = solve(noise.branches, rates)
     alone = [one.values for (one,) in solved.alone]
     size = len(alone[0])
-    places = np.arange(size)
-    lengths = np.minimum(places, size - places)
-    roots = np.exp(2j * math.pi / size * places)
+    spectra = [np.fft.fft(one).real for one in alone]
+    twice, lengths = np.tile(spectra[last], 2), np.arange(size // 2 + 1)
+    weights = [
+        np.exp(-rate * lengths) / kept
+        for rate, (kept,) in zip(rates[:-1], solved.kept, strict=True)
+    ]
     found: list[Floats] = []
     for first in range(0, size // 2 + 1, _FREQUENCIES):
-        chosen = np.arange(first, min(first + _FREQUENCIES, size // 2 + 1))
-        law = alone[last] * roots[np.outer(chosen, places) % size]
+        chosen = range(first, min(first + _FREQUENCIES, size // 2 + 1))
+        # the spectrum of e^(iut)·A is that of A, so far further
+        parts = np.stack([twice[size - j : 2 * size - j] for j in chosen])
         for level in reversed(range(last)):
-            b, spectrum = noise.branches[level], np.fft.fft(law)
-            if fixed[level]:
-                spectrum *= np.fft.fft(alone[level + 1]) ** (b - 1)
-            else:
-                spectrum **= b
-            law = np.fft.ifft(spectrum) * np.exp(-rates[level] * lengths) / solved.kept[level][0]
-        found.append(law.sum(axis=1).real)
+            b = noise.branches[level]
+            sums = parts * raised(spectra[level + 1], b - 1) if fixed[level] else raised(parts, b)
+            parts = np.fft.irfft(np.fft.rfft(sums) * weights[level], size)
+        found.append(parts[:, 0])
     return np.concatenate(found)
 
 

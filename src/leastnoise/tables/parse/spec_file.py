@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound=BaseModel)
 Problems = list[tuple[str, str]]
 
+_PLAIN = {bool, float, int, str}
 DEEPEST = 12  # lists and tables in each other: twice what any key of a spec has
 _MOST_HINTS = 100  # problems that are told with what may have been meant, which takes time
 _ENTRIES = ("types", "group_by", "derive")
@@ -167,6 +168,8 @@ def _in_plain_types(value: Any, left: int = DEEPEST) -> Any:
     """
     if left < 0:
         raise RecursionError
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Mapping):
         return {
             _in_plain_types(key): _in_plain_types(inner, left - 1) for key, inner in value.items()
@@ -177,9 +180,7 @@ def _in_plain_types(value: Any, left: int = DEEPEST) -> Any:
         return [_in_plain_types(inner, left - 1) for inner in value]
     if isinstance(value, (np.bool_, np.str_)):
         return value.item()
-    if isinstance(value, PurePath):
-        return str(value)
-    whole = _validate.as_int(value)
+    whole = str(value) if isinstance(value, PurePath) else _validate.as_int(value)
     return value if whole is None else whole
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -23,10 +23,16 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.question import Question
-from leastnoise.noise.trees.fit import LEAST_VARIANCE, search_shares
+from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
-from leastnoise.noise.trees.prefixes import ORDERS, check_moments, prefix_moments, prefix_variances
+from leastnoise.noise.trees.prefixes import (
+    ORDERS,
+    check_least_moments,
+    check_moments,
+    prefix_moments,
+    prefix_variances,
+)
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.spec.query import FLIP
@@ -136,39 +142,60 @@ def _best_tree(
     In floats. Noise in each count by itself is one of them: a tree of one level whose root has no
     share.
     """
-    first, second = (
-        float(sum(one**power for one in levels) / len(levels)) for power in (1, 2)
-    )  # fmt: skip
     offers: list[tuple[float, Agreeing]] = []
-    smooth, real = choose_loss(largest=largest)
+    _, real = choose_loss(largest=largest)
+    narrow, one_row = scale_to_search(scale), Rows(most=1, replaced=rows.replaced)
     why = NotApplicable(family=Agreeing.name, why="too few")
     for branches in list_trees(counts, deepest):
-        places = np.arange(1, counts + 1) / math.prod(branches)
-
-        def logs(
-            variances: Sequence[float],
-            branches: Sequence[int] = branches,
-            mean: float = second - 2 * first * float(places.mean()),
-        ) -> list[float]:
-            sums = prefix_variances(branches, variances)[1 : counts + 1]
-            weighed = sums if largest else [sums.mean() + mean * variances[0]]
-            return np.log(np.maximum(weighed, LEAST_VARIANCE)).tolist()
-
+        weighed = _Weighed(branches=branches, counts=counts, levels=levels, largest=largest)
         try:
-            found = [search_shares(branches, scale, lambda own: smooth(logs(own)), rows=rows)]
+            check_least_moments(branches, scale)  # before a search that would be for nothing
+            found = [_best_shares(weighed, narrow, one_row)]
             if len(branches) == 1:
                 found.append((Fraction(0), Fraction(1)))
             for shares in found:
                 unit = Agreeing(scale=scale, branches=branches, shares=shares)
                 noise = unit.scaled(unit.cost(rows) / rows.most)  # a unit that is replaced costs 2
                 check_moments(noise)
-                value = real(logs([one.variance for one in level_laws(noise)]))
+                value = real(weighed.logs([one.variance for one in level_laws(noise)]))
                 offers.append((value, noise))
         except NotApplicable as error:
             why = error
     if not offers:
         raise why
     return min(offers, key=lambda one: one[0])[1]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Weighed:
+    """What is made small for a tree: Var W over counts and levels, or each `largest` Var S."""
+
+    branches: tuple[int, ...]
+    counts: int
+    levels: tuple[Fraction, ...]
+    largest: bool
+
+    def logs(self, variances: Sequence[float]) -> list[float]:
+        """Return ln of the mean of Var W, or ln Var S of each count, given those of nodes."""
+        sums = prefix_variances(self.branches, variances)[1 : self.counts + 1]
+        weighed = sums if self.largest else [sums.mean() + self._mean * variances[0]]
+        return np.log(np.maximum(weighed, LEAST_VARIANCE)).tolist()
+
+    @cached_property
+    def _mean(self) -> float:
+        """The mean of a² − 2a·g/n, by which Var T counts beside Var S_g."""
+        first, second = (
+            float(sum(one**power for one in self.levels) / len(self.levels)) for power in (1, 2)
+        )
+        places = np.arange(1, self.counts + 1) / math.prod(self.branches)
+        return second - 2 * first * float(places.mean())
+
+
+@lru_cache(maxsize=256)
+def _best_shares(weighed: _Weighed, scale: Fraction, rows: Rows) -> tuple[Fraction, ...]:
+    smooth, _ = choose_loss(largest=weighed.largest)
+    return search_shares(weighed.branches, scale, lambda own: smooth(weighed.logs(own)), rows=rows)
 
 
 def list_trees(counts: int, deepest: int) -> Iterator[tuple[int, ...]]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.errors import Refused
 from leastnoise.numerics.searches import IncreasingRoot
-from leastnoise.tables.plan.make_plan import plan
+from leastnoise.tables.plan.make_plan import check_range, plan
 from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
@@ -156,8 +156,12 @@ def _least(laid: LaidOut, *, guess: float) -> Found:
         epsilon = Fraction(f"{_inside(math.exp(log_epsilon)):.{_DIGITS}g}")
         settled = _with(laid, epsilon=epsilon)
         if epsilon not in tried:
-            found = plan(settled)
-            tried[epsilon] = worst = _worst(found)
+            found = plan(settled, check=False)
+            try:
+                tried[epsilon] = worst = _worst(found)
+            except OverflowError:
+                check_range(found)  # raises Refused, which says where
+                raise
             if worst <= 1:
                 met[epsilon] = settled, found
             elif epsilon >= _LARGEST:
@@ -173,6 +177,7 @@ def _least(laid: LaidOut, *, guess: float) -> Found:
         least = min(met)
         start = math.log(least)
         if start > above:
+            check_range(met[least][1])
             return met[least]
 
 

@@ -40,15 +40,17 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 
-def plan(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> Plan:
+def plan(
+    laid: LaidOut, *, progress: Callable[[str], object] | None = None, check: bool = True
+) -> Plan:
     """Return the plan of a spec: for each block the proved noise with the least variance.
 
     Each block's at its share of the budget, or several blocks' in one draw, or, where that is less
     for every one, all blocks' noise at the budget together, scaled down by one factor. No block has
     more noise in a draw with others than it would get alone.
 
-    `progress` is told the stages. Raises Refused if no noise can serve a block, or its numbers may
-    be out of the range of float64.
+    `progress` is told the stages. Raises Refused if no noise can serve a block, or, where that is
+    to be checked, its numbers may be out of the range of float64.
     """
     tell = progress or (lambda _: None)
     listed, found = _listed(laid), list[_Drawn]()
@@ -60,9 +62,18 @@ def plan(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> P
         claim = JOIN.join(draw.labels), rounded.certificate
         found.append((order[draw.labels[0]], (claim,), split))
     try:
-        return _proved(laid, [*found, *_drawn_apart(laid, tell, pure=False)], known)
+        made = _proved(laid, [*found, *_drawn_apart(laid, tell, pure=False)], known)
     except NotCertified:  # Gaussian noise in margins, beside noise that isn't composed with it
-        return _proved(laid, [*found, *_drawn_apart(laid, tell, pure=True)], known)
+        made = _proved(laid, [*found, *_drawn_apart(laid, tell, pure=True)], known)
+    if check:
+        check_range(made)
+    return made
+
+
+def check_range(made: Plan) -> None:
+    """Raise Refused if a number of a plan may be out of the range of float64."""
+    for block in made.blocks:
+        block.check_range()
 
 
 _Drawn = tuple[int, "Claims", "Noise | None"]
@@ -103,22 +114,36 @@ def _proved(laid: LaidOut, drawn: list[_Drawn], known: Sequence[Certificate]) ->
         budget=laid.spec.budget, blocks=claims, releases=laid.spec.releases
     )
     splits = [split for *_, split in ordered]
-    return plan_as_certified(laid, certificate, splits, known=known)
+    return _as_certified(laid, certificate, splits, known=known)
 
 
 def plan_as_certified(
     laid: LaidOut,
     certificate: PlanCertificate,
     splits: Sequence[Noise | None] | None = None,
-    *,
-    known: Sequence[Certificate] = (),
 ) -> Plan:
     """Return the plan of a spec that is released as `certificate` says, proved or not.
 
     All of it follows from the two, so that `verify` makes it again. `splits` are those of each
-    draw, and `known` what was proved in search of them; without these they are found again where
-    they are needed. Raises CertificateRejected unless the certificate is about this spec, Refused
-    if its numbers may be out of the range of float64.
+    draw; without these they are found again where they are needed. Raises CertificateRejected
+    unless the certificate is about this spec, Refused if its numbers may be out of the range of
+    float64.
+    """
+    made = _as_certified(laid, certificate, splits)
+    check_range(made)
+    return made
+
+
+def _as_certified(
+    laid: LaidOut,
+    certificate: PlanCertificate,
+    splits: Sequence[Noise | None] | None,
+    *,
+    known: Sequence[Certificate] = (),
+) -> Plan:
+    """Return what `plan_as_certified` returns, before its range is checked.
+
+    `known` is what was proved in search of `splits`.
     """
     spec = laid.spec
     if certificate.budget != spec.budget:
@@ -163,8 +188,6 @@ def plan_as_certified(
             found[block.index] = [listed]
             first += layout.dimension
     plans = tuple(block for _, some in sorted(found.items()) for block in some)
-    for block in plans:
-        block.check_range()
     return Plan(
         spec=spec,
         blocks=plans,

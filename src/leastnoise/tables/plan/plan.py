@@ -31,6 +31,7 @@ from leastnoise.tables.query.noise_error import (
     expected_errors,
     noise_errors,
     rounded_rows,
+    wished_statistic,
     wishes,
 )
 from leastnoise.tables.query.results import file_names
@@ -137,7 +138,11 @@ class BlockPlan:
     @property
     def wishes(self) -> tuple[Wish, ...]:
         """What the block wishes of its errors, and whether it is met."""
-        return wishes(self.layout, self.errors)
+        if self.layout.accuracy is None:
+            return ()
+        only = wished_statistic(self.layout)
+        errors = expected_errors(self.layout, self.noise_errors, self.baselines, statistic=only)
+        return wishes(self.layout, errors)
 
     @property
     def saved(self) -> float | None:

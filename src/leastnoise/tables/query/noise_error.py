@@ -104,15 +104,24 @@ class ExpectedError:
 
 
 def expected_errors(
-    layout: Layout, noise: Sequence[NoiseError], baselines: Baselines
+    layout: Layout,
+    noise: Sequence[NoiseError],
+    baselines: Baselines,
+    *,
+    statistic: str | None = None,
 ) -> tuple[ExpectedError, ...]:
-    """Return what `BlockPlan.errors` says; `noise` holds an error a component."""
+    """Return what `BlockPlan.errors` says, of one `statistic` alone if its label is given.
+
+    `noise` holds an error a component.
+    """
     plain = [
         None if one is None else math.sqrt(one.variance) * baselines.summed
         for one in (baselines.laplace, baselines.gaussian)
     ]
     found: list[ExpectedError] = []
     for asked, own in zip(layout.statistics, layout.ingredients(noise), strict=True):
+        if statistic not in {None, asked.label}:
+            continue
         stds = [one.std for one in own.noise]
         for rows in layout.assumed if asked.needs_size else (None,):
             laplace, gaussian = (
@@ -220,12 +229,18 @@ class Wish:
         return f"Wished for {self.statistic}{group}: {measure} {self.wished:.6g}: {verdict}."
 
 
+def wished_statistic(layout: Layout) -> str | None:
+    """Return the label of the only statistic that a block's `accuracy` is about; None if of all."""
+    asked = layout.accuracy
+    return None if asked is None or asked.statistic is None else parse(asked.statistic).label
+
+
 def wishes(layout: Layout, errors: Sequence[ExpectedError]) -> tuple[Wish, ...]:
     """Return what a block wishes of each of its errors; nothing if it has no `accuracy`."""
     asked = layout.accuracy
     if asked is None:
         return ()
-    only = None if asked.statistic is None else parse(asked.statistic).label
+    only = wished_statistic(layout)
     found: list[Wish] = []
     for error in errors:
         if only in {None, error.statistic}:

@@ -31,6 +31,7 @@ LARGEST_SPEC = 10**7  # bytes, also of a file of its keys: reading one takes sec
 MAX_TEXT = 2**12
 """Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
 _NO_TABLE_NAME, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9_-]"), 64
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
 
@@ -98,7 +99,7 @@ def _key(value: object) -> Key:
         return value.isoformat()  # what a column of dates says
     if isinstance(value, int) and abs(value) < 2**63:
         return value
-    if isinstance(value, str) and not any(0xD800 <= ord(letter) < 0xE000 for letter in value):
+    if isinstance(value, str) and (value.isascii() or not _SURROGATE.search(value)):
         return value
     hint = (
         " Floats that print alike differ: group by a whole number or a text, or give edges."

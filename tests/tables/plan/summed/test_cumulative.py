@@ -14,8 +14,10 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, Refused, SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.units import RowCounts
+from leastnoise.noise.trees.fit import search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
+from leastnoise.tables.plan import count_trees
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.plan.summed.cumulative import Cumulative, Step
 from leastnoise.tables.publish.summed import publish_running_sums
@@ -253,3 +255,36 @@ def test_noise_that_is_for_other_bins_is_rejected() -> None:
             Cumulative.of(asked.cells, budget, [("ages", given)])
     with pytest.raises(CertificateRejected, match="one draw"):
         Cumulative.of(whole.cells, share, [("ages", claim), ("ages", claim)])
+
+
+@pytest.mark.parametrize("epsilon", ["1e-4", "0.05"])
+def test_what_no_tree_can_serve_is_refused_before_a_search(
+    monkeypatch: pytest.MonkeyPatch, epsilon: str
+) -> None:
+    def search(*_: Any, **__: Any) -> None:
+        raise AssertionError("shares are searched")
+
+    monkeypatch.setattr(count_trees, "search_shares", search)
+    raw = spec_of(edges=range(30_001), privacy={"epsilon": epsilon})
+    with pytest.raises(Refused, match="of 30,000 counts no tree can be used"):
+        plan_of(raw)
+
+
+def test_scales_that_are_alike_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scales: list[Any] = []
+
+    def search(branches: Any, scale: Any, *arguments: Any, **more: Any) -> Any:
+        scales.append((branches, scale))
+        return search_shares(branches, scale, *arguments, **more)
+
+    monkeypatch.setattr(count_trees, "search_shares", search)
+    count_trees._best_tree.cache_clear()
+    count_trees._best_shares.cache_clear()
+    edges = (0, 1, 2, 3, 4, 5, 6)
+    stds = [
+        plan_of(spec_of(edges=edges, privacy={"epsilon": one})).blocks[1].errors[0].std
+        for one in ("0.4", "0.2", "0.1")
+    ]
+    assert len(scales) == len(set(scales)) == 3  # one for each tree
+    assert stds[1] / stds[0] == pytest.approx(2, rel=0.02)
+    assert stds[2] / stds[1] == pytest.approx(2, rel=0.02)

@@ -19,8 +19,9 @@ from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design.marginals import choose_loss
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
+from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.question import Question
-from leastnoise.noise.trees.fit import LEAST_VARIANCE, search_shares
+from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.sums import check_numbers, half_width_of_sum, variance_of_sum
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import Block
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.guarantees.sensitivity import Rows
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.tables.query.layout import Layout
 
@@ -158,30 +158,48 @@ def _best_order(
 ) -> Chain | None:
     """Return the order and the shares with the least loss in floats, where a move costs 1."""
     offers: list[tuple[float, Chain]] = []
-    smooth, real = choose_loss(largest=largest)
+    _, real = choose_loss(largest=largest)
+    narrow, one_row = scale_to_search(scale), Rows(most=1, replaced=rows.replaced)
     for order in _list_orders(len(sizes), tables):
-        branches = [sizes[one] for one in order]
-        fixed = [fixed_levels(order, table) for table in tables]
-
-        def logs(
-            variances: Sequence[float],
-            branches: Sequence[int] = branches,
-            fixed: Sequence[Sequence[bool]] = fixed,
-        ) -> list[float]:
-            found = (variance_of_sum(branches, variances, one) for one in fixed)
-            return [math.log(max(one, LEAST_VARIANCE)) for one in found]
-
+        branches = tuple(sizes[one] for one in order)
+        fixed = tuple(fixed_levels(order, table) for table in tables)
         try:
             noise = Agreeing(scale=scale, branches=branches, shares=[0] * len(sizes) + [1])
             _check_laws(noise, fixed)  # before a search that may be long
-            shares = search_shares(branches, scale, lambda own: smooth(logs(own)), rows=rows)
+            shares = _best_shares(branches, fixed, narrow, one_row, largest=largest)
             noise = Agreeing(scale=scale, branches=branches, shares=shares)
             _check_laws(noise, fixed)
         except (NotApplicable, InvalidArgument):  # where ε is tiny no lattice is wide enough
             continue
-        value = real(logs([one.variance for one in level_laws(noise)]))
+        variances = [one.variance for one in level_laws(noise)]
+        value = real(_log_variances(branches, fixed, variances))
         offers.append((value, Chain(order=order, noise=noise)))
     return min(offers, key=lambda one: one[0])[1] if offers else None
+
+
+@lru_cache(maxsize=256)
+def _best_shares(
+    branches: tuple[int, ...],
+    fixed: tuple[tuple[bool, ...], ...],
+    scale: Fraction,
+    rows: Rows,
+    *,
+    largest: bool,
+) -> tuple[Fraction, ...]:
+    smooth, _ = choose_loss(largest=largest)
+
+    def loss(variances: Sequence[float]) -> float:
+        return smooth(_log_variances(branches, fixed, variances))
+
+    return search_shares(branches, scale, loss, rows=rows)
+
+
+def _log_variances(
+    branches: Sequence[int], fixed: Sequence[Sequence[bool]], variances: Sequence[float]
+) -> list[float]:
+    """Return ln of the variance of a number of each table, given those of nodes."""
+    found = (variance_of_sum(branches, variances, one) for one in fixed)
+    return [math.log(max(one, LEAST_VARIANCE)) for one in found]
 
 
 def _list_orders(columns: int, tables: Sequence[int]) -> list[tuple[int, ...]]:

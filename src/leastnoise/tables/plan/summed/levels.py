@@ -25,9 +25,10 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.question import Question
-from leastnoise.noise.trees.fit import LEAST_VARIANCE, search_shares
+from leastnoise.noise.trees.estimate import check_work, estimate_variances
+from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_shares
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.noise.trees.levels import check_work, node_laws
+from leastnoise.noise.trees.levels import node_laws, rates_of
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST, Compared
 from leastnoise.tables.plan.summed.whole_counts import WholeCounts
@@ -310,13 +311,10 @@ def _offers(
     counts = [1] * tree.above + [len(own) for own in tree.values]
     even = [max(1, round(b / a)) for a, b in pairwise(counts)]
     alone = (*[Fraction(0)] * (len(counts) - 1), Fraction(1))
-    smooth, real = choose_loss(largest=largest)
-
-    def loss(variances: Sequence[float]) -> float:
-        return smooth(np.log(variances[tree.above :]).tolist())
-
+    _, real = choose_loss(largest=largest)
+    narrow, one_row = scale_to_search(scale), Rows(most=1, replaced=rows.replaced)
     try:
-        tried = [search_shares(even, scale, loss, rows=rows), alone]
+        tried = [_best_shares(tuple(even), tree.above, narrow, one_row, largest=largest), alone]
     except (NotApplicable, InvalidArgument):
         tried = [alone]
     found: list[tuple[float, tuple[Fraction, ...]]] = []
@@ -325,17 +323,28 @@ def _offers(
             noise = Agreeing(scale=scale, branches=tree.branches, shares=shares)
             noise = noise.scaled(noise.cost(rows))
             check_work(noise)
-            laws = node_laws(noise)[tree.above :]
+            variances = estimate_variances(noise.branches, rates_of(noise))[tree.above :]
         except (NotApplicable, InvalidArgument):  # where ε is tiny no lattice is wide enough
             continue
+        nodes = map(noise.shape.count, range(tree.above, len(noise.shares)))
         weighed = [
-            max(one.variance for one in own)
-            if largest
-            else sum(one.nodes * one.variance for one in own) / sum(one.nodes for one in own)
-            for own in laws
+            max(own) if largest else float(np.average(own, weights=count))
+            for own, count in zip(variances, nodes, strict=True)
         ]
         found.append((real(math.log(max(one, LEAST_VARIANCE)) for one in weighed), shares))
     return tuple(shares for _, shares in sorted(found)) or (alone,)
+
+
+@lru_cache(maxsize=64)
+def _best_shares(
+    even: tuple[int, ...], above: int, scale: Fraction, rows: Rows, *, largest: bool
+) -> tuple[Fraction, ...]:
+    smooth, _ = choose_loss(largest=largest)
+
+    def loss(variances: Sequence[float]) -> float:
+        return smooth(np.log(variances[above:]).tolist())
+
+    return search_shares(even, scale, loss, rows=rows)
 
 
 def _tree(cells: Layout) -> KeyTree:
