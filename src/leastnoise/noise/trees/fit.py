@@ -14,9 +14,8 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact
+from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact, exact
 from leastnoise.guarantees.sensitivity import Rows
-from leastnoise.noise.base import positive_scale
 from leastnoise.noise.common.several import Several
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.estimate import check_work, estimate_variances
@@ -107,7 +106,7 @@ def scale_to_search(scale: Exact) -> Fraction:
     found. From 2 on laws scale with their noise, and all have the same best shares. Below ½ what is
     best changes fast, and each scale is searched itself.
     """
-    narrow = min(max(float(positive_scale(scale)), _NARROW), _WIDE)
+    narrow = float(min(max(exact(scale, name="scale"), Fraction(_NARROW)), Fraction(_WIDE)))
     if narrow < _ALIKE:
         return Fraction(narrow)
     return Fraction(2 ** (round(_STEPS_AN_OCTAVE * math.log2(narrow)) / _STEPS_AN_OCTAVE))
