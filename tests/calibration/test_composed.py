@@ -140,6 +140,7 @@ def test_l2_noise_for_several_releases_ends_next_to_the_budget(count: int, mse: 
 
 
 # MSE l2/Gaussian at (1, 1e-5) in all: theory/accounting.md §3
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("dimension", "count", "ratio"),
     [

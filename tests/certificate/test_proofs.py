@@ -54,6 +54,7 @@ def test_gaussian_against_mpmath(scale: Fraction, epsilon: Fraction) -> None:
         assert mp.mpf(interval.lower) <= truth <= mp.mpf(interval.upper)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("dimension", [2, 3, 4, 9, 30])
 @pytest.mark.parametrize(
     ("scale", "epsilon"), [("0.3", "1"), ("0.5", "1.9"), ("5", "0"), ("0.9", "1")]

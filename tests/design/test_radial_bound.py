@@ -253,6 +253,7 @@ EDITS: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("edit", EDITS)
 def test_edits_are_rejected(edit: str) -> None:
     record = json.loads(made(3, "1", "0.01").to_json())

@@ -22,6 +22,7 @@ NOISES = (*LAWS, *LATTICE_LAWS, *BODY_LAWS)
 CALLS = 40  # so that tables, which a few words are not worth, serve the later ones
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("law", NOISES, ids=label)
 def test_prepared_noise_is_that_of_a_single_call(law: Noise) -> None:
     """Bit for bit, whatever was drawn before."""

@@ -50,6 +50,7 @@ def fits(found: np.ndarray[Any, Any], probabilities: np.ndarray[Any, Any], middl
     return float(stats.chisquare(observed, expected).pvalue)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize("decay", [Fraction(1, 3), Fraction(2)])
 def test_one_share_is_a_difference_of_polya_numbers(count: int, decay: Fraction) -> None:
@@ -85,6 +86,7 @@ def test_gaussian_shares_have_the_variance_that_is_certified() -> None:
     assert everybody.std() == pytest.approx(noise.std[0] * np.sqrt(10 / 8), rel=0.03)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("deviation", [0.6, 0.8])
 @pytest.mark.parametrize("count", [2, 5])
 def test_a_sum_of_rounded_gaussians_is_nearly_a_rounded_one(deviation: float, count: int) -> None:

@@ -104,6 +104,7 @@ def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
 ALL = ("count", "count_low", "count_high")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("place", "by", "said"),
     [
@@ -142,6 +143,7 @@ def edited(folder: Path, name: str, change: Any) -> None:
     (folder / name).write_text(json.dumps(record), encoding="utf-8")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -175,6 +175,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (folder / "out").iterdir()}
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("edit", _EDITS)
 def test_attack_an_edited_release_is_rejected(
     published: dict[str, bytes], tmp_path: Path, edit: str

@@ -90,6 +90,7 @@ def test_keys_alone_tell_nothing_of_small_groups(tmp_path: Path, kind: str) -> N
     assert listings[0] == listings[1]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "edit",
     [
@@ -229,6 +230,7 @@ def test_no_group_at_all(tmp_path: Path) -> None:
         assert verify_directory(tmp_path / path).rows == {"groups": 0}
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "edit",
     [

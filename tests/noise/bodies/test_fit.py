@@ -29,6 +29,7 @@ def each(found: Mechanism) -> float:
     return found.mse / found.certificate.dimension
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("delta", ["0", "1e-5"])
 @pytest.mark.parametrize(
     ("queries", "variance"),
@@ -79,6 +80,7 @@ def _laws_around(law: VectorNoise, name: str) -> list[float]:
     ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("epsilon", ["0.05", "1", "4", "20", "60"])
 @pytest.mark.parametrize("name", FAMILIES[1:])
 @pytest.mark.parametrize("queries", [2, 6])

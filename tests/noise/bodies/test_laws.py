@@ -162,6 +162,7 @@ def label(law: VectorNoise) -> str:
     return f"{law.name}-{shape.kind if shape else ''}-{law.dimension}"
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("law", LAWS, ids=label)
 def test_moments_are_those_of_the_density(law: VectorNoise) -> None:
     """∫ f = 1, ∫ x²f and ∫ |x| f by importance sampling: no volume, no gauge's moments."""

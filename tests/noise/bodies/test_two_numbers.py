@@ -68,6 +68,7 @@ def test_against_draws_by_rejection(name: str) -> None:
             assert abs(share - probability) < 4.5 * (probability * (1 - probability) / DRAWS) ** 0.5
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", CASES)
 def test_it_rises_with_the_ratio_and_its_ends_are_the_laws_of_one_number(name: str) -> None:
     law, (i, j) = CASES[name]
@@ -150,6 +151,7 @@ ALONE = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", ALONE)
 def test_a_number_alone_and_one_of_another_cell_against_draws(name: str) -> None:
     law, (alone, i) = ALONE[name]

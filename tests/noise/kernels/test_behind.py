@@ -15,6 +15,7 @@ from leastnoise.selection.public import calibrate, compare
 BUDGETS = [("0.5", "1e-2"), ("1", "1e-6"), ("3", "0.05"), ("8", "1e-9")]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 @pytest.mark.parametrize("loss", list(Loss))
 def test_no_law_that_is_found_has_less_than_is_said(loss: Loss, epsilon: str, delta: str) -> None:
@@ -53,6 +54,7 @@ def test_nothing_is_told_without_a_delta_or_of_samples() -> None:
         assert why(question, 1e-9) is None
 
 
+@pytest.mark.dense
 def test_a_comparison_says_why_it_is_left_out() -> None:
     found = compare(epsilon=50, delta="1e-12", sensitivity=L2(3))
     reasons = {one.name: one.why for one in found.skipped}

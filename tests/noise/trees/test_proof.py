@@ -64,6 +64,7 @@ def test_no_output_tells_neighbouring_tables_apart_by_more_than_epsilon(
     assert largest_loss(law.scaled(Fraction(99, 100)), shifts, outputs) > epsilon
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("tree", TREES[:3])
 @pytest.mark.parametrize("epsilon", ["0", "0.3", "0.9", "1.3", "2"])
 def test_the_curve_is_above_that_of_every_shift(tree: Any, epsilon: str) -> None:

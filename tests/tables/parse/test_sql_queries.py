@@ -271,6 +271,7 @@ def test_columns_that_say_their_keys_are_grouped_by_name() -> None:
     assert block.group_by == ("region", "age")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("seed", range(10))
 def test_where_is_written_as_a_filter_of_the_same_meaning(seed: int) -> None:
     rng = random.Random(seed)

@@ -58,6 +58,7 @@ def test_rounded_counts_are_ints_wherever_they_are_read(formed: Path, kind: str)
     assert abs(counts[0][0] - 20_000) < 1000
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 @pytest.mark.parametrize("label", FALSE_FORMS)
 def test_what_is_not_whole_or_negative_is_rejected(

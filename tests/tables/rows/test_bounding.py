@@ -220,6 +220,7 @@ def test_integers_are_those_of_an_independent_computation(
         assert any(found)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("raw", [*(spec_of(contribution=one) for one in LIMITS), by_row()])
 def test_blocks_that_are_read_together_have_the_integers_of_each_alone(
     tmp_path: Path, raw: dict[str, Any]

@@ -147,6 +147,7 @@ def test_a_frame_is_read_as_a_file_is(folder: Path, name: str, declared: str | N
             assert found == expected or name in DIFFERENT
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("declared", [None, "int", "text"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_value_is_a_person_or_nobody(folder: Path, name: str, declared: str | None) -> None:

@@ -45,6 +45,7 @@ def test_logarithms_are_rounded_to_six_digits() -> None:
             assert Fraction(mpmath.nstr(exactly, 6)) == value
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("candidates", "why"),
     [

@@ -76,6 +76,7 @@ def test_without_a_count_a_number_from_the_bounds_alone() -> None:
         assert columns[f"{label}_high"] == [most] * 3
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("text", ["var(x)", "std(x)"])
 @pytest.mark.parametrize("n", [8, 20, 60, 1000])
 @pytest.mark.parametrize("spread", [0.0, 0.05, 0.4, 1.0])
