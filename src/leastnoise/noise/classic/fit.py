@@ -94,7 +94,7 @@ def _at_radius(question: Question, radius: Fraction) -> TruncatedLaplace:
 
 _ROOT = IncreasingRoot(tolerance=1e-12)  # of the log of 1/γ, or of the corner
 # While the corner is searched: the loss is flat about its minimum, which hides errors like this.
-_ROUGH = IncreasingRoot(tolerance=1e-8, first_step=0.02)
+_ROUGH = IncreasingRoot(tolerance=1e-9, first_step=0.02)
 
 # Of several releases:
 _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale
@@ -133,9 +133,7 @@ def huber_search(question: Question) -> FlippedHuber:
 
     # the tail, of mass e^(−u²), is not felt from u = 40 on, if its loss of t²/2 beyond ut = ε isn't
     last = max(40.0, 2 * math.sqrt(epsilon))
-    grid = [0.0, *np.geomspace(0.02, last, 40).tolist()]
-    corner_rounds = 24  # of the search for u: to 1e-6, where the loss is flat
-    u = minimise(loss, grid, rounds=corner_rounds, thorough=False)
+    u = minimise(loss, [0.0, *np.geomspace(0.02, last, 40).tolist()])
     inverse = _least_gamma_inverse(question, u, guess=last_inverse, root=_ROOT)
     gamma = _wider(Fraction(1 / inverse))
     return FlippedHuber(scale=1, alpha=_rounded(Fraction(u) * gamma), gamma=_rounded(gamma))
