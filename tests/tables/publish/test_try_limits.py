@@ -13,7 +13,7 @@ import pytest
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.try_limits import Trials, Tried, try_limits
-from leastnoise.tables.rows import bounding
+from leastnoise.tables.rows import exact
 from tests.tables.reference import SALT, rank
 
 SPEC = """
@@ -88,7 +88,7 @@ def test_bias_of_bounds_is_what_pandas_finds(folder: Path) -> None:
 
 
 def test_groups_are_squared_and_averaged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounding, "new_salt", lambda _: SALT)
+    monkeypatch.setattr(exact, "new_salt", lambda _: SALT)
     found = tried(folder, "max_groups", "1", "2", more=GROUPED)
     held = {key: Counter(own["who"].tolist()) for key, own in rows().groupby("k") if key != "c"}
     away: dict[str, list[float]] = {"1": [], "2": []}

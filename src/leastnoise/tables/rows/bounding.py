@@ -21,49 +21,43 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Self, final
 
 import narwhals as nw
-import numpy as np
 
-from leastnoise.tables.query.layout import INT64_END
 from leastnoise.tables.query.limits import FewGroups, FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
     Summand,
     columns_read,
-    finite,
     in_cells,
-    rows_that_count,
+    scatter,
     summands_of,
     units_with_more_rows,
 )
+from leastnoise.tables.rows.conditions import condition_totals
+from leastnoise.tables.rows.few_cells import keep_few
 from leastnoise.tables.rows.left_out import LEFT_OUT, count_left_out
-from leastnoise.tables.spec.column import Column
+from leastnoise.tables.rows.row_sums import read_totals, row_sums, sums_of_rows
 from leastnoise.tables.statistics.base import A_PERSON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
-    from leastnoise.entropy.source import Entropy
-    from leastnoise.tables.query.axes import Condition
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.spec.query import Predicate
 
 _SHRINK, _LARGEST = "shrink", "largest"
-_SALT_BITS = 256
-_HASH, _PLACE, _CELLS = "hashed", "place", "cells"
 _MOST_NUMBERS = 16  # of a person and cell that are added up together
-_PART = 2**14  # an integer of a row is summed as so many of these, and what is left
 _BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
 
 
 def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
     """Return the exact integer vector of a block before noise, shape (dimension,).
 
-    `salt` decides which cells count of a person in too many: `new_salt`, one for a release.
+    `salt` decides which cells count of a person in too many: see `few_cells`.
     Entry I stands for I·2^(−bits). It is the secret that the noise hides: internal, and reachable
     from no public function.
     """
@@ -165,7 +159,7 @@ def _batch_vectors(
     if any(isinstance(layout.bounding, FewGroups) for layout in layouts):
         raise TypeError("groups that nobody listed have no vector: see `exact`")
     if first.conditions:
-        return [_condition_totals(engine, spec, first, salt=salt)]
+        return [condition_totals(engine, spec, first, salt=salt)]
     if first.components in LEFT_OUT:
         return [count_left_out(engine, spec, first)]
     distinct = {_bound_to(layout): layout for layout in layouts}
@@ -176,7 +170,7 @@ def _batch_vectors(
     if first.by_row:
         totals = read_totals(engine, summands, sums_of_rows(engine, summands, rows, [CELL]), keys=1)
         vectors = {
-            key: _scatter(totals, layout, [summands.index(one) for one in summands_of(layout)])
+            key: scatter(totals, layout, [summands.index(one) for one in summands_of(layout)])
             for key, layout in distinct.items()
         }
     else:
@@ -188,16 +182,6 @@ def _batch_vectors(
     for vector in vectors.values():
         vector.setflags(write=False)  # it may be that of several layouts
     return [vectors[_bound_to(layout)] for layout in layouts]
-
-
-def _scatter(
-    rows: list[tuple[Any, ...]], layout: Layout, places: Sequence[int]
-) -> NDArray[np.int64]:
-    """Return the totals that are at these places behind their cell; a cell without rows is 0."""
-    vector = np.zeros((layout.cells, len(layout.components)), dtype=np.int64)
-    for cell, *values in rows:
-        vector[int(cell)] = [int(values[place]) for place in places]
-    return vector.reshape(-1)
 
 
 @final
@@ -319,153 +303,9 @@ def _person_vectors(
         start = 0
         for part in group:
             end = start + len(part.names)
-            vectors[part.place] = _scatter(totals, part.layout, range(start, end))
+            vectors[part.place] = scatter(totals, part.layout, range(start, end))
             start = end
     return [vectors[part.place] for part in parts]
-
-
-def _condition_totals(
-    engine: Engine, spec: Spec, layout: Layout, *, salt: str
-) -> NDArray[np.int64]:
-    """Return how many units are in each condition, each unit in few of its own.
-
-    A person is in a condition if any of their rows is. A row has no name to hash: where it is the
-    unit, the first conditions count that it is in.
-    """
-    if not isinstance(layout.bounding, FirstCells):
-        raise TypeError("persons in conditions are counted in few of them")
-    most = layout.bounding.most
-    names = [f"c{index}" for index in range(layout.cells)]
-    held = [
-        nw.when(_holds(engine, spec, condition)).then(1).otherwise(0).alias(name)
-        for name, condition in zip(names, layout.conditions, strict=True)
-    ]
-    frame = rows_that_count(engine, layout)
-    if layout.by_row:
-        frame = frame.select(*held)
-        frame = _in_first(frame, names, most) if most < layout.cells else frame
-    else:
-        unit = nw.col(engine.column(spec.privacy.unit, "u"))
-        frame = frame.filter(~unit.is_null()).select(unit.alias(UNIT), *held)
-        frame = frame.group_by(UNIT).agg(*(nw.col(name).max() for name in names))
-        if most < layout.cells:
-            totals = _few_conditions(engine, frame, names, most, salt=salt)
-            return _scatter(engine.rows(totals), layout, [0])
-    ((*totals,),) = engine.rows(frame.select(*(nw.col(name).sum() for name in names)))
-    return np.array([int(total or 0) for total in totals], dtype=np.int64)  # NULL: no row at all
-
-
-def _in_first(frame: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
-    """Return the rows with 1 in `most` of the columns `names` at most: in the first that have 1."""
-    frame = frame.with_columns(_before=nw.lit(0))
-    for name in names:
-        kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)
-        frame = frame.with_columns(kept.alias(name))
-        frame = frame.with_columns(_before=nw.col("_before") + nw.col(name))
-    return frame
-
-
-def _few_conditions(
-    engine: Engine, held: nw.LazyFrame[Any], names: list[str], most: int, *, salt: str
-) -> nw.LazyFrame[Any]:
-    """Return how many persons are in each condition, each in few of those that `held` says."""
-    held = engine.materialise(held)
-    cells = [
-        held.filter(nw.col(name) == 1).select(UNIT, nw.lit(place, nw.Int64).alias(CELL))
-        for place, name in enumerate(names)
-    ]
-    entries = engine.materialise(nw.concat(cells))
-    entries = keep_few(engine, entries, [CELL], most, salt=salt)
-    return entries.group_by(CELL).agg(i0=nw.len())
-
-
-def _holds(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
-    """Return whether a row satisfies every predicate; one that can't be read satisfies none."""
-    return nw.all_horizontal(
-        *(_satisfies(engine, spec, *predicate) for predicate in condition.predicates),
-        ignore_nulls=False,
-    )
-
-
-def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) -> nw.Expr:
-    if predicate.among:
-        return nw.col(engine.column(column, "k")).is_in(list(predicate.among))
-    value = finite(engine, column, spec.columns.get(column, Column()).number)
-    ends = [
-        (predicate.min, lambda end: value >= end),
-        (predicate.max, lambda end: value <= end),
-        (predicate.below, lambda end: value < end),
-    ]
-    found = [compare(float(end)) for end, compare in ends if end is not None]
-    return nw.all_horizontal(*found, ignore_nulls=False)
-
-
-def sums_of_rows(
-    engine: Engine, summands: Sequence[Summand], rows: nw.LazyFrame[Any], keys: list[str]
-) -> nw.LazyFrame[Any]:
-    """Return the `keys` of each cell and its sums where a row is a unit: however many rows.
-
-    Where an engine's sum of int64 could wrap around, each integer of a value is summed in two
-    parts, high and low, none of which does.
-    """
-    sums: dict[str, nw.Expr] = {}
-    for index, summand in enumerate(summands):
-        component = summand.component
-        x, high, low = nw.col(f"x{index}"), f"h{index}", f"l{index}"
-        if component.of_values and engine.sums_are_wide:
-            sums[low] = x.sum()
-        elif component.of_values:
-            rows = rows.with_columns((x / _PART).floor().cast(nw.Int64).alias(high))
-            rows = rows.with_columns((x - nw.col(high) * _PART).alias(low))
-            sums |= {low: nw.col(low).sum(), high: nw.col(high).sum()}
-        elif component.column:
-            sums[f"n{index}"] = (x > 0).cast(nw.Int64).sum()
-        else:
-            sums[f"n{index}"] = nw.len()
-    return rows.group_by(*keys).agg(**sums).select(*keys, *sums)
-
-
-def read_totals(
-    engine: Engine, summands: Sequence[Summand], sums: nw.LazyFrame[Any], keys: int
-) -> list[tuple[Any, ...]]:
-    """Return the keys of each cell and its totals, of `sums_of_rows` with so many keys.
-
-    Totals end where int64 does, so that beyond it one row moves them by no more than before.
-    """
-    parts: list[list[tuple[int, int]]] = [[] for _ in summands]
-    for place, name in enumerate(sums.collect_schema().names()[keys:], keys):
-        index = int(name[1:])
-        one = int(2 ** summands[index].bits / summands[index].component.radius)
-        weights = {"n": one, "h": _PART, "l": 1}
-        parts[index].append((place, weights[name[0]]))
-    found: list[tuple[Any, ...]] = []
-    for row in engine.rows(sums):
-        told = list(row[:keys])
-        for part in parts:
-            total = 0
-            for place, weight in part:
-                total += int(row[place]) * weight
-            told.append(min(max(total, 1 - INT64_END), INT64_END - 1))
-        found.append(tuple(told))
-    return found
-
-
-def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
-    """Return the sums over a unit's rows: below 2^34 rows of at most 2^28 no int64 wraps around.
-
-    Beyond that cap, which every plan states, they would be wrong.
-    """
-    sums: list[nw.Expr] = []
-    for index, summand in enumerate(summands):
-        component, one = summand.component, 2**summand.bits
-        if component.column:
-            total = nw.col(f"x{index}").sum()
-        elif component.kind == "count":
-            total = nw.len().cast(nw.Int64) * one
-        else:
-            total = (nw.len() > 0).cast(nw.Int64) * one
-        sums.append(total.alias(f"i{index}"))
-    return sums
 
 
 def _bounded_in_cells(entries: nw.LazyFrame[Any], parts: Sequence[_Part]) -> nw.LazyFrame[Any]:
@@ -635,26 +475,3 @@ def _shrunk(name: str, factor: str) -> nw.Expr:
     # Casts from float to int round in one engine and truncate in another: truncate first.
     whole = nw.when(scaled >= 0).then(scaled.floor()).otherwise(scaled.ceil()).cast(nw.Int64)
     return nw.when(nw.col(factor).is_null()).then(value).otherwise(whole).alias(name)
-
-
-def new_salt(entropy: Entropy) -> str:
-    """Return a fresh salt, as hexadecimal digits."""
-    return f"{entropy.bits(_SALT_BITS):0{_SALT_BITS // 4}x}"
-
-
-def keep_few(
-    engine: Engine, per_unit: nw.LazyFrame[Any], keys: list[str], most: int, *, salt: str
-) -> nw.LazyFrame[Any]:
-    """Return the entries of each person in `most` cells at most, those of the least hashes.
-
-    Only those of persons in more cells are hashed. `per_unit` is read more than once.
-    """
-    columns = per_unit.collect_schema().names()
-    sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_CELLS))
-    over = sizes.filter(nw.col(_CELLS) > most).select(UNIT)
-    many = engine.hashed(
-        per_unit.join(over, on=UNIT, how="semi"), columns=[UNIT, *keys], salt=salt, name=_HASH
-    )
-    placed = many.with_columns(nw.col(_HASH).rank("ordinal").over(UNIT).alias(_PLACE))
-    kept = placed.filter(nw.col(_PLACE) <= most).select(*columns)
-    return nw.concat([per_unit.join(over, on=UNIT, how="anti").select(*columns), kept])

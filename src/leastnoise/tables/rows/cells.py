@@ -7,12 +7,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 import narwhals as nw
+import numpy as np
 
 from leastnoise.tables.query.axes import Bins, KeyColumn, Nearest, Unlisted
 from leastnoise.tables.statistics.base import bounds_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
@@ -40,6 +43,16 @@ def summands_of(layout: Layout) -> tuple[Summand, ...]:
 def names_of(layout: Layout) -> list[str]:
     """Return what the integers of each component are called."""
     return [f"i{index}" for index in range(len(layout.components))]
+
+
+def scatter(
+    rows: list[tuple[Any, ...]], layout: Layout, places: Sequence[int]
+) -> NDArray[np.int64]:
+    """Return the totals that are at these places behind their cell; a cell without rows is 0."""
+    vector = np.zeros((layout.cells, len(layout.components)), dtype=np.int64)
+    for cell, *values in rows:
+        vector[int(cell)] = [int(values[place]) for place in places]
+    return vector.reshape(-1)
 
 
 def keys_of(layout: Layout) -> list[str]:

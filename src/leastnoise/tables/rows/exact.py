@@ -14,13 +14,7 @@ from leastnoise import _words
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.tables.query.limits import FewGroups, integer_limits
 from leastnoise.tables.rows import bounding, source
-from leastnoise.tables.rows.bounding import (
-    keep_few,
-    read_totals,
-    row_sums,
-    shrunk_rows,
-    sums_of_rows,
-)
+from leastnoise.tables.rows.bounding import shrunk_rows
 from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
@@ -30,6 +24,8 @@ from leastnoise.tables.rows.cells import (
     publishable,
     summands_of,
 )
+from leastnoise.tables.rows.few_cells import keep_few, new_salt
+from leastnoise.tables.rows.row_sums import read_totals, row_sums, sums_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,7 +92,7 @@ class ExactTotals:
     @classmethod
     def of(cls, found: Source, spec: Spec, *, tell: Callable[[str], object]) -> Self:
         """Return those of a new release, with a fresh salt."""
-        return cls(found=found, spec=spec, salt=bounding.new_salt(SystemEntropy()), tell=tell)
+        return cls(found=found, spec=spec, salt=new_salt(SystemEntropy()), tell=tell)
 
     def vector(self, layout: Layout) -> NDArray[np.int64]:
         """Return a block's exact integers, before noise."""

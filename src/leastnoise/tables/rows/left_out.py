@@ -32,7 +32,7 @@ def count_left_out(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int
         units = units.group_by(UNIT).agg(n=nw.len())
     # with_columns first, since a select of constants alone has one row on some engines
     ((total,),) = engine.rows(units.with_columns(one=nw.lit(1)).select(nw.col("one").sum()))
-    # NULL of no row at all; a total ends where int64 does, as in `bounding.read_totals`
+    # NULL of no row at all; a total ends where int64 does, as in `row_sums.read_totals`
     return np.array([min(int(total or 0) << layout.bits, INT64_END - 1)], dtype=np.int64)
 
 

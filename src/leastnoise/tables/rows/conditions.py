@@ -1,0 +1,99 @@
+"""Count units in conditions, each unit in few of the conditions that it satisfies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from leastnoise.tables.query.limits import FirstCells
+from leastnoise.tables.rows.cells import CELL, UNIT, finite, rows_that_count, scatter
+from leastnoise.tables.rows.few_cells import keep_few
+from leastnoise.tables.spec.column import Column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.query.axes import Condition
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.rows.engine import Engine
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Predicate
+
+
+def condition_totals(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
+    """Return how many units are in each condition, each unit in few of its own.
+
+    A person is in a condition if any of their rows is. A row has no name to hash: where it is the
+    unit, the first conditions count that it is in.
+    """
+    if not isinstance(layout.bounding, FirstCells):
+        raise TypeError("persons in conditions are counted in few of them")
+    most = layout.bounding.most
+    names = [f"c{index}" for index in range(layout.cells)]
+    held = [
+        nw.when(_holds(engine, spec, condition)).then(1).otherwise(0).alias(name)
+        for name, condition in zip(names, layout.conditions, strict=True)
+    ]
+    frame = rows_that_count(engine, layout)
+    if layout.by_row:
+        frame = frame.select(*held)
+        frame = _in_first(frame, names, most) if most < layout.cells else frame
+    else:
+        unit = nw.col(engine.column(spec.privacy.unit, "u"))
+        frame = frame.filter(~unit.is_null()).select(unit.alias(UNIT), *held)
+        frame = frame.group_by(UNIT).agg(*(nw.col(name).max() for name in names))
+        if most < layout.cells:
+            totals = _few_conditions(engine, frame, names, most, salt=salt)
+            return scatter(engine.rows(totals), layout, [0])
+    ((*totals,),) = engine.rows(frame.select(*(nw.col(name).sum() for name in names)))
+    return np.array([int(total or 0) for total in totals], dtype=np.int64)  # NULL: no row at all
+
+
+def _in_first(frame: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
+    """Return the rows with 1 in `most` of the columns `names` at most: in the first that have 1."""
+    frame = frame.with_columns(_before=nw.lit(0))
+    for name in names:
+        kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)
+        frame = frame.with_columns(kept.alias(name))
+        frame = frame.with_columns(_before=nw.col("_before") + nw.col(name))
+    return frame
+
+
+def _few_conditions(
+    engine: Engine, held: nw.LazyFrame[Any], names: list[str], most: int, *, salt: str
+) -> nw.LazyFrame[Any]:
+    """Return how many persons are in each condition, each in `most` of the conditions of a person.
+
+    A column of `held` is 1 where a person is in its condition.
+    """
+    held = engine.materialise(held)
+    cells = [
+        held.filter(nw.col(name) == 1).select(UNIT, nw.lit(place, nw.Int64).alias(CELL))
+        for place, name in enumerate(names)
+    ]
+    entries = engine.materialise(nw.concat(cells))
+    entries = keep_few(engine, entries, [CELL], most, salt=salt)
+    return entries.group_by(CELL).agg(i0=nw.len())
+
+
+def _holds(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
+    """Return whether a row satisfies every predicate; one that can't be read satisfies none."""
+    return nw.all_horizontal(
+        *(_satisfies(engine, spec, *predicate) for predicate in condition.predicates),
+        ignore_nulls=False,
+    )
+
+
+def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) -> nw.Expr:
+    if predicate.among:
+        return nw.col(engine.column(column, "k")).is_in(list(predicate.among))
+    value = finite(engine, column, spec.columns.get(column, Column()).number)
+    ends = [
+        (predicate.min, lambda end: value >= end),
+        (predicate.max, lambda end: value <= end),
+        (predicate.below, lambda end: value < end),
+    ]
+    compared = [compare(float(end)) for end, compare in ends if end is not None]
+    return nw.all_horizontal(*compared, ignore_nulls=False)

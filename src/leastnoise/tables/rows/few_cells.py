@@ -1,0 +1,45 @@
+"""Keep a person who is in more cells than a limit allows in few of them, by a salted hash.
+
+The salt is fresh for each release, so that nobody can choose a key that comes first, and no cell of
+a table loses more persons than others for its place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+
+from leastnoise.tables.rows.cells import UNIT
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from leastnoise.entropy.source import Entropy
+    from leastnoise.tables.rows.engine import Engine
+
+_SALT_BITS = 256
+_HASH, _PLACE, _CELLS = "hashed", "place", "cells"
+
+
+def new_salt(entropy: Entropy) -> str:
+    """Return a fresh salt, as hexadecimal digits."""
+    return f"{entropy.bits(_SALT_BITS):0{_SALT_BITS // 4}x}"
+
+
+def keep_few(
+    engine: Engine, per_unit: nw.LazyFrame[Any], keys: list[str], most: int, *, salt: str
+) -> nw.LazyFrame[Any]:
+    """Return the entries of each person in `most` cells at most, those of the least hashes.
+
+    Only those of persons in more cells are hashed. `per_unit` is read more than once.
+    """
+    columns = per_unit.collect_schema().names()
+    sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_CELLS))
+    over = sizes.filter(nw.col(_CELLS) > most).select(UNIT)
+    many = engine.hashed(
+        per_unit.join(over, on=UNIT, how="semi"), columns=[UNIT, *keys], salt=salt, name=_HASH
+    )
+    placed = many.with_columns(nw.col(_HASH).rank("ordinal").over(UNIT).alias(_PLACE))
+    kept = placed.filter(nw.col(_PLACE) <= most).select(*columns)
+    return nw.concat([per_unit.join(over, on=UNIT, how="anti").select(*columns), kept])

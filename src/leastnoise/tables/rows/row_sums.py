@@ -1,0 +1,85 @@
+"""Sum the integers of rows: over all rows of a cell, or over the rows of a unit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from leastnoise.tables.query.layout import INT64_END
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.tables.rows.cells import Summand
+    from leastnoise.tables.rows.engine import Engine
+
+_PART = 2**14  # an integer of a row is summed as a multiple of 2^14 and a rest
+
+
+def sums_of_rows(
+    engine: Engine, summands: Sequence[Summand], rows: nw.LazyFrame[Any], keys: list[str]
+) -> nw.LazyFrame[Any]:
+    """Return the `keys` of each cell and its sums where a row is a unit: however many rows.
+
+    Where an engine's sum of int64 could wrap around, each integer of a value is summed in two
+    parts, high and low, none of which does.
+    """
+    sums: dict[str, nw.Expr] = {}
+    for index, summand in enumerate(summands):
+        component = summand.component
+        x, high, low = nw.col(f"x{index}"), f"h{index}", f"l{index}"
+        if component.of_values and engine.sums_are_wide:
+            sums[low] = x.sum()
+        elif component.of_values:
+            rows = rows.with_columns((x / _PART).floor().cast(nw.Int64).alias(high))
+            rows = rows.with_columns((x - nw.col(high) * _PART).alias(low))
+            sums |= {low: nw.col(low).sum(), high: nw.col(high).sum()}
+        elif component.column:
+            sums[f"n{index}"] = (x > 0).cast(nw.Int64).sum()
+        else:
+            sums[f"n{index}"] = nw.len()
+    return rows.group_by(*keys).agg(**sums).select(*keys, *sums)
+
+
+def read_totals(
+    engine: Engine, summands: Sequence[Summand], sums: nw.LazyFrame[Any], keys: int
+) -> list[tuple[Any, ...]]:
+    """Return the keys of each cell and its totals, of `sums_of_rows` with so many keys.
+
+    Totals end where int64 does, so that beyond it one row moves them by no more than before.
+    """
+    parts: list[list[tuple[int, int]]] = [[] for _ in summands]
+    for place, name in enumerate(sums.collect_schema().names()[keys:], keys):
+        index = int(name[1:])
+        one = int(2 ** summands[index].bits / summands[index].component.radius)
+        weights = {"n": one, "h": _PART, "l": 1}
+        parts[index].append((place, weights[name[0]]))
+    totals: list[tuple[Any, ...]] = []
+    for row in engine.rows(sums):
+        cell = list(row[:keys])
+        for part in parts:
+            total = 0
+            for place, weight in part:
+                total += int(row[place]) * weight
+            cell.append(min(max(total, 1 - INT64_END), INT64_END - 1))
+        totals.append(tuple(cell))
+    return totals
+
+
+def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
+    """Return the sums over a unit's rows: below 2^34 rows of at most 2^28 no int64 wraps around.
+
+    Beyond that cap, which every plan states, they would be wrong.
+    """
+    sums: list[nw.Expr] = []
+    for index, summand in enumerate(summands):
+        component, one = summand.component, 2**summand.bits
+        if component.column:
+            total = nw.col(f"x{index}").sum()
+        elif component.kind == "count":
+            total = nw.len().cast(nw.Int64) * one
+        else:
+            total = (nw.len() > 0).cast(nw.Int64) * one
+        sums.append(total.alias(f"i{index}"))
+    return sums
