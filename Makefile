@@ -68,8 +68,8 @@ test-fast: install
 test-slow: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m '(slow or dense) and not engines' --write-slow-seconds
 
-# All dense tests, of the slow ones those of what changed and a tenth of the others, and a few attacks
-# of each kind: the commit chooses, so that each commit tries others.
+# All dense tests, slow tests of the packages that changed, a tenth of the other slow tests, and a few
+# attacks of each kind. The commit chooses, so that each commit tries others.
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 test-gate: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m '(slow or dense) and not engines' --gate

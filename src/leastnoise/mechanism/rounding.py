@@ -153,9 +153,9 @@ def add_noise(
 
 @final
 class PreparedNoise:
-    """`add_noise` with one noise on one grid: what is the same at every call is worked out once.
+    """`add_noise` with one noise on one grid, prepared once for many calls.
 
-    That is public: no bit of a draw is kept, and no value.
+    It keeps public constants and tables alone: no bit of a draw, and no value.
     """
 
     def __init__(self, noise: Noise, grid: Fraction, *, geometry: Geometry | None = None) -> None:

@@ -101,7 +101,7 @@ def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int
 
 
 def _merged(parts: Sequence[Releases]) -> list[Releases]:
-    """Return the same releases, those of one law and the same shifts as one part."""
+    """Return the same releases, with releases of one law and the same shifts as one part."""
     counts: Counter[Releases] = Counter()
     for part in parts:
         counts[replace(part, compositions=1)] += part.compositions

@@ -188,9 +188,9 @@ def _rounded(number: Fraction) -> Fraction:
 
 @final
 class _Newton:
-    """Roots of functions that are alike: the last slope is that of the next one, or nearly."""
+    """Find roots of similar functions: the next root's search starts with the last slope."""
 
-    _near = 0.01  # a step so short is the last: what is left of the way is about its square
+    _near = 0.01  # a step so short is the last: the error after it is about its square
     _far = 0.1
 
     def __init__(self) -> None:

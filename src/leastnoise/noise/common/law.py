@@ -185,7 +185,7 @@ def _log_sum(first: float, decay: float, power: int) -> float:
 def _log_sum_of_powers(first: float, decay: float, power: int) -> float:
     """Return ln Σ_k q^k (k + a)^j by the binomial theorem, from the sums at a = 0.
 
-    It is j!·decay^(−j)·Σ_i b_i (a·decay)^(j − i)/(j − i)!, b_i those of `_scaled_power_sums`.
+    It is j!·decay^(−j)·Σ_i b_i (a·decay)^(j − i)/(j − i)!, with b_i from `_scaled_power_sums`.
     """
     sums = np.log(_scaled_power_sums(decay, power))
     if first > 0:

@@ -1,4 +1,4 @@
-"""Why no law of Gaussian kernels has less than a given loss: told by δ at one or two shifts.
+"""Reasons why no law of Gaussian kernels has less than a given loss, from δ at one or two shifts.
 
 δ at any shift bounds δ from below, and a law of less loss has narrower kernels, which leak more.
 So next to nothing tells that a search and a proof, which take seconds, would find no less.
@@ -67,7 +67,7 @@ def _gaussian_sigma(question: Question) -> float:
 
 
 def _loss_of_gaussian(question: Question, sigma: float) -> float:
-    """Return the loss of Gaussian noise, at most that of any law of kernels so wide."""
+    """Return the loss of Gaussian noise; no law of kernels of this width has less loss."""
     return sigma**2 if question.loss is Loss.MSE else sigma * math.sqrt(2 / math.pi)
 
 
@@ -95,7 +95,7 @@ def _list_modes(question: Question) -> list[int]:
 
 
 def _may_have(question: Question, modes: int, loss: float, narrowest: float) -> bool:
-    """Whether δ of the mixture with that loss is within the budget at the shifts looked at."""
+    """Return whether the mixture of this loss meets the budget at the shifts in `_LOOKED_AT`."""
 
     def excess(sigma: float) -> float:
         law = GaussianMixture(

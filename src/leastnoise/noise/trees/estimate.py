@@ -1,7 +1,7 @@
 """The laws of a tree's nodes for searches, which compare many: in floats, without a proof.
 
-notation: as in `levels`. The recursions are those of `solve` there, with numpy's FFT and without
-bounds on any error. All laws are symmetric, so that their transforms are real.
+notation: as in `levels`. The recursions are the recursions of `levels.solve`, with numpy's FFT and
+without bounds on any error. All laws are symmetric, so that their transforms are real.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_DRAWS = 1 << 25
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Upward:
-    """What a pass from the cells to the root finds, by level, the root's first.
+    """Laws of nodes from a pass from the cells to the root, by level, the root's level first.
 
     Of each kind: `alone` holds A_l; `rests` the transforms of C_l, one for each kind of children,
     and `kept` κ_l, both without the cells' level.
@@ -111,7 +111,7 @@ def _weights(rates: Sequence[float], size: int) -> list[Floats]:
 
 
 def _go_up(shape: Shape, weights: Sequence[Floats], rate: float) -> Upward:
-    """Return A, C and κ; `rate` is that of the cells."""
+    """Return A, C and κ of all nodes; the cells have noise of rate `rate`."""
     size, cell = len(weights[-1]), weights[-1] * math.tanh(rate / 2)
     alone, rests, kept = [[cell]], list[list[list["Floats"]]](), list[list[float]]()
     for kinds, weight in zip(reversed(shape.kinds[:-1]), reversed(weights[:-1]), strict=True):

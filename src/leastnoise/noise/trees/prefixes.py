@@ -118,7 +118,7 @@ def check_moments(noise: Agreeing) -> None:
 def check_least_moments(branches: Sequence[int], scale: Fraction) -> None:
     """Raise NotApplicable if `check_moments` would for all shares of a tree, before any is tried.
 
-    `scale` is that of noise for which a move costs 1.
+    `scale` is the scale of noise for which a move costs 1.
     """
     _check_work(least_moments_work(branches, scale), "takes at least")
 
@@ -356,7 +356,7 @@ def _characteristic(noise: Agreeing, numbers: int) -> Floats:
     at_root = np.fft.irfft(weights[0], size)
     found: list[Floats] = []
     for j in range(numbers // 2 + 1):
-        turn = j * (size // numbers)  # the spectrum of e^(iut)·A is that of A, so far further
+        turn = j * (size // numbers)  # e^(iut)·A has the spectrum of A, moved by `turn`
         parts = cell[None, :]
         beside = [
             counted[:, size - turn : 2 * size - turn] * own[::-1]

@@ -105,7 +105,7 @@ def _characteristic(noise: Agreeing, fixed: Sequence[bool]) -> Floats:
     found: list[Floats] = []
     for first in range(0, size // 2 + 1, _FREQUENCIES):
         chosen = range(first, min(first + _FREQUENCIES, size // 2 + 1))
-        # the spectrum of e^(iut)·A is that of A, so far further
+        # e^(iut)·A has the spectrum of A, moved by j
         parts = np.stack([twice[size - j : 2 * size - j] for j in chosen])
         for level in reversed(range(last)):
             b = noise.branches[level]

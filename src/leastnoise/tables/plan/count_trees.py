@@ -177,7 +177,7 @@ class _Weighed:
     largest: bool
 
     def logs(self, variances: Sequence[float]) -> list[float]:
-        """Return ln of the mean of Var W, or ln Var S of each count, given those of nodes."""
+        """Return ln of the mean of Var W, or ln Var S of each count, from variances of nodes."""
         sums = prefix_variances(self.branches, variances)[1 : self.counts + 1]
         weighed = sums if self.largest else [sums.mean() + self._mean * variances[0]]
         return np.log(np.maximum(weighed, LEAST_VARIANCE)).tolist()

@@ -139,7 +139,7 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
 
 
 def _bound_to(layout: Layout) -> tuple[Any, ...]:
-    """Return what decides the vector of a layout among those of the same rows and cells."""
+    """Return the key of a layout: layouts of the same rows, cells and key have one vector."""
     return layout.components, layout.bits, layout.bounding
 
 
@@ -180,7 +180,7 @@ def _batch_vectors(
         found = _person_vectors(engine, rows, summands, parts, salt=salt)
         vectors = dict(zip(distinct, found, strict=True))
     for vector in vectors.values():
-        vector.setflags(write=False)  # it may be that of several layouts
+        vector.setflags(write=False)  # several layouts may share it
     return [vectors[_bound_to(layout)] for layout in layouts]
 
 
@@ -309,12 +309,12 @@ def _person_vectors(
 
 
 def _bounded_in_cells(entries: nw.LazyFrame[Any], parts: Sequence[_Part]) -> nw.LazyFrame[Any]:
-    """Return the integers of each part, those of a cell within what a cell may hold.
+    """Return the integers of each part, with the integers of each cell within the cell's limit.
 
-    Entries without a unit are of all who are within every limit, and stay as they are.
+    Entries without a unit are sums over all persons within every limit; they stay as they are.
 
-    Those of a cell are shrunk by one factor; a single number is cut off, which leaves it whole.
-    Who is counted once in a cell has 1 there.
+    The integers of a cell are shrunk by one factor; a single integer is cut off at the limit.
+    A person who is counted once in a cell has 1 there.
     """
     bounded = ~nw.col(UNIT).is_null()
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}]

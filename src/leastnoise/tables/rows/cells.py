@@ -131,7 +131,7 @@ def in_cells(
     """Return one row per row that falls in a public cell: its unit, cell and scaled values.
 
     The values are the integers of the `summands` that depend on the row: x0, x1, …. Where units
-    are `bounded`, those that aren't among them are NULL: see `units_with_more_rows`.
+    are `bounded`, all other units are NULL: see `units_with_more_rows`.
     Keys that nobody listed are beside them, also those that may not be published. A row without a
     unit is dropped: all such rows clipped together would be one person's rows to the clip, and many
     persons' in truth. NULL keys and keys that aren't public match no cell.

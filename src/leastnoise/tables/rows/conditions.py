@@ -79,7 +79,7 @@ def _few_conditions(
 
 
 def _holds(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
-    """Return whether a row satisfies every predicate; one that can't be read satisfies none."""
+    """Return whether a row satisfies every predicate; a NULL satisfies no predicate."""
     return nw.all_horizontal(
         *(_satisfies(engine, spec, *predicate) for predicate in condition.predicates),
         ignore_nulls=False,

@@ -83,7 +83,7 @@ class Engine(ABC):
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """Let go, on leaving, of what was materialised meanwhile."""
+        """Drop, on leaving, the tables that were materialised meanwhile."""
         yield
 
     @property

@@ -30,9 +30,9 @@ def new_salt(entropy: Entropy) -> str:
 def keep_few(
     engine: Engine, per_unit: nw.LazyFrame[Any], keys: list[str], most: int, *, salt: str
 ) -> nw.LazyFrame[Any]:
-    """Return the entries of each person in `most` cells at most, those of the least hashes.
+    """Return the entries of each person in `most` cells at most: the cells of the least hashes.
 
-    Only those of persons in more cells are hashed. `per_unit` is read more than once.
+    Only entries of persons in more cells are hashed. `per_unit` is read more than once.
     """
     columns = per_unit.collect_schema().names()
     sizes = per_unit.group_by(UNIT).agg(nw.len().alias(_CELLS))

@@ -197,7 +197,7 @@ def _best_shares(
 def _log_variances(
     branches: Sequence[int], fixed: Sequence[Sequence[bool]], variances: Sequence[float]
 ) -> list[float]:
-    """Return ln of the variance of a number of each table, given those of nodes."""
+    """Return ln of the variance of a number of each table, from variances of nodes."""
     found = (variance_of_sum(branches, variances, one) for one in fixed)
     return [math.log(max(one, LEAST_VARIANCE)) for one in found]
 
