@@ -97,6 +97,7 @@ def test_named_noise(folder: Path) -> None:
         assert done.returncode == code, done.stdout + done.stderr
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("query", "code"),
     [
@@ -131,6 +132,7 @@ def test_a_command(folder: Path) -> None:
     assert run(*asked, "--epsilon", "0.2", cwd=folder).returncode == 1
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -15,6 +15,7 @@ from tests.cli.program import answer, run
 from tests.problems import MINIMAL_SCALES, MinimalScale
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "problem",
     [
