@@ -1,8 +1,8 @@
 """The program as a shell sees it: stdout, stderr and exit code of a process of its own.
 
 Each process is forked from one that has imported all that a command may need, which is most of
-what starting it anew would take. It ends as Python ends, but doesn't take these modules apart, which
-would take a second. `PROGRAM` is the file that a shell would start.
+what starting it anew would take. It ends as Python does, except that these modules are not taken
+apart, which would take a second. `PROGRAM` is the file that a shell would start.
 """
 
 from __future__ import annotations
@@ -52,9 +52,11 @@ for line in sys.stdin:
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
             os._exit(end.code or 0)
-    _, status = os.waitpid(child, 0)
-    print(os.waitstatus_to_exitcode(status), flush=True)
+    _, status, took = os.wait4(child, 0)
+    print(os.waitstatus_to_exitcode(status), took.ru_utime + took.ru_stime, flush=True)
 """
+processor_seconds = 0.0
+"""What all commands took until now: they are no children of this process."""
 
 
 @cache
@@ -100,7 +102,10 @@ def _ask(
     assert server.stdout is not None
     asked = [arguments, str(cwd or Path.cwd()), environment, *streams]
     print(json.dumps(asked), file=server.stdin, flush=True)
-    return int(server.stdout.readline())
+    code, took = server.stdout.readline().split()
+    global processor_seconds  # noqa: PLW0603 (as the operating system counts those of children)
+    processor_seconds += float(took)
+    return int(code)
 
 
 class Terminal:

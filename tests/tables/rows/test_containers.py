@@ -118,6 +118,7 @@ def test_no_connection_decides_a_condition_by_statistics(tmp_path: Path, test: s
     assert ends == [("1.0", "nan", 3)]
 
 
+@pytest.mark.dense
 def test_whole_numbers_are_compared_before_float64_rounds_them(tmp_path: Path) -> None:
     most = 2**53
     rows = pa.table({"p": range(4), "x": [most, most + 1, -most, -most - 1]})

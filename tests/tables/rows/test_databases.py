@@ -169,6 +169,7 @@ def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) ->
         assert sorted(value for (value,) in found) == sorted(map(float, whole))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("collation", "engine"),
     [("NOCASE", "duckdb"), ("NOCASE", "polars"), ("NOACCENT", "duckdb"), ("de", "duckdb")],
