@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -22,3 +24,16 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEASTNOISE_CACHE", str(folder / "cache"))
         yield folder / "cache"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let every other worker import the tests from the end.
+
+    All workers collect all tests. On a fresh machine most of that is pytest's own compiling: so two
+    workers compile half of the modules each, and read what the other has compiled.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    if int(worker.removeprefix("gw")) % 2 and "tests" in session.config.args:
+        for path in sorted(Path("tests").rglob("test_*.py"), reverse=True):
+            with suppress(Exception, pytest.skip.Exception):
+                import_module(".".join(path.with_suffix("").parts))
