@@ -22,7 +22,6 @@ from leastnoise.tables.spec.source import (
     DELIMITERS,
     IN_MEMORY,
     ON_SPARK,
-    POLARS,
     dialect_of,
     is_postgres,
     is_spark,
@@ -200,14 +199,6 @@ def open_engine(
 
         rows = found.rows.without_rows() if rehearsed else found.rows
         return on_spark.open_engine(rows, columns=found.columns, computed=found.computed)
-    if found.engine == POLARS:
-        try:
-            from leastnoise.tables.rows import polars as on_polars  # noqa: PLC0415
-        except ImportError:
-            raise SourceError("Polars isn't here: pip install leastnoise[polars].") from None
-        return on_polars.open_engine(
-            found.rows, columns=found.columns, computed=found.computed, rehearsed=rehearsed
-        )
     return duckdb_engine.open_engine(
         found.rows,
         columns=found.columns,
