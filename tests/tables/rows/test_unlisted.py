@@ -21,7 +21,10 @@ from tests.tables.reference import SALT
 from tests.tables.unlisted import NONE, rows, spec_of
 
 
-def totals(raw: dict[str, Any], folder: Path) -> dict[tuple[Any, ...], list[int]]:
+def totals(
+    raw: dict[str, Any], folder: Path, *, engine: str = "duckdb"
+) -> dict[tuple[Any, ...], list[int]]:
+    raw = raw | {"data": raw["data"] | {"engine": engine}}
     laid = spec_file.lay_out(raw)
     ((layout,),) = laid.queries[0]
     with source.open_engine(source.find_source(laid.spec, folder, None)) as opened:
