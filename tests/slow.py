@@ -1,7 +1,8 @@
 """Which slow and dense tests are run before anything lands, and what processor time they take.
 
-A dense test is one of many that try the same property, each quick. `--share` (`make test`) runs a
-share of the dense tests, `--gate` (`make test-gate`) a share of the slow ones and all dense ones.
+A dense test takes half a second or more, or is one of many that try the same property. `--share`
+(`make test`) runs a share of the dense tests, `--gate` (`make test-gate`) a share of the slow ones
+and all dense ones.
 
 A share is the tests of every package that changed since the last landed state, and a tenth of all
 others, by the hash of the commit: a commit's choice is the same on every machine, and another
@@ -27,9 +28,11 @@ from typing import Any, final
 
 import pytest
 
+from tests.cli import program
+
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
-SECONDS = {"slow": 600.0, "dense": 40.0}  # of processor time, which two cores share
+SECONDS = {"slow": 400.0, "dense": 25.0}  # of processor time, which two cores share
 LONGEST = 60.0  # of one slow test; what takes longer is named
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of what didn't change
@@ -132,6 +135,8 @@ def _package(path: str) -> str:
     """Return the package that a file is of, source or test; a file that is of none is its own."""
     if path in _PACKAGING:
         return "test_packaging"
+    if path.startswith("docs/") or path == "README.md":
+        return "test_docs"
     parts = Path(path).parts
     inside = parts[2:] if parts[:2] == ("src", "leastnoise") else parts[1:]
     return Path(inside[0]).stem if inside else path
@@ -149,7 +154,7 @@ def changed_packages(base: str, root: Path = ROOT) -> set[str] | None:
     names = {*differ.split("\0"), *new.split("\0")}
     if _OF_ALL in names:
         return None
-    places = ("src/leastnoise/", "tests/", "experiments/")
+    places = ("src/leastnoise/", "tests/", "experiments/", "docs/", "README.md")
     known = {name for name in names if name.startswith(places) or name in _PACKAGING}
     return {"experiments" if one.startswith("experiments/") else _package(one) for one in known}
 
@@ -224,8 +229,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         since = "everything counts as changed" if base else "no landed commit is known"
     config.stash[_FOUND] = sum(_marker(item) == marker for item in items)
     config.stash[_TOLD] = [since, *choice.told]
-    kept = [one for one in items if _marker(one) != marker or one.nodeid in choice.tests]
-    config.hook.pytest_deselected(items=[one for one in items if one not in set(kept)])
+    kept, left = [], []
+    for one in items:
+        out = _marker(one) == marker and one.nodeid not in choice.tests
+        (left if out else kept).append(one)
+    config.hook.pytest_deselected(items=left)
     items[:] = kept
 
 
@@ -253,7 +261,8 @@ def _processor_seconds() -> float:
     own, children = (
         resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    forked = program.processor_seconds
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime + forked
 
 
 @pytest.hookimpl(tryfirst=True)

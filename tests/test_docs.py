@@ -121,6 +121,7 @@ def _name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in page.read_text()], ids=_name)
 def test_python_examples(page: Path, folder: Path) -> None:
     runner = doctest.DocTestRunner(_checker(page), optionflags=FLAGS)
@@ -171,6 +172,7 @@ def _run(command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if commands_of(page) and page != TYPED], ids=_name
 )

@@ -38,6 +38,7 @@ query = [{ name = "n", statistics = ["count"] }]
 """
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("statement", IMPORTS)
 def test_what_is_slow_is_left_out(statement: str, tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(SPEC)

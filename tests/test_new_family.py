@@ -98,6 +98,7 @@ def leastnoise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 PROBLEM = ("--epsilon", "1", "--delta", "0", "--json")
 
 
+@pytest.mark.dense
 def test_the_command_line_knows_a_family_that_is_installed(folder: Path) -> None:
     assert leastnoise(folder, "calibrate", "--noise", "secant", *PROBLEM).returncode == 2
     install(folder, "secant:FAMILY")
@@ -129,6 +130,7 @@ def test_a_broken_entry_point_is_named(folder: Path, entry: str, why: str) -> No
     assert why in done.stderr
 
 
+@pytest.mark.dense
 def test_the_family_of_the_documentation_is_right(folder: Path) -> None:
     (folder / "checks.py").write_text(CHECKS)
     command = [sys.executable, "checks.py"]

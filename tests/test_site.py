@@ -49,6 +49,7 @@ def _pages(site: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.dense
 def test_it_builds_without_a_warning_and_has_every_page(site: Path) -> None:
     """mkdocs itself warns of links and anchors that lead nowhere and of pages without a place."""
     pages = [page.relative_to(DOCS) for page in DOCS.rglob("*.md")]
@@ -114,6 +115,7 @@ def test_a_picture_is_made_again_byte_by_byte(
     assert (tmp_path / f"{name}.svg").read_bytes() == kept
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "what",
     [

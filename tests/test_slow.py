@@ -98,14 +98,14 @@ def test_what_changed_is_told_by_folder(history: Path) -> None:
     )
     (history / "src/leastnoise/errors.py").write_text("not committed yet")
     assert changed_packages(base, history) == {
-        *("errors", "experiments", "noise", "tables", "test_packaging", "test_site")
+        *("errors", "experiments", "noise", "tables", "test_docs", "test_packaging", "test_site")
     }
 
 
 def test_files_that_git_does_not_know_yet_are_changes(history: Path) -> None:
     base = git(history, "rev-parse", "HEAD")
     (history / ".gitignore").write_text("build\n")
-    commit(history, "README.md")
+    commit(history, "CHANGELOG.md")
     for path in ("tests/audit/test_new.py", "src/leastnoise/ledger/größe.py", "tests/learn/build"):
         (history / path).parent.mkdir(parents=True, exist_ok=True)
         (history / path).write_text("new")

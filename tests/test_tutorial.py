@@ -42,6 +42,7 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.dense
 def test_every_line_works_as_it_is_typed(checkout: Path) -> None:
     typed = commands_of(TYPED)
     assert [command for command, _ in typed[:2]] == ["make demo", ". .venv/bin/activate"]

@@ -146,6 +146,7 @@ def exact_gaussian(square: Fraction, epsilon: Fraction) -> arb:
         return delta_of_ratio(ball(square).sqrt(), epsilon=epsilon)
 
 
+@pytest.mark.dense
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(log_mu=st.floats(-3, 1), deviations=st.floats(-3, 11))
 def test_gaussians_have_their_closed_form_inside(*, log_mu: float, deviations: float) -> None:

@@ -85,6 +85,7 @@ def test_the_exact_gaussian_is_enclosed(
     assert high <= float(exact) * 1.2  # it says something
 
 
+@pytest.mark.dense
 def test_the_case_where_an_fft_accountant_reports_too_little() -> None:
     # dp-accounting 0.6.0 gives ε(1e-12) for σ = 20, k = 1e5 at which the truth is 7e-12
     # (theory/accounting.md §6); the closed form and the lattices agree that it isn't 1e-12
@@ -255,6 +256,7 @@ def test_what_a_narrow_window_leaves_out_is_allowed_for(
     assert high < 2 * exact
 
 
+@pytest.mark.dense
 def test_upper_lattices_are_above_and_lower_ones_below_at_every_epsilon() -> None:
     profile = gaussian_profile(Fraction(1, 2))
     upper = losses.upper_lattice(profile, Fraction(1, 64), 320)
@@ -295,6 +297,7 @@ def test_laws_whose_worst_shift_may_change_have_losses_of_their_own() -> None:
             check_monotone(law)
 
 
+@pytest.mark.dense
 def test_a_few_large_losses_do_not_make_the_window_too_small() -> None:
     """Small samples have losses hundreds of deviations out, so that a Gaussian's tilt is no use."""
     part = Releases(

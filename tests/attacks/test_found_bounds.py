@@ -140,6 +140,7 @@ def test_it_would_be_seen_if_values_were_not_limited_to_what_was_found(tmp_path:
     assert both.worst(naive) > 2 * _EPSILON
 
 
+@pytest.mark.dense
 def test_it_would_be_seen_if_bounds_had_half_of_their_noise(tmp_path: Path) -> None:
     both = Both(tmp_path, "0.6")
     rates = tuple(2 * one for one in both.claim.rates)

@@ -95,6 +95,7 @@ def _check(epsilon: float, draws: int, *, audits: int) -> None:
     assert found >= 0.99 * audits
 
 
+@pytest.mark.dense
 def test_it_does_not_depend_on_the_outputs() -> None:
     """So that another audit's sentence holds for this one, too."""
     claim = _claim(0.5)

@@ -170,6 +170,7 @@ def test_a_command_that_prints_enough_and_fails_then_has_served(tmp_path: Path) 
     assert _drawn(code, tmp_path).tolist() == [[0], [1], [2]]
 
 
+@pytest.mark.dense
 def test_a_run_that_waits_to_be_read_has_all_its_time(tmp_path: Path) -> None:
     """The second prints more than a pipe holds while the first is read."""
     code = (

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 
 import leastnoise as ln
 from leastnoise.audit.claim import Subject
@@ -29,6 +30,7 @@ def _ways(draw: Any, together: Any = None) -> dict[str, bool]:
 EVERY = ("two calls", "two threads", "a fork and its parent", "two forks")
 
 
+@pytest.mark.dense
 def test_fresh_noise_is_never_the_same() -> None:
     fresh = Fresh(99)
     assert _ways(lambda value, count: fresh.numpy().normal(size=count)) == dict.fromkeys(
@@ -37,6 +39,7 @@ def test_fresh_noise_is_never_the_same() -> None:
     assert _ways(seeded_module.fresh) == dict.fromkeys([*EVERY, "two processes"], False)
 
 
+@pytest.mark.dense
 def test_a_state_is_forked_and_imported_twice() -> None:
     found = _ways(seeded_module.seeded)
     assert [name for name, same in found.items() if same] == [

@@ -215,6 +215,7 @@ def test_enclosures_lie_within_what_they_were(
     assert lower * (1 - 1e-12) <= found.lower < found.upper <= upper * (1 + 1e-9)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("radius", "count"), [("0.4", 3), ("0.5", 2)])
 def test_disjoint_supports_tell_everything(radius: str, count: int) -> None:
     part = releases(TruncatedLaplace(scale=1, radius=radius), count)

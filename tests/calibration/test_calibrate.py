@@ -67,6 +67,7 @@ def test_l1_sensitivity_serves_iid_laplace_on_vectors() -> None:
     assert found.certificate.noise.scale == pytest.approx(2 * 0.9999800002999953)
 
 
+@pytest.mark.dense
 @settings(derandomize=True, max_examples=120, deadline=None)
 @given(
     st.sampled_from(["gaussian", "l2", "laplace"]),

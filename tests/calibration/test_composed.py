@@ -88,6 +88,7 @@ def test_a_pure_budget_is_shared_out() -> None:
     assert four.noise == alone.noise
 
 
+@pytest.mark.dense
 def test_releases_of_several_cells_compose() -> None:
     two = ln.calibrate("laplace", epsilon="1", delta="1e-4", sensitivity=Linf(1, l0=2), dimension=9)
     law = ln.calibrate("laplace", epsilon="1", sensitivity=ln.L1(1)).noise.scaled(two.noise.scale)
@@ -112,6 +113,7 @@ def test_releases_of_several_cells_compose() -> None:
     assert both.noise.scale == six.noise.scale
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("noise", STEPS)
 def test_several_releases_of_one_number(noise: str) -> None:
     found = ln.calibrate(noise, sensitivity=ln.L2("0.5"), compositions=4, epsilon="2", delta="1e-3")
@@ -185,6 +187,7 @@ def test_l2_noise_is_at_most_a_billionth_too_wide(
     assert prove_composed((part,), Fraction(epsilon)).certainly_above(Fraction(delta))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("dimension", "scale", "excess"),
     [(2, "1.98686743", "1e-7"), (3, "1.93324597", "2e-8")],  # too small by less than 1e-8

@@ -50,6 +50,7 @@ def test_on_a_line_the_law_is_proved_and_hardly_any_scale_is_lost(count: int) ->
     assert excess(law.scaled(1 - Fraction(1, 1000)), count, BUDGET)[0] > 1
 
 
+@pytest.mark.dense
 def test_the_proof_decides_where_floats_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     question = replace(ON_A_LINE, fixed={"p": Fraction(8, 5), "alpha": Fraction(0)})
     right = gamma(question, 8)
@@ -86,6 +87,7 @@ def test_parameters_that_are_set_are_kept() -> None:
     assert law.p == 3
 
 
+@pytest.mark.dense
 def test_for_many_releases_it_is_the_gaussian() -> None:
     question = Question(budget=BUDGET, dimension=3)
     law = gamma(question, 1000)

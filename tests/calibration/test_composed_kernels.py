@@ -37,6 +37,7 @@ def test_the_budget_is_met_just_so(*, name: str, epsilon: str, delta: str, count
         assert found.noise.parameters["decay"] == 100
 
 
+@pytest.mark.dense
 def test_less_noise_would_leak_more() -> None:
     found = calibrated("gaussian-mixture", "1", "1e-2", 2)
     law = found.noise.scaled("0.999")
@@ -101,6 +102,7 @@ def test_no_epsilon_at_all() -> None:
     assert found.mse <= gauss.mse * (1 + EXCESS)
 
 
+@pytest.mark.dense
 def test_the_mean_absolute_error_has_its_own_best() -> None:
     mse, mae = (
         ln.calibrate(

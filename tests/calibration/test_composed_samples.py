@@ -72,6 +72,7 @@ def test_steps_for_samples_beat_laplace_where_losses_are_large() -> None:
     assert mse["truncated-staircase"] < 0.8 * mse["laplace"]
 
 
+@pytest.mark.dense
 def test_a_tiny_delta_is_shared_out() -> None:
     """Then the shares' law is the best, for samples as for all of the data."""
     budget = {"sensitivity": ln.L2(1), "sampling_rate": "0.5"}
@@ -84,6 +85,7 @@ HIDDEN = 1 - Fraction(99, 100) ** 2
 """The probability that a record is in any of two samples at a rate of 1 %."""
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "noise",
     [
@@ -102,6 +104,7 @@ def test_samples_are_released_as_they_are_only_if_a_record_is_hardly_in_any(nois
     assert 0.0175 < found.certificate.delta.upper <= 0.018
 
 
+@pytest.mark.dense
 def test_whole_numbers_for_samples_do_better_than_shares() -> None:
     found = ln.calibrate(
         "discrete-staircase",

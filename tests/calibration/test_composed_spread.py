@@ -64,6 +64,7 @@ def test_no_other_corner_is_much_better(rate: str, count: int) -> None:
         assert found.variance <= other.variance * 1.003
 
 
+@pytest.mark.dense
 def test_alpha_and_gamma_may_be_set_together_alone() -> None:
     shape = {"alpha": "1", "gamma": "2"}
     budget = {"epsilon": "1", "delta": "1e-4", "sensitivity": ln.L2(1), "compositions": 3}

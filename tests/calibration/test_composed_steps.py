@@ -53,6 +53,7 @@ def test_whole_numbers_keep_within_the_budget(count: int, bound: int) -> None:
     assert one.mse < basic.mse * 1.02
 
 
+@pytest.mark.dense
 def test_more_releases_take_more_noise() -> None:
     found = [
         ln.calibrate(

@@ -47,6 +47,7 @@ def test_gaussians_meet_the_budget_by_the_exact_formula() -> None:
     assert exact < 0.75
 
 
+@pytest.mark.dense
 def test_alike_queries_get_what_calibration_for_as_many_finds() -> None:
     together = calibrate(
         "l2", epsilon=1, delta="1e-6", sensitivity=L2(1), dimension=3, compositions=3
@@ -60,6 +61,7 @@ def test_alike_queries_get_what_calibration_for_as_many_finds() -> None:
     assert factor == pytest.approx(wanted, rel=1e-3)
 
 
+@pytest.mark.dense
 def test_the_scaled_noise_is_proved_together_and_one_percent_less_is_not() -> None:
     alone = shared("l2")
     factor = find_joint_factor(alone, BUDGET)
@@ -92,6 +94,7 @@ def test_a_scaled_certificate_states_what_the_noise_is_worth_alone(name: str) ->
         )
 
 
+@pytest.mark.dense
 def test_a_budget_that_no_lattice_resolves_is_met_by_the_largest_losses() -> None:
     tiny = Budget(epsilon=1, delta=Fraction(1, 10**60))
     alone = [

@@ -179,6 +179,7 @@ def test_a_scale_that_is_too_small_is_found(family: type[Noise]) -> None:
     assert worst(law, limit=limit, epsilon=epsilon)[0] > delta
 
 
+@pytest.mark.dense
 def test_the_worst_shift_of_a_mixture_may_be_inside() -> None:
     budget = Budget(epsilon=2, delta="0.01")
     law = part_of(GaussianMixture, "fit")(Question(budget=budget, fixed={"modes": 3}))

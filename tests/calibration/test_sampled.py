@@ -80,6 +80,7 @@ FALSE = {
 }  # fmt: skip
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("edit", FALSE)
 def test_what_is_false_is_rejected(edit: str) -> None:
     record = json.loads(

@@ -38,6 +38,7 @@ def largest_delta(chances: Sequence[int], epsilon: Fraction, steps: Sequence[int
     return worst
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("groups", [1, 2, 3])
 @pytest.mark.parametrize("rises", [True, False])
 def test_no_table_of_units_has_more(groups: int, rises: bool) -> None:

@@ -43,6 +43,7 @@ def test_the_minimal_scale_is_between_proved_and_refuted(problem: MinimalScale) 
     assert at(exact["scale"] * (1 - step)) == (False, True)
 
 
+@pytest.mark.dense
 @settings(derandomize=True, max_examples=30, deadline=None)
 @given(st.fractions("1/50", 200, max_denominator=1000), st.fractions(0, 20, max_denominator=1000))
 def test_gaussian_against_mpmath(scale: Fraction, epsilon: Fraction) -> None:

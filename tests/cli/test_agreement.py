@@ -24,6 +24,7 @@ def write(folder: Path, epsilon: str, more: str = "") -> None:
     (folder / "spec.toml").write_text(SPEC.format(epsilon=epsilon, more=more))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("epsilon", "more"), [("10.5", ""), ("least", ", accuracy = { std = 0.001 }")]
 )
@@ -70,6 +71,7 @@ def test_up_to_10_nothing_is_asked_and_no_ledger_is_said(tmp_path: Path) -> None
     assert "No budget ledger: nothing counts what other releases" in planned.stdout
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("said", "code"), [("y", 0), ("n", 1), ("", 1)])
 def test_somebody_at_a_terminal_is_asked(tmp_path: Path, said: str, code: int) -> None:
     write(tmp_path, "20")

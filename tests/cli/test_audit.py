@@ -62,6 +62,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.dense
 def test_a_violation_is_exit_code_1(folder: Path) -> None:
     done = run("audit", "mechanisms:laplace", "--epsilon", "0.1", *SMALL, cwd=folder)
     assert (done.returncode, done.stderr) == (1, "")
@@ -76,6 +77,7 @@ def test_a_violation_is_exit_code_1(folder: Path) -> None:
     ]
 
 
+@pytest.mark.dense
 def test_nothing_found_is_exit_code_0(folder: Path) -> None:
     claim = ("--epsilon", "0.5", "--norm", "integer")
     done = run("audit", "mechanisms:exact", *claim, *SMALL, "--json", cwd=folder)
@@ -86,6 +88,7 @@ def test_nothing_found_is_exit_code_0(folder: Path) -> None:
     assert run("audit", "mechanisms:exact", "--epsilon", "0.2", *SMALL, cwd=folder).returncode == 1
 
 
+@pytest.mark.dense
 def test_named_noise(folder: Path) -> None:
     """Geometric noise of ε = 0.5 is the discrete staircase with one cell; of ε = 0.4 it isn't."""
     for decay, code in (("0.5", 0), ("0.4", 1)):
@@ -115,6 +118,7 @@ def test_queries_are_declared_as_for_all_commands(
     assert done.returncode == code, done.stdout + done.stderr
 
 
+@pytest.mark.dense
 def test_inputs_one_output_a_call_and_vectors(folder: Path) -> None:
     asked = ("--epsilon", "0.2", "--norm", "integer", "--detector", "distinguishing")
     done = run("audit", "mechanisms:one", "--one-a-call", *asked, *SMALL, cwd=folder)
@@ -125,6 +129,7 @@ def test_inputs_one_output_a_call_and_vectors(folder: Path) -> None:
     assert "coordinates 0 and 1" in done.stdout
 
 
+@pytest.mark.dense
 def test_a_command(folder: Path) -> None:
     command = f"{shlex.quote(sys.executable)} mechanisms.py {{value}} {{count}}"
     asked = ("audit", "--command", command, *SMALL)

@@ -59,6 +59,7 @@ def test_compare_ranks_l2_before_the_gaussian() -> None:
     assert "laplace" in [one["name"] for one in found["skipped"]]
 
 
+@pytest.mark.dense
 def test_compare_says_what_cannot_serve() -> None:
     found = answer("compare", "--epsilon", "0", "--delta", "0.1", "--dimension", "1")
     assert "l2" in {one["name"] for one in found["skipped"]}
@@ -109,6 +110,7 @@ def test_tables_for_people() -> None:
         assert "gaussian" in done.stdout
 
 
+@pytest.mark.dense
 def test_compare_counts_what_it_skips_and_says_why_if_asked() -> None:
     asked = ("compare", "--epsilon", "1", "--delta", "1e-5", "--dimension", "7")
     skipped = answer(*asked)["skipped"]

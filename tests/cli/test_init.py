@@ -61,6 +61,7 @@ _EDITS = (
 )
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_refused_until_it_is_filled_in(tmp_path: Path, kind: str) -> None:
     done = run("init", *made(kind, tmp_path), cwd=tmp_path)
@@ -154,6 +155,7 @@ def test_odd_names_of_columns_are_names_in_toml(tmp_path: Path) -> None:
     assert tomllib.loads(uncommented)["columns"] == {odd: {"bounds": [0, 10]}}
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -12,6 +12,7 @@ from tests.cli.program import answer, run
 BUDGET = ("--epsilon", "1", "--delta", "0.25")
 
 
+@pytest.mark.dense
 def test_quasi_gaussian_calibrates_certifies_and_verifies(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     found = answer(

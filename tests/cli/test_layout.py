@@ -89,6 +89,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_80_columns_hold_every_word(folder: Path, command: tuple[str, ...]) -> None:
     in_terminal = run_in_terminal(*command, cwd=folder)

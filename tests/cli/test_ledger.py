@@ -151,6 +151,7 @@ def test_another_unit_is_refused(folder: Path) -> None:
     assert spent(folder)["charges"] == 0
 
 
+@pytest.mark.dense
 def test_a_registered_plan_is_used_by_its_releases(folder: Path) -> None:
     free = write_spec(folder, "free", ledger='{ path = "b.ledger" }')
     register = ("ledger", "register", "b.ledger", f"{free}=2", "--epsilon", "0.8", "--json")
@@ -168,6 +169,7 @@ def test_a_registered_plan_is_used_by_its_releases(folder: Path) -> None:
     assert "use of plan 2" in run("ledger", "history", "b.ledger", cwd=folder).stdout
 
 
+@pytest.mark.dense
 def test_fit_finds_the_largest_epsilon_that_is_proved(folder: Path) -> None:
     """Sixty counts get more than a 52nd of ε each; the spec with that ε is one of the plan."""
     Ledger(folder / "d.ledger").open_account(
@@ -260,6 +262,7 @@ def test_the_spec_reads_back(folder: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("stream", ["stdout", "stderr", "pipe"])
 def test_a_release_that_is_charged_is_published_whoever_can_see_it(
     folder: Path, stream: str
@@ -325,6 +328,7 @@ output = { path = "weekly", format = "csv", report = true }
 """
 
 
+@pytest.mark.dense
 def test_a_series_publishes_the_next_and_then_no_more(folder: Path) -> None:
     (folder / "s.toml").write_text(SERIES)
     twice = run("ledger", "register", "b.ledger", "s.toml", "--epsilon", "0.4", cwd=folder)

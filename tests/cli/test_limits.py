@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.program import run
 from tests.tables.publish.test_try_limits import SPEC, rows
 
 
+@pytest.mark.dense
 def test_the_command_says_loudly_that_nothing_is_private(tmp_path: Path) -> None:
     rows().to_parquet(tmp_path / "sample.parquet")
     (tmp_path / "spec.toml").write_text(SPEC.replace("{more}", ""))

@@ -18,6 +18,7 @@ NAMES = ("gaussian", "l2", "generalized-gamma", "spherical-staircase")
 QUERY = ("--epsilon", "1", "--delta", "1e-5", "--dimension", "7", "--p", "1")
 
 
+@pytest.mark.dense
 def test_the_file_has_both_figures_and_json_is_alone_on_stdout(tmp_path: Path) -> None:
     done = run("compare", *QUERY, "--plot", "errors.svg", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -35,6 +36,7 @@ def test_the_file_has_both_figures_and_json_is_alone_on_stdout(tmp_path: Path) -
     assert "Density of the radius" in labels
 
 
+@pytest.mark.dense
 def test_one_number_has_its_own_figures(tmp_path: Path) -> None:
     query = ("--epsilon", "8", "--delta", "0", "--integer")
     done = run("compare", *query, "--plot", "one.svg", cwd=tmp_path)

@@ -26,6 +26,7 @@ SLOW = (
 QUICK = ("calibrate", "--noise", "laplace", "--epsilon", "1")
 
 
+@pytest.mark.dense
 def test_a_long_command_shows_its_stage_and_takes_it_away() -> None:
     done = run_in_terminal(*SLOW)
     assert done.returncode == 0
@@ -44,11 +45,13 @@ def test_a_quick_command_shows_nothing() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.dense
 def test_json_and_files_hold_nothing_of_it() -> None:
     assert run_in_terminal(*SLOW, "--json").stderr == ""
     assert run(*SLOW).stderr == ""
 
 
+@pytest.mark.dense
 def test_ctrl_c_gives_the_cursor_back() -> None:
     with Terminal(80) as terminal:
         process = subprocess.Popen(

@@ -67,6 +67,7 @@ accuracy = { std = 2, statistic = "count" }
 """
 
 
+@pytest.mark.dense
 def test_wishes_and_assumed_sizes(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("who,size\n1,2\n")
     (tmp_path / "spec.toml").write_text(SPEC)

@@ -48,6 +48,7 @@ def test_noise_for_one_number_is_refused_for_several() -> None:
         assert (done.returncode, done.stdout) == (1, "")
 
 
+@pytest.mark.dense
 def test_counting_queries_are_fitted_with_an_ellipse() -> None:
     budget = ("--epsilon", "1", "--delta", "1e-5", "--counting-queries", "--dimension", "5")
     found = answer("compare", *budget)["candidates"]

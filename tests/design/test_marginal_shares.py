@@ -210,6 +210,7 @@ def test_no_shares_of_a_grid_have_a_smaller_largest_error(
         assert found <= dense_largest(marginals, grid_of(4, 25), info).min() * 1.003
 
 
+@pytest.mark.dense
 def test_the_figures_of_the_largest_error() -> None:
     """Measured: 7.451 where shares for the mean have 10.79, and 10.494 where they have 12.99."""
     for marginals, most, of_mean in ((CENSUS, 7.46, 10.7), (TWO_WAY, 10.5, 12.9)):

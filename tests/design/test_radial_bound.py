@@ -189,6 +189,7 @@ def test_says_most_of_what_there_is_to_say() -> None:
         assert law.mse / 1.5 < bound.value < law.mse
 
 
+@pytest.mark.dense
 def test_round_trip_and_verify() -> None:
     bound = made(3, "1", "0.01")
     read = LowerBound.from_json(bound.to_json())

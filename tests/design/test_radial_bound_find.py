@@ -124,6 +124,7 @@ def test_there_is_none_where_it_would_not_hold() -> None:
         assert _compared(**arguments).best_possible is None
 
 
+@pytest.mark.dense
 def test_pure_privacy_has_a_bound_too() -> None:
     task = VectorTask(budget=Budget(epsilon="1", delta=0), dimension=5)
     made = find.find_bound(task, effort=EFFORT)
@@ -136,6 +137,7 @@ def test_what_is_too_wide_is_refused() -> None:
         find.find_bound(task, effort=EFFORT)
 
 
+@pytest.mark.dense
 def test_progress_is_told() -> None:
     told: list[str] = []
     made = find.find_bound(TASK, effort=Effort(progress=told.append))
@@ -145,6 +147,7 @@ def test_progress_is_told() -> None:
     assert isinstance(made.witness, RadialWitness)
 
 
+@pytest.mark.dense
 def test_a_program_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real solver gives up, after a step instead of those that it is told."""
     solve, told = scipy.optimize.linprog, []

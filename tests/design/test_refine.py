@@ -65,6 +65,7 @@ def _exact_hockey_stick(law: Optimal, shift: int, epsilon: str) -> mp.mpf:
         return mp.fsum(term for term in terms if term > 0) / total
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [("1", "1e-2"), ("2", "1e-9"), ("0.5", "1e-6"), ("5", "1e-3")]
 )
@@ -219,6 +220,7 @@ def test_a_staircase_rounded_to_the_lattice_is_as_private() -> None:
 HARD = Task(budget=Budget(epsilon="5", delta="1e-6"), loss=Loss.MAE)
 
 
+@pytest.mark.dense
 def test_the_best_so_far_is_returned_when_the_work_is_done() -> None:
     """ε = 5, δ = 1e-6 once ended without any law: there is one after the first, coarse lattice."""
     stages = list[str]()
@@ -231,6 +233,7 @@ def test_the_best_so_far_is_returned_when_the_work_is_done() -> None:
     assert len(more) > len(stages)
 
 
+@pytest.mark.dense
 def test_the_best_so_far_is_returned_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     now, stages = [0.0], list[str]()
     monkeypatch.setattr(

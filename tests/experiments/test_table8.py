@@ -60,6 +60,7 @@ def test_the_data_are_those_of_their_source(name: str) -> None:
         assert hashlib.sha256(content).hexdigest() == digest
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", SIZES)
 def test_sizes_are_the_papers_and_rows_are_no_longer_than_said(scripts: Any, name: str) -> None:
     data = scripts.prepare.ALL[name]()

@@ -134,6 +134,7 @@ def test_no_shift_inside_the_set_is_longer(queries: int, neighbours: Neighbours)
         assert np.linalg.norm(w @ shift) <= float(shifts.outer.bound)
 
 
+@pytest.mark.dense
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     groups=st.integers(1, 3),

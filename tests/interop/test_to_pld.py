@@ -86,6 +86,7 @@ def test_more_points_are_tighter_and_all_are_on_the_private_side() -> None:
     assert found[2] <= 1.002 * truth
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     "noise",
     [

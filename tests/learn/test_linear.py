@@ -52,6 +52,7 @@ def model(**changes: Any) -> LinearRegression:
     return LinearRegression(**(asked | changes))
 
 
+@pytest.mark.dense
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's checks warn about themselves, too
 @pytest.mark.parametrize("epsilon", [10**5, 1])
 def test_it_passes_the_checks_of_scikit_learn(epsilon: int) -> None:

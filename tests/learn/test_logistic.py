@@ -50,6 +50,7 @@ def model(**changes: Any) -> LogisticRegression:
     return LogisticRegression(**(asked | changes))
 
 
+@pytest.mark.dense
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's checks warn about themselves, too
 def test_it_passes_the_checks_of_scikit_learn() -> None:
     """At an ε so large that noise can't be seen; what isn't noise is the same at any other."""

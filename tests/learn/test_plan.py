@@ -127,6 +127,7 @@ def test_what_is_predicted_is_no_less_than_the_worst_curvature_loses(
     assert features * worst <= few.predicted_noise + few.predicted_optimization
 
 
+@pytest.mark.dense
 def test_the_table_of_the_theory() -> None:
     """docs/theory/learning.md §2, at λ = B = 1, from the recursion; bounds are the last digit's."""
     text = (Path(__file__).parents[2] / "docs" / "theory" / "learning.md").read_text("utf-8")

@@ -20,6 +20,7 @@ def theirs(steps: int) -> float:
     return accountant.compose(SelfComposedDpEvent(event, steps)).get_epsilon(1e-5)
 
 
+@pytest.mark.dense
 def test_it_agrees_with_dp_accounting() -> None:
     so_far = StepAccountant(noise_multiplier="1.5", sampling_rate="0.05").after(300)
     spent = so_far.epsilon(delta="1e-5")
@@ -28,6 +29,7 @@ def test_it_agrees_with_dp_accounting() -> None:
     assert so_far.delta(epsilon=spent.upper).certainly_at_most(Fraction("1.001e-5"))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("rate", [1, "0.1"])
 def test_exactly_so_many_more_steps_fit(rate: Any) -> None:
     made = StepAccountant(noise_multiplier=4, sampling_rate=rate, steps=7)
@@ -53,6 +55,7 @@ def test_no_step_costs_nothing_and_no_delta_admits_none() -> None:
         made.after(1).epsilon(delta=0)
 
 
+@pytest.mark.dense
 def test_the_multiplier_is_enough_and_hardly_more() -> None:
     least = noise_multiplier(epsilon=2, delta="1e-5", steps=100, sampling_rate="0.1")
     enough = StepAccountant(noise_multiplier=least, sampling_rate="0.1", steps=100)

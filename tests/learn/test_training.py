@@ -125,6 +125,7 @@ def test_as_many_rounds_as_planned_come_near_the_minimum(epsilon: str) -> None:
     assert made.converged
 
 
+@pytest.mark.dense
 def test_noise_moves_the_coefficients_as_far_as_linear_algebra_says() -> None:
     """σ of all rounds, through the inverse of curvature at the minimum; 4/3 for the average."""
     x, y = data(300)

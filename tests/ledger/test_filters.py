@@ -67,6 +67,7 @@ def test_the_conversion_is_never_below_what_a_gaussian_leaks(
     assert float(zcdp_delta(mu**2 / 2, epsilon)) >= exact.lower
 
 
+@pytest.mark.dense
 def test_costs_are_those_of_the_noise() -> None:
     gaussian = certificate("gaussian", "0.5", "1e-7")
     cost = Cost.of(gaussian)

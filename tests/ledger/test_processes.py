@@ -10,6 +10,8 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
 from leastnoise.ledger.check import check_ledger
 from tests.ledger.releases import account
 
@@ -109,10 +111,12 @@ def kill_releases(folder: Path, times: int) -> None:
     assert check_ledger(ledger.path).entries == charged + 1
 
 
+@pytest.mark.dense
 def test_killed_at_random_instants_nothing_is_seen_that_was_not_charged(tmp_path: Path) -> None:
     kill_releases(tmp_path, 5)  # tests/attacks has more of them
 
 
+@pytest.mark.dense
 def test_eight_processes_on_one_budget_never_overspend(tmp_path: Path) -> None:
     ledger = account(tmp_path, "1", rule="sums")
     processes = [launched(CHARGES, ledger.path) for _ in range(8)]

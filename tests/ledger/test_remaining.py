@@ -118,6 +118,7 @@ def test_words_are_rounded_down() -> None:
     assert shown == "ρ 0.04578 of 0.1013 (one release with ε 0.3026, δ 0) and δ' 5e-6"
 
 
+@pytest.mark.dense
 @given(
     epsilon=st.fractions(Fraction(1, 100), Fraction(20), max_denominator=100),
     used=st.fractions(Fraction(0), Fraction(1), max_denominator=1000),
@@ -155,6 +156,7 @@ def test_what_is_left_of_a_tiny_budget_is_as_precise(epsilon: str, delta: str) -
     assert left.epsilon**2 <= 2 * left.rho <= (left.epsilon * (1 + Fraction(1, 10**15))) ** 2
 
 
+@pytest.mark.dense
 @given(
     spent=st.fractions(Fraction(0), Fraction(1), max_denominator=50),
     each=st.fractions(Fraction(1, 1000), Fraction(1, 10), max_denominator=1000),

@@ -168,6 +168,7 @@ def test_the_least_epsilon_is_found_where_errors_grow_with_epsilon_by_a_step() -
             assert found > first - Fraction(1, 100)
 
 
+@pytest.mark.dense
 def test_whole_numbers_with_delta_get_the_least_too() -> None:
     made = {"delta": "1e-3", "sensitivity": ln.Integer(1)}
     found = ln.calibrate("discrete-staircase", epsilon=1, **made).at_accuracy(2)

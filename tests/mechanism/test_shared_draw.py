@@ -125,6 +125,7 @@ def test_it_tells_no_secret() -> None:
     assert str(exponent) not in shown
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", ["generalized-gamma", "gaussian-mixture"])
 def test_what_shares_more_than_a_factor_is_refused(name: str) -> None:
     many: dict[str, Any] = {"delta": "1e-6", "sensitivity": ln.L2(1), "dimension": 2}

@@ -77,6 +77,7 @@ def test_the_image_is_exact(geometry: Geometry, values: Any, exponent: int) -> N
 MANY = Blocks(groups=6000, queries=2, shared="-0.1", offset="-0.5", total="0.9")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("geometry", "size"), [(GROUPS, 6), (MATRIX, 3), (MANY, 18_000)])
 def test_groups_and_matrices_too(geometry: Geometry, size: int) -> None:
     values = np.resize(np.array([3.25, -7, 2.0**40, 1, 0.1, 12]), size)

@@ -33,6 +33,7 @@ def test_the_file_is_svg_with_the_names_in_it(tmp_path: Path) -> None:
     assert FIGURE.title in text
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("kind", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
 )

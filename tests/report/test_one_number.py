@@ -25,6 +25,7 @@ def test_epsilons_surround_the_one_asked() -> None:
     assert max(epsilons_around(Fraction(50))) == 50
 
 
+@pytest.mark.dense
 def test_errors_are_relative_to_the_gaussian_and_bounds_are_marks() -> None:
     found = {Fraction(x): compared(x) for x in ("2", "1")}
     figure = error_by_epsilon(found)

@@ -173,6 +173,7 @@ def test_nothing_is_reported_that_does_not_verify(made: Path, tmp_path: Path) ->
         page.report(copy)
 
 
+@pytest.mark.dense
 def test_the_ledger_is_told(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     ledger = ln.Ledger(folder / "a.ledger")
@@ -263,6 +264,7 @@ def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> No
     assert "Protected: the presence or absence of any one patient." in verified
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("most", "some"), [(2, True), (40, False)])
 def test_that_persons_are_left_out_of_cells_is_said(tmp_path: Path, most: int, some: bool) -> None:
     folder = make_rows(tmp_path)

@@ -16,6 +16,7 @@ from leastnoise.tables.spec.model import Privacy
 from tests.tables.test_release import make_rows, release
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("epsilon", "little", "weak"), [(1, True, False), (2, False, False), (20, False, True)]
 )

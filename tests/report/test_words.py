@@ -35,6 +35,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     assert said[-1].startswith("Not checked, since nobody can")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("noise", "asked", "expected"),
     [

@@ -79,6 +79,7 @@ def test_noise_with_parameters_keeps_them(noise: str) -> None:
     assert ln.compose(tighter).delta(epsilon=2).lower > 1e-5
 
 
+@pytest.mark.dense
 def test_each_part_is_worth_less_than_the_whole() -> None:
     found = ln.calibrate_jointly([(WEEKLY, 20), (MONTHLY, 5)], epsilon=1, delta="1e-6")
     alone = [one.certificate for one in found.mechanisms]
@@ -110,6 +111,7 @@ def test_each_part_keeps_the_neighbours_that_were_stated(delta: str) -> None:
         ln.compose([(found.mechanisms[0], 1), (other, 1)])
 
 
+@pytest.mark.dense
 def test_what_cannot_be_scaled_together_is_refused() -> None:
     one = {"epsilon": 1, "delta": "1e-5"}
     for noise, sensitivity, why in (

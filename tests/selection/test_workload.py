@@ -82,6 +82,7 @@ def test_nothing_is_lost_to_noise_in_the_answers(name: str) -> None:
             assert one.rms_by_strategy[ANSWERS] == pytest.approx(naive, rel=1e-9)
 
 
+@pytest.mark.dense
 def test_one_question_gets_noise_of_its_own() -> None:
     one = found("one total")
     assert one.rms == pytest.approx(np.sqrt(2), rel=1e-9)
@@ -161,6 +162,7 @@ def test_drawn_variances_are_those_that_are_stated(name: str, options: Any) -> N
     assert np.abs(scores.mean(axis=0)).max() < 5 / np.sqrt(600)
 
 
+@pytest.mark.dense
 def test_gaussian_sums_have_the_stated_variance_and_no_bias() -> None:
     one = workload(np.tri(30), epsilon="0.1", delta="1e-3")
     assert one.strategy is not None
@@ -190,6 +192,7 @@ def test_sums_without_noise_give_the_answers_back() -> None:
     assert np.abs(find_answers(one, rounded) - truth).max() < 1000 * grid
 
 
+@pytest.mark.dense
 def test_answers_with_noise_of_their_own_are_what_was_drawn() -> None:
     one = workload(np.ones((1, 200)), epsilon=1)
     assert one.strategy is not None

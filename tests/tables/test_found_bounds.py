@@ -198,6 +198,7 @@ def test_equal_quantiles_make_bounds_that_are_apart() -> None:
         assert pair[0] < pair[1]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("missing", ["skip", "none", 1001])
 def test_missing_values_count_as_the_column_says(tmp_path: Path, missing: str | int) -> None:
     rows = rows_of()
@@ -254,6 +255,7 @@ def _account(folder: Path, epsilon: int) -> ln.Ledger:
     return ledger
 
 
+@pytest.mark.dense
 def test_the_ledger_is_charged_once_for_both(tmp_path: Path) -> None:
     ledger = _account(tmp_path, 1)
     privacy = {**spec_of()["privacy"], "ledger": {"path": "budget.ledger"}}
@@ -267,6 +269,7 @@ def test_the_ledger_is_charged_once_for_both(tmp_path: Path) -> None:
         written(tmp_path, spec_of(privacy=privacy)).run()
 
 
+@pytest.mark.dense
 def test_each_release_of_a_series_finds_its_own(tmp_path: Path) -> None:
     _account(tmp_path, 20)
     privacy = {"unit": "person", "epsilon": 20, "ledger": {"path": "budget.ledger"}}

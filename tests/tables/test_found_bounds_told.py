@@ -188,6 +188,7 @@ def test_what_rests_on_units_that_are_not_known_is_refused() -> None:
         ln.Release(**spec_of(contribution={"l2": 3}))
 
 
+@pytest.mark.dense
 def test_a_query_of_ones_own_may_find_them(tmp_path: Path) -> None:
     query = {"name": "mine", "statistics": ["quantile(x, 0.9)"], "filter": "plan = 2"}
     bounds = {"find": True, "low": -1, "query": "mine"}
@@ -237,6 +238,7 @@ def test_the_command_plans_releases_and_verifies(tmp_path: Path) -> None:
     assert f"found = [\n    {low},\n    {high},\n]" in (tmp_path / "out/spec.toml").read_text()
 
 
+@pytest.mark.dense
 def test_limits_and_differences_are_not_of_found_bounds(
     published: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -257,6 +259,7 @@ def test_limits_and_differences_are_not_of_found_bounds(
         ln.subtract_releases(_restored(published, tmp_path / "one"), tmp_path / "out")
 
 
+@pytest.mark.dense
 def test_a_mean_counts_missing_values_at_the_middle_of_what_is_found(tmp_path: Path) -> None:
     raw = spec_of(columns={"x": {"bounds": FIND, "missing": "none"}}, output={"path": "out"})
     release = written(tmp_path, raw)

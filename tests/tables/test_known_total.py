@@ -36,6 +36,7 @@ def bands(
     return raw
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("delta", ["0", "1e-5"])
 @pytest.mark.parametrize("objective", [None, "largest"])
 def test_the_total_has_no_noise_and_the_others_have_less(delta: str, objective: str | None) -> None:
@@ -118,6 +119,7 @@ def test_a_release_has_the_number_of_rows_and_verifies(
         assert math.fsum(read(tmp_path / "out", name, "json")["count"]) == 1000
 
 
+@pytest.mark.dense
 def test_draws_have_the_stated_errors() -> None:
     plan = plan_of(bands())
     whole = whole_of(plan)

@@ -196,6 +196,7 @@ def test_each_row_is_in_its_county_and_what_that_is_part_of(tmp_path: Path, unit
     assert tables["people_by_nation"].columns["count"] == [sum(states)]
 
 
+@pytest.mark.dense
 def test_noise_goes_to_the_keys_that_it_was_drawn_for() -> None:
     """Of many draws, each county's spread is its own: b1 is a state by itself, with less noise."""
     plan = plan_of(spec_of())

@@ -82,6 +82,7 @@ def test_several_blocks_with_margins_beside_others(tmp_path: Path) -> None:
     assert set(verified.rows) == set(tables)
 
 
+@pytest.mark.dense
 def test_gaussian_noise_in_tables_verifies_beside_another_block(tmp_path: Path) -> None:
     write_rows(tmp_path)
     raw = spec_of(**WIDE | {"margins": True, "privacy": {"epsilon": "0.1", "delta": "1e-2"}})
@@ -122,6 +123,7 @@ def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
     assert math.fsum(cells.columns["count"]) == total.columns["count"][0]
 
 
+@pytest.mark.dense
 def test_what_is_drawn_has_the_stated_covariance_and_intervals() -> None:
     """Simulated from the laws of the certificates, by numpy alone."""
     plan = plan_of(spec_of(**WIDE))
@@ -171,6 +173,7 @@ def test_cells_alone_stay_whole() -> None:
         assert block.errors[0].half_width_95 == int(block.errors[0].half_width_95)
 
 
+@pytest.mark.dense
 def test_accuracies_and_the_least_epsilon() -> None:
     raw = spec_of(accuracy={"half_width_95": 10}, privacy={"epsilon": "least"})
     plan = plan_of(raw)

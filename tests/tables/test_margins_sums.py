@@ -100,6 +100,7 @@ def test_totals_agree_exactly(tmp_path: Path, kind: str, given: dict[str, Any]) 
     assert verify_directory(folder).rows["people_total"] == 1
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("statistics", [["mean(x)"], ["count", "mean(x)", "sum(age)", "mean(age)"]])
 def test_other_statistics_together(tmp_path: Path, statistics: list[str]) -> None:
     given = {"statistics": statistics, "margins": [[]], "missing": "skip"}
@@ -239,6 +240,7 @@ def test_published_intervals_hold(mean: float, given: dict[str, Any]) -> None:
     assert np.mean(held["mean_x"]) > 0.93
 
 
+@pytest.mark.dense
 def test_gaussian_noise_where_it_has_less(tmp_path: Path) -> None:
     given = WIDE | {"margins": True, "privacy": {"epsilon": "0.1", "delta": "1e-2"}}
     write_rows(tmp_path)
@@ -287,6 +289,7 @@ def edit(folder: Path, name: str, change: Any) -> None:
     (folder / name).write_text(json.dumps(record), encoding="utf-8")
 
 
+@pytest.mark.dense
 def test_a_sum_that_is_edited_with_its_interval(wide: Path, tmp_path: Path) -> None:
     """Attack: sum and ends move alike, and fit each other and the mean: but not the cells."""
     folder = shutil.copytree(wide, tmp_path / "out")
@@ -348,6 +351,7 @@ def test_certificates_that_are_edited(wide: Path, tmp_path: Path, change: Any, s
         verify_resealed(folder)
 
 
+@pytest.mark.dense
 def test_what_the_plan_compares() -> None:
     """What other ways have is what plans of them have; sums are nowhere below their bound."""
     raw = sums_of(bounds=BOUNDS, margins=True)
@@ -370,6 +374,7 @@ def test_what_the_plan_compares() -> None:
     assert record["count"]["apart"] == pytest.approx(8 * count, rel=1e-6)
 
 
+@pytest.mark.dense
 def test_bounds_that_are_found(tmp_path: Path) -> None:
     """They are those of a certificate that was proved before anything was known of them."""
     write_rows(tmp_path)

@@ -95,6 +95,7 @@ def test_no_person_adds_more_than_the_reach(tmp_path: Path) -> None:
         assert 0.99 * reach < total / 2**layout.counted.bits <= reach
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_a_release_is_near_the_truth_and_verifies(tmp_path: Path, kind: str) -> None:
     generator = np.random.default_rng(1)

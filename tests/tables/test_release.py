@@ -133,6 +133,7 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     assert not (folder / "out").exists()
 
 
+@pytest.mark.dense
 def test_a_plan_is_the_same_with_a_cold_and_a_warm_cache(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +189,7 @@ def test_a_block_of_integer_noise_or_a_pure_budget_keeps_the_split(folder: Path)
     assert pure.certificate.rule == RULE
 
 
+@pytest.mark.dense
 def test_an_empty_table_has_the_same_rows_as_a_full_one(folder: Path) -> None:
     full = release(folder, output=None).run().tables["by_plan"]
     pd.read_parquet(folder / "rows.parquet")[:0].to_parquet(folder / "rows.parquet")

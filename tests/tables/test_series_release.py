@@ -283,6 +283,7 @@ def test_three_counts_of_52_weeks_have_the_noise_of_their_composition(folder: Pa
     assert one.lower <= plan.epsilon_of_one <= one.upper * (1 + 1e-9) < 0.16
 
 
+@pytest.mark.dense
 def test_what_is_chosen_and_counted_beside_it_spends_its_part_each_time(folder: Path) -> None:
     queries = [
         COUNTS,

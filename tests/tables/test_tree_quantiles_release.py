@@ -170,6 +170,7 @@ def test_a_way_to_find_quantiles_is_not_used_without_them() -> None:
     assert (key, why) == ("query[1].quantiles_by", "Not used: the query asks for no quantile.")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_attack_a_row_changes_no_density_by_more_than_epsilon(
     tmp_path: Path, neighbours: str

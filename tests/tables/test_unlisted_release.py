@@ -198,6 +198,7 @@ def test_keys_alone_are_asked_for_by_name(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.dense
 def test_keys_alone_beside_others_in_a_series_with_a_ledger(tmp_path: Path) -> None:
     write_rows(tmp_path, SIZES)
     ledger = Ledger(tmp_path / "l.ledger")
@@ -216,6 +217,7 @@ def test_keys_alone_beside_others_in_a_series_with_a_ledger(tmp_path: Path) -> N
         assert found.account.spent.epsilon == 1
 
 
+@pytest.mark.dense
 def test_no_group_at_all(tmp_path: Path) -> None:
     asked = itertools.product(("csv", "json", "parquet"), (["count"], []))
     for number, (kind, statistics) in enumerate(asked):

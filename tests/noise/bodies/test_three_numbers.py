@@ -34,6 +34,7 @@ def laws(body: Body) -> list[BodyNoise]:
     ]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", BODIES)
 def test_against_draws_by_rejection(name: str) -> None:
     body, places = BODIES[name]

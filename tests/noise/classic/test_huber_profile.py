@@ -20,6 +20,7 @@ from tests.scalar import plain_delta
 TOLERANCE = 2e-12
 
 
+@pytest.mark.dense
 @settings(derandomize=True, max_examples=250, deadline=None)
 @given(
     st.one_of(st.just(-math.inf), st.floats(-5, 4)),

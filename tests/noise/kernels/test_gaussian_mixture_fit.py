@@ -60,6 +60,7 @@ def test_modes_are_searched(*, epsilon: str, delta: str, modes: int, mae: float)
     assert (found.modes, found.mae) == (modes, pytest.approx(mae, rel=1e-7))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("epsilon", "delta", "modes"), [("1", "1e-2", 4), ("1", "1e-6", 1), ("0", "0.01", 2)]
 )

@@ -105,6 +105,7 @@ def test_the_positive_part_of_polynomials() -> None:
         assert high >= moved - SUM
 
 
+@pytest.mark.dense
 def test_long_sums_stay_outside() -> None:
     """All roundings of a plain sum go down: each term has a little more than sums can hold."""
     count, term = 1 << 21, 1 + 0.99 * 2.0**-38

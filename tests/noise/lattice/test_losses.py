@@ -59,6 +59,7 @@ def worst(
     return max(mixed), max(same)
 
 
+@pytest.mark.dense
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(
     masses=st.lists(st.integers(0, 9), min_size=1, max_size=5),

@@ -120,6 +120,7 @@ def test_a_loss_that_is_exactly_epsilon_at_0(p: str) -> None:
     assert by_floats(law, 1.0, 1.0) == pytest.approx(math.log(proved.upper), abs=1e-9)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("shift", ["1e-12", "1e-6", "0.1"])
 @pytest.mark.parametrize(("alpha", "p"), [("0", "8"), ("0", "0.5"), ("-0.1", "2")])
 def test_short_shifts_of_one_number(alpha: str, p: str, shift: str) -> None:

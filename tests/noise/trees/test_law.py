@@ -14,6 +14,7 @@ from tests.noise.trees.oracle import enumerated
 SMALL = Agreeing(scale="0.4", branches=(2, 2), shares=("0.2", "0.1", "0.7"))
 
 
+@pytest.mark.dense
 def test_the_density_is_that_of_the_weights() -> None:
     points, chances = enumerated(SMALL, 9)
     logs = SMALL.log_density(points)

@@ -85,6 +85,7 @@ def test_twice_the_window_changes_no_more_than_is_stated() -> None:
         assert np.linalg.norm(gap) < 1e-12  # the bounds are far from what is met
 
 
+@pytest.mark.dense
 def test_bounds_on_rounding_hold_and_grow_slowly_with_the_levels() -> None:
     """Where they had no more than the l2 norm of all errors this tree had no half-width at all."""
     deep = Agreeing(scale=1, branches=(50, 60, 10), shares=("0.24", "0.26", "0.14", "0.36"))

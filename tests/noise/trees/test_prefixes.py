@@ -58,6 +58,7 @@ def test_variances_are_those_of_the_definition(noise: Agreeing) -> None:
     assert found[1:] == pytest.approx(weights @ sums**2, rel=1e-5)
 
 
+@pytest.mark.dense
 def test_moments_are_those_of_draws() -> None:
     noise = Agreeing(scale=1, branches=(3, 4, 5), shares=("0.1", "0.3", "0.2", "0.4"))
     cells = draw_cells(noise, InsecureSeededEntropy(1), count=20_000)

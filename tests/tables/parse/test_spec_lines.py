@@ -99,6 +99,7 @@ def test_what_is_no_toml_has_the_line_that_the_parser_names(text: str, line: int
     assert spec_text.lines(text, caught.value.problems) == [line]
 
 
+@pytest.mark.dense
 def test_whatever_is_toml_can_be_looked_through() -> None:
     """Every key that tomllib reads of thousands of slightly changed texts is on some line."""
     random = Random(1)

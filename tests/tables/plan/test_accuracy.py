@@ -94,6 +94,7 @@ def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, row
     assert ((high - low) / 2).max() == pytest.approx(shown_half, rel=1e-3)
 
 
+@pytest.mark.dense
 def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None:
     made = release(folder, USE, PEOPLE)
     plan = made.plan()
@@ -176,6 +177,7 @@ def test_blocks_need_no_more_together_than_each_alone(
         assert worst(less.plan()) > 1
 
 
+@pytest.mark.dense
 def test_the_epsilon_that_would_do_is_the_least_where_errors_go_by_steps(folder: Path) -> None:
     blocks = _wished({"half_width_95": 3}, {"std": "0.58"})
     needed = release(folder, *blocks, epsilon="0.5", delta="0").needed_epsilon()
@@ -185,6 +187,7 @@ def test_the_epsilon_that_would_do_is_the_least_where_errors_go_by_steps(folder:
     assert worst(below.plan()) > 1
 
 
+@pytest.mark.dense
 def test_what_is_released_is_the_plan_that_was_shown(folder: Path) -> None:
     made = release(folder, USE, PEOPLE, BINS)
     plan = made.plan()
@@ -205,6 +208,7 @@ def test_an_edited_wish_does_not_verify(folder: Path) -> None:
         verify_resealed(folder / "out")
 
 
+@pytest.mark.dense
 def test_a_fixed_epsilon_says_which_would_do(folder: Path) -> None:
     made = release(folder, USE, PEOPLE, epsilon="0.1")
     assert [wish.met for block in made.plan().blocks for wish in block.wishes] == [False, False]
@@ -216,6 +220,7 @@ def test_a_fixed_epsilon_says_which_would_do(folder: Path) -> None:
     assert release(folder, USE, PEOPLE, epsilon=str(needed)).needed_epsilon() is None
 
 
+@pytest.mark.dense
 def test_without_a_wish_nothing_is_needed(folder: Path) -> None:
     block = {"name": "n", "statistics": ["count"]}
     assert release(folder, block, epsilon="0.01").needed_epsilon() is None

@@ -96,6 +96,7 @@ def test_what_is_released_together_verifies(tmp_path: Path) -> None:
     assert verify_directory(tmp_path / "out").certificate == made.certificate
 
 
+@pytest.mark.dense
 def test_of_what_is_true_the_least_is_taken(tmp_path: Path) -> None:
     """With 4 of 5 cells a cube says more than a simplex; an l1 norm of 1 more than ten rows do."""
     query = [

@@ -17,6 +17,7 @@ from tests.tables.unlisted import planned
 HALF = Fraction(1, 2)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("groups", "delta", "half", "nearly"),
     [(1, "1e-5", 12, 14), (3, "1e-5", 27, 36), (10, "1e-5", 42, 60), (1, "1e-8", 19, 21)],
@@ -71,6 +72,7 @@ def test_one_group_a_unit_has_the_largest_chances(epsilon: str, delta: str) -> N
     assert Fraction(999, 1000) * Fraction(delta) < upper <= Fraction(delta)
 
 
+@pytest.mark.dense
 def test_replaced_units_and_small_budgets() -> None:
     replaced = find_chances(Budget(epsilon=1, delta="1e-5"), 3, "replace-one")
     assert replaced is not None

@@ -188,6 +188,7 @@ def test_of_unlike_states_the_largest_in_the_cells_counts(without: str, most: in
     assert others["bound"] < max(stds_of(plan)) <= others["cells"]
 
 
+@pytest.mark.dense
 def test_several_counts_are_compared() -> None:
     raw = margins.sums_of(statistics=["count", "count(x)"], group_by=CENSUS)
     plain, plan = plan_of(raw), plan_of(raw, **LARGEST)

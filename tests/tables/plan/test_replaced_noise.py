@@ -64,6 +64,7 @@ def test_a_single_count_has_the_noise_of_one_that_is_added() -> None:
     assert replaced == added
 
 
+@pytest.mark.dense
 def test_the_law_of_one_cell_is_that_of_the_draws() -> None:
     """A 95 % interval holds 95 % of the draws, for both laws; and one a fifth narrower doesn't."""
     from leastnoise.noise.draw import find_quantile  # noqa: PLC0415

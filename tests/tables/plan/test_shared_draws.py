@@ -87,6 +87,7 @@ def members(release: Release) -> list[tuple[int, ...]]:
     return [tuple(plan.blocks.index(block) for block in draw) for draw in plan.draws]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("queries", "weights", "together"),
     [
@@ -320,6 +321,7 @@ def test_a_person_moves_all_blocks_of_a_draw_by_what_is_certified(tmp_path: Path
         assert added.holds(moved)
 
 
+@pytest.mark.dense
 def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
     """Of two means in one draw, by the law of each coordinate, from what is published."""
     values = np.random.default_rng(1).integers(-3, 4, 4000) / 3  # makes the table, no noise
@@ -353,6 +355,7 @@ def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
             assert abs(mean - a) * count == pytest.approx(width, rel=1e-6)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("groups", [3000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_three_queries_over_many_groups_are_planned(tmp_path: Path, groups: int) -> None:
     """The errors of two numbers of a cell, of one draw over all groups, hardly change with them."""

@@ -53,6 +53,7 @@ def test_a_plan_prints_one_table(tmp_path: Path) -> None:
         assert word not in shown
 
 
+@pytest.mark.dense
 def test_plain_noise_is_the_better_of_the_two(tmp_path: Path) -> None:
     wide = {
         "name": "wide",
@@ -71,6 +72,7 @@ def test_plain_noise_is_the_better_of_the_two(tmp_path: Path) -> None:
     assert row[3] == f"{error.half_width_95:,.4g}"
 
 
+@pytest.mark.dense
 def test_gaussian_noise_is_named_where_it_errs_less(tmp_path: Path) -> None:
     many = {"name": "many", "statistics": ["count"], "group_by": {"x": {"edges": [*range(101)]}}}
     plan = Release(

@@ -52,6 +52,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
     return json.loads((folder / "q.json").read_text())
 
 
+@pytest.mark.dense
 def test_differences_are_those_of_the_tables(first: Path, tmp_path: Path) -> None:
     def other(raw: dict[str, Any]) -> None:
         raw["privacy"]["epsilon"] = 3
@@ -107,6 +108,7 @@ def test_intervals_hold_as_often_as_they_say(tmp_path: Path) -> None:
             assert said == (0.9 if "clamp" in form else 0.95)
 
 
+@pytest.mark.dense
 def test_sums_are_the_same_numbers_whatever_they_are_made_of(tmp_path: Path) -> None:
     """Where records are replaced, a sum has noise of its own."""
     asked = {"statistics": ["count", "sum(x)"]}
@@ -221,6 +223,7 @@ def test_what_does_not_verify_or_is_one_release_is_refused(first: Path, tmp_path
         ln.subtract_releases(first, tmp_path / "none")
 
 
+@pytest.mark.dense
 def test_the_command_says_the_same(first: Path, tmp_path: Path) -> None:
     second = released(tmp_path, "second")
     done = run("difference", str(first), str(second), "--json")
@@ -250,6 +253,7 @@ def _of_limits(folder: Path, name: str, **changes: Any) -> Path:
     return folder / name
 
 
+@pytest.mark.dense
 def test_limits_that_differ_are_said_and_what_is_counted_is_compared(tmp_path: Path) -> None:
     first = _of_limits(tmp_path, "first")
     second = _of_limits(tmp_path, "second", contribution={"max_rows": 3, "max_groups": 1})

@@ -30,6 +30,7 @@ def test_deltas_that_add_up_to_too_much_are_refused_before_the_search() -> None:
     assert stages == []
 
 
+@pytest.mark.dense
 def test_deltas_of_noise_alone_may_add_up_to_more_than_the_budget() -> None:
     """Noise whose law is known composes tightly: the sum of its deltas decides nothing."""
     listed = release_of(["count"], "1e-6", town=["a", "b"])

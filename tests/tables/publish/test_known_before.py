@@ -181,6 +181,7 @@ for blocks in map(int, sys.argv[3:]):
 """
 
 
+@pytest.mark.dense
 def test_a_disk_that_is_too_small_by_a_block_costs_nothing(folder: Path) -> None:
     disk = folder / "disk"
     disk.mkdir()
@@ -234,6 +235,7 @@ Release.from_toml(sys.argv[1]).run(progress=wait)
 """
 
 
+@pytest.mark.dense
 def test_the_next_release_removes_what_a_killed_one_left(folder: Path) -> None:
     (folder / "spec.toml").write_text(release(folder).to_toml())
     command = [sys.executable, "-c", LEFT, str(folder / "spec.toml")]

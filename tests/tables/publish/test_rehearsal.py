@@ -254,6 +254,7 @@ def test_unit_is_answers_no_other_question(folder: Path) -> None:
         release(folder, privacy=privacy, contribution={"max_rows": 1})
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("epsilon", ["150", "1000", "100000"])
 def test_a_budget_that_needs_hardly_any_noise_cuts_no_value_off(folder: Path, epsilon: str) -> None:
     """A grid as fine as such noise would hold numbers near 0 alone."""

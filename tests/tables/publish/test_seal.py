@@ -48,6 +48,7 @@ def folder(original: Path, tmp_path: Path) -> Path:
     return shutil.copytree(original, tmp_path / "made")
 
 
+@pytest.mark.dense
 def test_a_release_is_in_its_ledger_and_signed(folder: Path) -> None:
     plain = ln.verify_directory(folder / "out")
     assert (plain.entry, plain.account, plain.signed) == (2, None, None)
@@ -123,6 +124,7 @@ def verify_directory_resealed(folder: Path, ledger: str) -> None:
     ln.verify_directory(folder / "out", ledger=folder / ledger)
 
 
+@pytest.mark.dense
 def test_a_release_of_a_plan_is_one_of_its_uses(tmp_path: Path) -> None:
     made = release(make_rows(tmp_path), **PURE)
     ledger = ln.Ledger(tmp_path / "a.ledger")

@@ -98,6 +98,7 @@ def test_hostile_names_of_columns_read_back(name: str, tmp_path: Path) -> None:
     check_round_trip(layout(group_by={name: ["a", "b"]}), tmp_path)
 
 
+@pytest.mark.dense
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     texts=st.lists(st.text(max_size=6), min_size=1, max_size=6, unique=True),
@@ -200,6 +201,7 @@ def _is_formula(cell: str) -> bool:
     return cell.lstrip(" \"'" if cell[:1] != "'" else "")[:1] in {*"=+-@\t\r\uff1d"}
 
 
+@pytest.mark.dense
 @settings(max_examples=1000, deadline=None, derandomize=True)
 @given(text=st.text(alphabet="=-@\t\r\n;,'\" \uff1da", max_size=7))
 def test_no_cell_of_a_spreadsheet_begins_as_a_formula(text: str) -> None:

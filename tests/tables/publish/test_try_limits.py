@@ -64,6 +64,7 @@ def of(found: Trials, statistic: str) -> dict[str, Tried]:
     return {one.value: one for one in found.tried if one.statistic == statistic}
 
 
+@pytest.mark.dense
 def test_bias_of_row_limits_is_what_pandas_finds(folder: Path) -> None:
     found = tried(folder, "max_rows", "1", "3", "6")
     sizes = rows().groupby("who").size()
@@ -74,6 +75,7 @@ def test_bias_of_row_limits_is_what_pandas_finds(folder: Path) -> None:
     assert of(found, "count_units")["1"].bias == 0
 
 
+@pytest.mark.dense
 def test_bias_of_bounds_is_what_pandas_finds(folder: Path) -> None:
     spec = SPEC.replace("max_rows = 2", "max_rows = 6")
     found = tried(folder, "bounds.x", "0..5", "0..20", "-1..1000", spec=spec)
@@ -87,6 +89,7 @@ def test_bias_of_bounds_is_what_pandas_finds(folder: Path) -> None:
     assert {one.bias for one in of(found, "count").values()} == {0}
 
 
+@pytest.mark.dense
 def test_groups_are_squared_and_averaged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "new_salt", lambda _: SALT)
     found = tried(folder, "max_groups", "1", "2", more=GROUPED)
@@ -109,6 +112,7 @@ def test_groups_are_squared_and_averaged(folder: Path, monkeypatch: pytest.Monke
     assert not found.others
 
 
+@pytest.mark.dense
 def test_noise_is_that_of_the_plan_and_the_least_total_is_marked(folder: Path) -> None:
     found = tried(folder, "max_rows", "1", "2", "6")
     for value, one in of(found, "count").items():
@@ -124,11 +128,13 @@ def test_noise_is_that_of_the_plan_and_the_least_total_is_marked(folder: Path) -
         assert [one.value for one in own.values() if one.least] == [least.value]
 
 
+@pytest.mark.dense
 def test_values_that_are_all_alike_are_not_marked(folder: Path) -> None:
     found = tried(folder, "bounds.x", "0..5", "0..20")
     assert not any(one.least for one in of(found, "count").values())
 
 
+@pytest.mark.dense
 def test_what_cannot_be_compared_is_said(folder: Path) -> None:
     more = '[[query]]\nname = "r"\nstatistics = ["count"]\ngroup_by = { k = { keys = "private" } }'
     spec = SPEC.replace("max_rows = 2", "max_rows = 2\nmax_groups = 1")

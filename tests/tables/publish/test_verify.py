@@ -202,6 +202,7 @@ OPEN_ENDS = {
 }
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", OPEN_ENDS)
 def test_bands_and_open_ends_verify_and_false_edges_do_not(folder: Path, kind: str) -> None:
     groups = {"x": {"edges": ["-inf", 2, 7.5, "inf"]}, "plan": {"edges": [0, 3]}}

@@ -47,6 +47,7 @@ def formed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_rounded_counts_are_ints_wherever_they_are_read(formed: Path, kind: str) -> None:
     readers: dict[str, Any] = {"csv": pd.read_csv, "json": pd.read_json}

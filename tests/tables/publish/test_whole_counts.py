@@ -247,6 +247,7 @@ def test_the_bias_of_measured_tables(large: int) -> None:
         assert ((drawn.mean(axis=0) - true) - slack <= block.too_high).all()
 
 
+@pytest.mark.dense
 def test_the_bias_of_counts_that_are_not_whole() -> None:
     """Two persons over the limit, a fifth of each in each of ten cells, one of them in common."""
     group_by = {"region": [*range(19)], "sex": ["f"]}

@@ -282,6 +282,7 @@ def test_any_order_and_any_number_of_threads_give_the_same_integers(tmp_path: Pa
     assert len(results) == 1
 
 
+@pytest.mark.dense
 def test_an_empty_table_is_answered_like_any_other(tmp_path: Path) -> None:
     rows(5, seed=0)[:0].to_parquet(tmp_path / "rows.parquet")
     # pandas writes columns of objects without rows as null; the types are declared then

@@ -148,6 +148,7 @@ def test_rows_in_no_group_are_counted(tmp_path: Path, groups: dict[str, Any], un
     assert list(integers(raw, tmp_path).values()) == [wanted]
 
 
+@pytest.mark.dense
 def test_each_row_is_in_a_cell_or_in_none(tmp_path: Path) -> None:
     """The count by groups and the count of the rest are of all rows together."""
     frame = rows(400, seed=3)
@@ -162,6 +163,7 @@ def test_each_row_is_in_a_cell_or_in_none(tmp_path: Path) -> None:
         assert total == 400 << 28
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("unit", ["person", "row"])
 def test_one_unit_moves_the_count_of_the_rest_by_one(tmp_path: Path, unit: str) -> None:
     frame = rows(200, seed=4)

@@ -255,6 +255,7 @@ def test_what_can_not_be_computed_is_refused_before_a_row_is_read(
     assert any(where.startswith(key) and why in said for where, said in caught.value.problems)
 
 
+@pytest.mark.dense
 def test_a_release_with_them_is_planned_written_and_verified(tmp_path: Path) -> None:
     ROWS.to_parquet(tmp_path / "rows.parquet", index=False)
     given = raw("rows.parquet", output={"path": "out", "format": "csv"})

@@ -169,6 +169,7 @@ def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) ->
         assert sorted(value for (value,) in found) == sorted(map(float, whole))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "de"])
 def test_texts_are_compared_by_bytes_whatever_their_collation(
     tmp_path: Path, collation: str

@@ -257,6 +257,7 @@ def test_a_release_of_a_folder_is_charged_written_and_verified(tmp_path: Path) -
     assert spec.data.source == tuple(listed)
 
 
+@pytest.mark.dense
 def test_a_zstandard_file_that_is_cut_short_is_an_error(tmp_path: Path) -> None:
     rows = pd.concat([ROWS] * 20_000)
     packed = zstandard.ZstdCompressor().compress(rows.to_csv(index=False).encode())
@@ -278,6 +279,7 @@ def test_frames_of_zstandard_one_after_the_other_are_one_file(
     assert answers(tmp_path, "rows.csv.zst", TYPES) == whole
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_more_files_than_may_be_open_are_read_some_at_a_time(tmp_path: Path, kind: str) -> None:
     many = [ROWS.assign(who=ROWS.who + 10 * place) for place in range(120)]
@@ -321,6 +323,7 @@ def test_a_folder_said_twice_is_refused_without_who_it_is(tmp_path: Path) -> Non
     assert "Ada" not in str(caught.value)
 
 
+@pytest.mark.dense
 def test_one_file_more_refuses_no_release(tmp_path: Path) -> None:
     """A file, or a folder, may be a person."""
     (tmp_path / "rows").mkdir()

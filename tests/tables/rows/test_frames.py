@@ -76,6 +76,7 @@ def test_a_dict_of_columns_is_told_what_is_read(columns: dict[str, Any]) -> None
             ln.Release(data=data, **raw)
 
 
+@pytest.mark.dense
 def test_a_frame_of_dask_is_refused_by_name() -> None:
     dask = pytest.importorskip("dask.dataframe", reason="an extra")
     with pytest.raises(SourceError, match=r"Frames of dask can't be read\. Write it as"):

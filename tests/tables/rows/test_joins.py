@@ -199,6 +199,7 @@ def test_a_joined_table_without_types_needs_them(tmp_path: Path) -> None:
         integers(given, tmp_path)
 
 
+@pytest.mark.dense
 def test_a_release_says_what_is_joined_and_quotes_nothing(tmp_path: Path) -> None:
     visits = written(tmp_path, "visits", VISITS, "parquet")
     written(tmp_path, "persons", PERSONS, "parquet")

@@ -99,6 +99,7 @@ def test_no_data_in_a_csv_is_an_error(tmp_path: Path, lines: bytes, expected: li
     assert counts(tmp_path) == expected
 
 
+@pytest.mark.dense
 def test_a_large_csv_is_read_in_full(tmp_path: Path) -> None:
     # Larger than the scanner's buffers, with quotes that don't close.
     padding = b"z" * 200

@@ -204,6 +204,7 @@ ANYTHING = st.recursive(
 SECTIONS = ("version", "data", "privacy", "contribution", "columns", "query", "output")
 
 
+@pytest.mark.dense
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(section=st.sampled_from(SECTIONS), value=ANYTHING, inner=st.integers(0, 9))
 def test_no_value_makes_anything_but_a_spec_error(section: str, value: Any, inner: int) -> None:

@@ -57,6 +57,7 @@ def test_intervals_of_real_noise_hold_with_95_percent_and_are_half_as_wide_as_a_
                     assert share < 0.975 + 4 * error
 
 
+@pytest.mark.dense
 def test_the_ends_are_those_of_all_pairs_that_no_test_rejects() -> None:
     """On a grid of means and variances, each tested by the law of its own noise."""
     block = planned(["var(x)"], groups=2, epsilon="0.5")

@@ -85,6 +85,7 @@ def test_the_query_splits_as_python_does(
     assert sorted(found) == sorted(expected)
 
 
+@pytest.mark.dense
 @example(lines=[b'1;"oops', b'2"', b'a;"b""c";""', b'"";;|', b"\xe9;a\t,"], dialect=DIALECTS[0])
 @example(lines=[b"\xe9\ta\t" + b"9" * 5000 + b"\tb"], dialect=DIALECTS[1])
 @settings(max_examples=30, deadline=None, derandomize=True)
@@ -228,6 +229,7 @@ def _value(field: bytes) -> str:
     return csv_lines.split(field.decode("latin-1"))[0]
 
 
+@pytest.mark.dense
 def test_lines_are_mended_alone_and_none_of_them_is_on_a_disk(tmp_path: Path) -> None:
     path, folder = tmp_path / "rows.csv", tmp_path / "private"
     folder.mkdir()

@@ -141,6 +141,7 @@ def released(folder: Path, **block: Any) -> Path:
     return folder / "out"
 
 
+@pytest.mark.dense
 def test_a_release_verifies(tmp_path: Path) -> None:
     assert len(verify_directory(released(tmp_path)).rows) == 8
     tmp_path.joinpath("out").rename(tmp_path / "first")

@@ -257,6 +257,7 @@ def test_noise_that_is_for_other_bins_is_rejected() -> None:
         Cumulative.of(whole.cells, share, [("ages", claim), ("ages", claim)])
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("epsilon", ["1e-4", "0.05"])
 def test_what_no_tree_can_serve_is_refused_before_a_search(
     monkeypatch: pytest.MonkeyPatch, epsilon: str

@@ -224,22 +224,26 @@ def test_what_is_measured() -> None:
     assert measured(statistics=both, missing="skip") == [("count", "", 0), ("value", "x", 0)]
 
 
+@pytest.mark.dense
 def test_rows_that_are_added() -> None:
     rest = [ROWS[4]]
     check(spec_of(), [([*rest, row], rest) for row in ROWS])
 
 
+@pytest.mark.dense
 def test_rows_that_are_replaced() -> None:
     raw = spec_of(privacy={"neighbours": "replace-one"})
     pairs = list(itertools.product(ROWS, repeat=2))
     check(raw, [([ROWS[4], one], [ROWS[4], other]) for one, other in pairs])
 
 
+@pytest.mark.dense
 def test_persons_that_are_added() -> None:
     others = [ROWS[4], ROWS[6]]
     check(spec_of(unit="who"), [([*mine, *others], others) for mine in persons()])
 
 
+@pytest.mark.dense
 def test_persons_that_are_replaced() -> None:
     raw = spec_of(unit="who", privacy={"neighbours": "replace-one"})
     others = [ROWS[4], ROWS[6]]
@@ -247,11 +251,13 @@ def test_persons_that_are_replaced() -> None:
     check(raw, [([*one, *others], [*other, *others]) for one, other in pairs])
 
 
+@pytest.mark.dense
 def test_persons_in_few_groups() -> None:
     raw = spec_of(unit="who") | {"contribution": {"max_groups": 2, "max_rows_per_group": 1}}
     check(raw, [([*mine, ROWS[4]], [ROWS[4]]) for mine in persons()])
 
 
+@pytest.mark.dense
 def test_persons_that_are_counted_once() -> None:
     raw = spec_of(unit="who", statistics=["count_units"]) | {"contribution": {"max_groups": 1}}
     check(raw, [([*mine, ROWS[4]], [ROWS[4]]) for mine in persons()])
