@@ -206,9 +206,20 @@ LIMITS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.dense
-@pytest.mark.parametrize("index", range(len(QUERIES)))
-@pytest.mark.parametrize("raw", [*(spec_of(contribution=one) for one in LIMITS), by_row()])
+SPECS = [*(spec_of(contribution=one) for one in LIMITS), by_row()]
+
+
+@pytest.mark.parametrize(
+    ("raw", "index"),
+    [
+        # each query with a third of the limits, and each limit with a third of the queries
+        pytest.param(
+            raw, index, marks=pytest.mark.slow if (place + index) % 3 else pytest.mark.dense
+        )
+        for place, raw in enumerate(SPECS)
+        for index in range(len(QUERIES))
+    ],
+)
 def test_integers_are_those_of_an_independent_computation(
     tmp_path: Path, raw: dict[str, Any], index: int
 ) -> None:
@@ -220,8 +231,13 @@ def test_integers_are_those_of_an_independent_computation(
         assert any(found)
 
 
-@pytest.mark.dense
-@pytest.mark.parametrize("raw", [*(spec_of(contribution=one) for one in LIMITS), by_row()])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(raw, marks=pytest.mark.slow if place % 4 else pytest.mark.dense)
+        for place, raw in enumerate(SPECS)
+    ],
+)
 def test_blocks_that_are_read_together_have_the_integers_of_each_alone(
     tmp_path: Path, raw: dict[str, Any]
 ) -> None:
