@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -147,10 +148,10 @@ def _plain_bound(witness: Witness, *, delta: Fraction, power: int) -> Fraction:
 
 @pytest.mark.parametrize("power", [1, 2])
 def test_a_bound_is_the_least_cost_of_any_point(power: int) -> None:
-    witness = Witness(
-        cells=3, reach=5, bits=4, multipliers=((1, 3), (3, 9)),
-        prices=((0, 1, 3, 2, 0), (2, 5, 9, 8, 1, 1)),
-    )  # fmt: skip
-    for delta in (Fraction(0), Fraction(1, 10)):
-        found = witness.bound(epsilon=Fraction(1), delta=delta, power=power)
-        assert found == _plain_bound(witness, delta=delta, power=power)
+    draws = random.Random(1)
+    for _ in range(20):
+        prices = tuple(tuple(draws.choices(range(40), k=size)) for size in (5, 6))
+        witness = Witness(cells=3, reach=5, bits=4, multipliers=((1, 40), (3, 40)), prices=prices)
+        for delta in (Fraction(0), Fraction(1, 10)):
+            found = witness.bound(epsilon=Fraction(1), delta=delta, power=power)
+            assert found == _plain_bound(witness, delta=delta, power=power)
