@@ -1,21 +1,20 @@
-"""What `make test` notices: one line of src is changed at a time, and the tests are run.
+"""The tests that notice a change: one line of src is changed at a time, and tests are run.
 
 `python -m benchmarks.mutations --count 60 --seed 1` draws lines over all packages, in each a
-comparison, an operator, a constant, a condition or a returned value, runs the tests in a copy of
-the repository, and prints each change with the test that failed first. A change that no test
-notices survives: it needs a test, unless it changes nothing that anybody could see.
+comparison, an operator, a constant or a condition. In a copy of the repository it runs the tests
+that enter the function (`benchmarks.record`): first those that `make test` always runs, then dense
+ones, of which it runs a share, then slow ones, of the same files, which the gate runs. It prints
+the first kind with a test that fails. A change that no test notices survives: it needs a test,
+unless it changes nothing that anybody could see.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import io
-import os
+import json
 import re
 import subprocess
-import sys
-import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -23,9 +22,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-ROOT = Path(__file__).parents[1]
+import pytest
+
+from benchmarks.record import PYTEST, ROOT, Record, copy, enclosing, environment, file_of, read
+
 SOURCES = ROOT / "src" / "leastnoise"
-LONGEST = 1800  # seconds that the tests may take: a change may well make a loop endless
+_HERE = "not attack and not engines"
+KINDS = {
+    "quick": f"not slow and not dense and {_HERE}",
+    "dense": f"dense and not slow and {_HERE}",
+    "slow": f"slow and {_HERE}",
+}
+LONGEST = {"quick": 1800, "dense": 1800, "slow": 600}  # s: a change may make a loop endless
 _COMPARED = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -75,15 +83,16 @@ class Mutation:
 
 def mutations(path: Path) -> Iterator[Mutation]:
     """Every change that is tried of a file's expressions, but of annotations and of messages."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_bytes()
+    lines = text.split(b"\n")
     for function in ast.walk(ast.parse(text)):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         for node in (inner for part in function.body for inner in ast.walk(part)):
             if isinstance(node, ast.expr) and node.lineno == node.end_lineno:
                 for new in _changed(node):
-                    columns = (node.col_offset, node.end_col_offset or 0)
-                    old = ast.get_source_segment(text, node) or ""
+                    start, end = node.col_offset, node.end_col_offset or 0
+                    columns, old = (start, end), lines[node.lineno - 1][start:end].decode()
                     yield Mutation(path, node.lineno, columns, old, f"({ast.unparse(new)})")
 
 
@@ -115,49 +124,31 @@ def drawn(count: int, seed: str) -> list[Mutation]:
     return [random.choice(order[place % len(order)]) for place in range(count)]
 
 
-def first_failure(mutation: Mutation, *, gate: bool) -> str | None:
-    """Run the tests of a copy with the change; return the first that fails, or None."""
+def first_failure(mutation: Mutation, record: Record) -> tuple[str, str]:
+    """The kind of tests that notice a change, and the first test that fails; or "survives"."""
+    tests = record.entering(enclosing(mutation.path, mutation.line))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        _copy(root)
+        copy(root)
         mutation.apply(root)
-        package = mutation.path.relative_to(SOURCES).parts[0].removesuffix(".py")
-        near = [
-            one for one in (f"tests/{package}", f"tests/test_{package}.py") if (root / one).exists()
-        ]
-        runs = [[*near, "--share"]] if near else []
-        runs.append(["--share"])
-        if gate:
-            runs.append(["-m", "(slow or dense) and not engines", "--gate"])
-        return next((found for one in runs if (found := _failure(root, one)) is not None), None)
+        (root / "chosen.json").write_text(json.dumps([tests, list(record.seconds)]))
+        files = [one for one in dict.fromkeys(map(file_of, tests)) if (root / one).exists()]
+        for kind, marked in KINDS.items():
+            if files and (found := _failure(root, [*files, "-m", marked], kind)) is not None:
+                return kind, found
+    return "survives", f"{len(tests)} tests enter it"
 
 
-def _copy(root: Path) -> None:
-    """Put the committed tree into `root`, with this repository's environment."""
-    archive = subprocess.run(
-        ["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True
-    ).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(root, filter="data")
-    (root / ".venv").symlink_to(ROOT / ".venv")
-
-
-def _failure(root: Path, arguments: list[str]) -> str | None:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "auto", "--dist", "worksteal"]
-    own = {"PYTHONPATH": str(root / "src"), "OMP_NUM_THREADS": "1"}
+def _failure(root: Path, arguments: list[str], kind: str) -> str | None:
+    own = environment(root) | {"CHOSEN": str(root / "chosen.json")}
     try:
         done = subprocess.run(
-            [*command, *arguments],
-            cwd=root,
-            env=os.environ | own,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-            check=False,
-        )
+            [*PYTEST, "-x", *arguments], cwd=root, env=own,
+            capture_output=True, text=True, timeout=LONGEST[kind], check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return f"(no end within {LONGEST} s)"
-    if not done.returncode:
+        return f"(no end within {LONGEST[kind]} s)"
+    if done.returncode in {0, pytest.ExitCode.NO_TESTS_COLLECTED}:
         return None
     found = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
     return found[1] if found else f"(pytest ended with {done.returncode})"
@@ -168,16 +159,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--skip", type=int, default=0, help="of the drawn changes, the first ones")
-    parser.add_argument("--gate", action="store_true", help="run the gate's share as well")
     asked = parser.parse_args()
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for mutation in drawn(asked.count, asked.seed)[asked.skip :]:
-        test = first_failure(mutation, gate=asked.gate)
-        found["survived" if test is None else "noticed"] += 1
-        print(
-            f"{'SURVIVES' if test is None else 'noticed'}  {mutation}\n  {test or ''}", flush=True
-        )
-    print(f"{found['noticed']} of {found.total()} changes noticed.")
+        kind, test = first_failure(mutation, read())
+        counts[kind] += 1
+        print(f"{kind:<9} {mutation}\n          {test}", flush=True)
+    print(", ".join(f"{kind}: {counts[kind]}" for kind in (*KINDS, "survives")))
 
 
 if __name__ == "__main__":

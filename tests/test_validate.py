@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
@@ -300,3 +301,25 @@ def test_what_is_no_number_is_refused_in_words(value: Any) -> None:
             takes()
     with pytest.raises(InvalidArgument, match="compositions"):
         gaussian().compose(value)
+
+
+def _least_slips(first: str, second: str) -> int:
+    """Slips from the first text to the second, by recursion over their ends."""
+    if not first or not second:
+        return len(first) + len(second)
+    tried = [
+        _least_slips(first[:-1], second) + 1,
+        _least_slips(first, second[:-1]) + 1,
+        _least_slips(first[:-1], second[:-1]) + (first[-1] != second[-1]),
+    ]
+    if len(first) > 1 and len(second) > 1 and first[-2:] == second[:-3:-1]:
+        tried.append(_least_slips(first[:-2], second[:-2]) + 1)
+    return min(tried)
+
+
+def test_slips_of_typing_are_counted() -> None:
+    words = ["".join(one) for size in range(4) for one in product("ab", repeat=size)]
+    words += ["abab", "acba", "cab"]
+    for first in words:
+        for second in words:
+            assert _validate._slips(first, second) == _least_slips(first, second), (first, second)

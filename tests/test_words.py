@@ -173,3 +173,10 @@ def test_messages_about_tables_call_a_query_a_query() -> None:
                     "blocks",
                     "block.name",
                 }, f"{path}:{node.lineno}: {text}"
+
+
+@pytest.mark.parametrize("size", range(110, 116))
+def test_a_line_is_cut_to_120_letters(size: int) -> None:
+    shown = _words.line("Plan", "x" * size)
+    assert len(shown) == min(size + len("<Plan: >"), _LONGEST)
+    assert shown.endswith("x>" if size + len("<Plan: >") <= _LONGEST else "x…>")

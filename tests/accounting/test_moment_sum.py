@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -338,3 +339,17 @@ def test_order_and_grouping_do_not_matter() -> None:
     assert together == apart
     more = found((l2(5, "3", 8), normal("4", 3)), 1)
     assert more.lower > together.upper
+
+
+@pytest.mark.parametrize("tilt", ["1", "19/10"])
+def test_all_aliases_above_are_counted(tilt: str) -> None:
+    """Against a partial sum of Chernoff bounds at ε + jΛ: slow where both tilts are near."""
+    law = GaussianMoments(square=Fraction(1))
+    made = MomentSum.near([law], Fraction(1))
+    assert made is not None
+    with precision():
+        made = replace(made, tilt=Fraction(tilt), spacing=Fraction(6), far=(Fraction(2), arb(3)))
+        c, period, e = ball(made.tilt), made._period, 1
+        alone = (arb(3) - 2 * e).exp() * moment_sum._kappa(arb(2))
+        terms = [alone * ((c - 2) * period * j).exp() for j in range(1, 1000)]
+        assert float(made._above(Fraction(e)) / sum(terms, arb(0))) == pytest.approx(1, rel=1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import leastnoise as ln
-from leastnoise.audit.claim import Subject
-from leastnoise.audit.features import _is_reachable, _kind, _phase, _range, _significand, _steps
-from leastnoise.audit.repeats import _aligned_sums, _repeats, _signs
+from leastnoise.audit import repeats
+from leastnoise.audit.claim import Finding, Subject
+from leastnoise.audit.features import (
+    _is_reachable,
+    _kind,
+    _laplace_inversion,
+    _phase,
+    _range,
+    _significand,
+    _steps,
+)
+from leastnoise.audit.repeats import _aligned_sums, _repeats, _signs, detect_repeats
 from tests.audit.scenarios import SCENARIOS
 
 
@@ -114,3 +124,43 @@ def test_a_sum_that_is_fixed_is_no_fault_where_nobody_says_independent() -> None
         draw=lambda value, count: outputs[:count], error=Fraction(1, 10**9),
     )  # fmt: skip
     assert not any("coordinates" in test.name for test in _repeats(subject))
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_textbook_noise_is_inverted_for_one_number_alone(dimension: int) -> None:
+    outputs = np.array([math.log(0.5), 0.0, 40 * math.log(2)])[:, None].repeat(dimension, axis=1)
+    noise = ln.noise.Laplace(scale=1, dimension=dimension)
+    ends = (0.0, 1.0) if dimension == 1 else (np.zeros(dimension), np.ones(dimension))
+    subject = Subject(
+        claim=ln.Claim(epsilon=1, noise=noise), inputs=ends, outputs=(outputs, outputs),
+        draw=lambda value, count: outputs[:count], error=Fraction(1, 10**9),
+    )  # fmt: skip
+    feature = _laplace_inversion(subject)
+    if dimension > 1:
+        assert feature is None
+        return
+    assert feature is not None
+    expected = [2 * _is_reachable(y, 0.0, 1.0) + _is_reachable(y, 1.0, 1.0) for y in outputs[:, 0]]
+    assert feature.labels(outputs).tolist() == expected
+    assert expected[0] >= 2
+
+
+@pytest.mark.parametrize("verdict", [None, "nothing found", "violation"])
+def test_what_cancels_is_told_only_where_it_is_a_violation(
+    verdict: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs = np.zeros((10, 1))
+    subject = Subject(
+        claim=ln.Claim(epsilon=1), inputs=(0.0, 1.0), outputs=(outputs, outputs),
+        draw=lambda value, count: outputs[:count], error=Fraction(1, 10**9),
+    )  # fmt: skip
+    apart = Finding(
+        detector="repeats", verdict=verdict, claim="c", statement="Cancelled.",
+        error=1e-9, would_detect="w",
+    )  # fmt: skip
+    for name, value in (("_repeats", []), ("_signs", []), ("_would_detect", "w")):
+        monkeypatch.setattr(repeats, name, lambda *_, value=value: value)
+    monkeypatch.setattr(repeats, "_cancelled", lambda _: apart if verdict else None)
+    found = detect_repeats(subject)
+    assert (found.statement == "Cancelled.") == (verdict == "violation")
+    assert found.claim == "every draw is fresh"

@@ -87,3 +87,14 @@ def test_private_side_and_within_the_promise(
     assert prove_delta(noise, L2(1), budget.epsilon).certainly_at_most(budget.delta)
     smaller = noise.scaled(1 - PROMISED)
     assert prove_delta(smaller, L2(1), budget.epsilon).certainly_above(budget.delta)
+
+
+@pytest.mark.parametrize(("rest", "served"), [("1.5e-12", True), ("0.5e-12", False)])
+def test_a_delta_next_to_1_is_refused(rest: str, *, served: bool) -> None:
+    budget = Budget(epsilon=1, delta=1 - Fraction(rest))
+    asked = Question(budget=budget, sensitivities=(L2(1),), dimension=1)
+    if served:
+        assert calibrate_family(family_named("laplace"), asked).certificate.noise.name == "laplace"
+        return
+    with pytest.raises(NotApplicable, match="protects nobody"):
+        calibrate_family(family_named("laplace"), asked)

@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
+from typing import Any, cast
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from leastnoise.cli.compare import _Request
+from leastnoise.report import figures
 from tests.cli.program import run
 
 NAMES = ("gaussian", "l2", "generalized-gamma", "spherical-staircase")
@@ -107,3 +111,18 @@ def test_without_the_extra_the_error_names_it(target: str, library: str, tmp_pat
     assert done.stdout == ""
     assert "leastnoise[report]" in done.stderr
     assert library in done.stderr
+
+
+def test_each_figure_is_of_the_comparison_in_its_own_dimension(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: dict[int, Any] = {}
+    monkeypatch.setattr(figures, "error_figure", seen.update)
+    monkeypatch.setattr(figures, "radius_figure", lambda here: None)
+    request = _Request(target="-", epsilon=Fraction(1), dimension=7, least=1, silent=True)
+    request.figures(
+        cast("Any", "here"), cast("Any", lambda epsilon, dimension: (epsilon, dimension))
+    )
+    assert seen.pop(7) == "here"
+    assert seen == {dimension: ("1", dimension) for dimension in seen}
+    assert len(seen) >= 6

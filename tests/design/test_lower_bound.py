@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from leastnoise.design.effort import Effort
-from leastnoise.design.lower_bound import LowerBound, Witness
+from leastnoise.design.lower_bound import FACTOR_BITS, LowerBound, Witness, exponential_between
 from leastnoise.design.refine import Design, Scope, Task, refine
 from leastnoise.errors import CertificateRejected, InvalidInput, LeastnoiseError
 from leastnoise.guarantees.budget import Budget
@@ -123,3 +124,34 @@ def test_what_is_no_json_is_refused() -> None:
     for text in ("", "[]", "{}", "null", '{"kind": "certificate"}'):
         with pytest.raises(LeastnoiseError):
             LowerBound.from_json(text)
+
+
+def _plain_bound(witness: Witness, *, delta: Fraction, power: int) -> Fraction:
+    """The bound at ε = 1, point by point and in fractions, as the docstring of `Witness` has it."""
+    m, n, unit = witness.cells, witness.reach, 1 << witness.bits
+    factor = Fraction(exponential_between(Fraction(1), bits=FACTOR_BITS)[1], 1 << FACTOR_BITS)
+    prices = dict(zip([j for j, _ in witness.multipliers], witness.prices, strict=True))
+
+    def price(j: int, i: int) -> Fraction:
+        if i < -n:
+            return price(j, i + m) if j == m else Fraction(0)
+        return Fraction(prices[j][i + n], unit) if i + n < len(prices[j]) else Fraction(0)
+
+    def gain(i: int) -> Fraction:
+        return sum((price(j, i) - factor * price(j, i + j) for j in prices), Fraction(0))
+
+    costs = (Fraction(i, m) ** power + (gain(i) + gain(-i)) / 2 for i in range(n + m + 1))
+    return min(costs) - delta * sum(
+        Fraction(multiplier, unit) for _, multiplier in witness.multipliers
+    )
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_bound_is_the_least_cost_of_any_point(power: int) -> None:
+    draws = random.Random(1)
+    for _ in range(20):
+        prices = tuple(tuple(draws.choices(range(40), k=size)) for size in (5, 6))
+        witness = Witness(cells=3, reach=5, bits=4, multipliers=((1, 40), (3, 40)), prices=prices)
+        for delta in (Fraction(0), Fraction(1, 10)):
+            found = witness.bound(epsilon=Fraction(1), delta=delta, power=power)
+            assert found == _plain_bound(witness, delta=delta, power=power)

@@ -12,8 +12,10 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import pytest
+from flint import arb
 from mpmath import exp, floor, mpf, workdps
 
+from leastnoise.balls.core import ball
 from leastnoise.entropy import pieces
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Cells
@@ -271,3 +273,13 @@ def test_steps_too_small_for_a_table_go_to_balls() -> None:
     law = TruncatedStaircase(scale=1, gamma="0.5", radius="9.5", decay=40)
     block = block_of(law, [3, 1 << 5, 1 << 62], default_grid(law))
     assert block.beyond[:3].tolist() == [True, True, False]
+
+
+def test_a_number_that_may_be_of_two_pieces_is_of_none_yet() -> None:
+    quarters = pieces.finitely_many(
+        lambda j: (Fraction(j), Fraction(j + 1)), lambda j: ball(1 - Fraction(j, 4)), 4
+    )
+    assert [quarters.locate(ball(1 - Fraction(2 * j + 1, 8))) for j in range(4)] == [0, 1, 2, 3]
+    for j in (1, 2, 3):
+        around = ball(1 - Fraction(j, 4)) + arb(0, 0.01)
+        assert quarters.locate(around) is None

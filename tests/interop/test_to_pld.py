@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as peer
+from flint import arb
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
+from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import ShiftBounds
-from leastnoise.interop import MissingExtra, NotABound, from_pld, to_pld
+from leastnoise.interop import MissingExtra, NotABound, domination, from_pld, to_pld
 from leastnoise.interop.plds import ProvedPld
 from leastnoise.noise.base import Noise
 from leastnoise.noise.classic.law import Gaussian, Laplace, TruncatedLaplace
@@ -196,3 +199,15 @@ def test_without_dp_accounting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     with pytest.raises(MissingExtra, match=r"pip install 'leastnoise\[interop\]'"):
         to_pld(releases(Gaussian(scale=2)))
+
+
+def test_the_end_of_a_tail_is_looked_for_no_closer_than_is_of_use() -> None:
+    asked: list[Fraction] = []
+
+    def profile(epsilons: Sequence[Fraction]) -> list[arb]:
+        asked.extend(epsilons)
+        return [(-(ball(epsilon) ** 2)).exp() for epsilon in epsilons]
+
+    end = math.sqrt(100 * math.log(2))  # where it is 2^−100
+    assert end <= domination._reach(profile, Fraction(1, 10**6)) <= 17 / 16 * end
+    assert len(asked) <= 20

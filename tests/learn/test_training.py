@@ -20,6 +20,7 @@ from leastnoise.learn.training import (
     BITS,
     Noisy,
     coordinate_rounds,
+    shorten,
     vector_rounds,
     whole_features,
 )
@@ -253,3 +254,14 @@ def test_a_callers_errstate_turns_no_row_into_an_error(noise: float) -> None:
             noisy=lambda sums: sums / UNIT + noise,
         )
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("squared_norm", [None, Fraction(2)])
+def test_features_are_cut_to_the_ball_and_those_inside_are_left(
+    squared_norm: Fraction | None,
+) -> None:
+    x = np.array([[0.5, -0.5, 0.1, 0.0], [0.0] * 4, [1.0, 1.0, 1.0, -1.0], [9.0, 0.0, 0.0, 0.0]])
+    near = np.clip(x, -1, 1)
+    if squared_norm is not None:
+        near[2] /= math.sqrt(2)
+    assert shorten(x, squared_norm=squared_norm) == pytest.approx(near, rel=1e-14)

@@ -27,6 +27,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1
 from leastnoise.guarantees.structured import CountingQueries
 from leastnoise.ledger import store
+from leastnoise.ledger.account import _is_short
 from leastnoise.ledger.check import check_ledger
 from leastnoise.ledger.filters import SUMS, ZCDP, Cost, fits
 from leastnoise.noise.classic.law import Gaussian, Laplace
@@ -288,3 +289,10 @@ def test_what_is_known_without_a_certificate_is_said_before(tmp_path: Path) -> N
     ledger.charge(certificate("laplace", "1"), unit="person")
     with pytest.raises(OverBudget):
         ledger.check_account(unit="person", budget=one)
+
+
+@pytest.mark.parametrize(("bits", "short"), [(10_000, True), (10_001, False)])
+def test_how_long_a_cost_may_grow(bits: int, *, short: bool) -> None:
+    longest = 2**bits - 1
+    assert _is_short(Cost(epsilon=Fraction(1, longest))) == short
+    assert _is_short(Cost(epsilon=Fraction(longest, 2))) == short

@@ -18,6 +18,7 @@ from leastnoise.errors import InvalidArgument, RandomnessError
 from leastnoise.guarantees.structured import Vertices
 from leastnoise.mechanism.rounding import (
     LARGEST_RESULT,
+    _short,
     add_noise,
     default_grid,
     round_sums,
@@ -338,3 +339,17 @@ def test_every_output_is_on_the_grid(name: str) -> None:
     released = add_noise(noise, grid, np.full(200, 0.1))
     steps = released / float(grid)
     assert np.array_equal(steps, np.rint(steps))
+
+
+@pytest.mark.parametrize(
+    ("grid", "text"),
+    [
+        (Fraction(2) ** -20, "2^-20"),
+        (Fraction(2) ** -19, "1/524288"),
+        (Fraction(2) ** 19, "524288"),
+        (Fraction(2) ** 20, "2^20"),
+        (Fraction(10**9), "1000000000"),
+    ],
+)
+def test_powers_of_two_beyond_six_digits_are_shown_as_such(grid: Fraction, text: str) -> None:
+    assert _short(grid) == text

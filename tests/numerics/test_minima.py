@@ -25,6 +25,7 @@ GRID = np.linspace(0, 1, 13).tolist()
         (lambda x: x, 0.0),
         (lambda x: -x, 1.0),
         (lambda x: math.inf if x < 0.5 else (x - 0.6) ** 2, 0.6),
+        (lambda x: (x - 0.97) ** 2, 0.97),  # in the last interval of the grid
     ],
 )
 def test_finds_the_least_value(f: Callable[[float], float], least: float, thorough: bool) -> None:
@@ -42,3 +43,9 @@ def test_leaves_dips_that_are_not_deep_enough() -> None:
 
     minimise(f, GRID, rounds=30, thorough=False)
     assert len(asked) < len(GRID) + 50  # a search around each of three places takes 32
+
+
+def test_a_least_value_at_the_edge_of_where_a_function_is_finite() -> None:
+    for place in np.linspace(0.36, 0.39, 4).tolist():
+        found = minimise(lambda x, place=place: math.inf if x < place else 2 + x, GRID)
+        assert place <= found <= place + 1e-7

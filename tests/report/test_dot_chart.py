@@ -44,3 +44,22 @@ def test_counts_begin_at_0_and_means_need_not() -> None:
         assert float(dot) == pytest.approx(100 * (105 - first) / (last - first), abs=0.01)
         places.append(float(dot))
     assert places[0] > places[1]
+
+
+def test_whiskers_have_a_cap_at_each_end() -> None:
+    chart = dot_chart("t", [Dot(label="a", value=1, low=0, high=2)], unit="x", from_zero=True)
+    (middle,) = map(int, re.findall(r'class="dot" cx="[^"]*" cy="(\d+)"', chart))
+    heights = re.findall(r'class="whisker"[^>]* y1="(\d+)" y2="(\d+)"', chart)
+    line, *caps = [sorted(int(end) - middle for end in one) for one in heights]
+    assert line == [0, 0]
+    assert len(caps) == 2
+    assert all(low == -high < 0 for low, high in caps)
+
+
+@pytest.mark.parametrize(
+    ("label", "small"), [("a", False), ("a label of two lines, or more", True)]
+)
+def test_letters_are_small_only_beside_a_label_of_two_lines(label: str, *, small: bool) -> None:
+    dots = [Dot(label=one, value=1, low=0, high=2) for one in ("b", label)]
+    chart = dot_chart("t", dots, unit="x", from_zero=True)
+    assert ('class="small"' in chart) == small

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from leastnoise.errors import InvalidArgument, InvalidInput
+from leastnoise.noise.classic.law import Laplace
 from leastnoise.noise.registry import FAMILIES
 from leastnoise.report import figures
 from leastnoise.report.figures import Figure, Line
@@ -83,3 +85,9 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "plotext", None)
     with pytest.raises(InvalidInput, match=r"leastnoise\[report\]"):
         FIGURE.text()
+
+
+def test_a_density_reaches_as_far_below_0_as_above() -> None:
+    line = figures._density("laplace", Laplace(scale=1), 3.0)
+    assert (line.x[0], line.x[-1]) == (-3.0, 3.0)
+    assert line.y == pytest.approx([math.exp(-abs(x)) / 2 for x in line.x], rel=1e-12)

@@ -65,3 +65,13 @@ def test_a_range_that_is_left_altogether_hides_nothing() -> None:
     assert prove_delta(law, L2(1), Fraction(3)).interval.lower == 1
     assert _float_log(Fraction(1), Fraction(3), Fraction(1, 2)) == 0
     assert prove_delta(law, L2("0.99"), Fraction(3)).interval.upper < 1
+
+
+@pytest.mark.parametrize("epsilon", ["0", "0.5", "1.2", "3"])
+@pytest.mark.parametrize("shift", ["0.7", "1", "1.5", "1.99"])
+def test_floats_agree_where_a_part_of_the_range_is_left(shift: str, epsilon: str) -> None:
+    found = _float_log(Fraction(shift), Fraction(epsilon), Fraction(1))
+    interval = prove_delta(
+        TruncatedLaplace(scale=1 / Fraction(shift), radius=1), L2(1), Fraction(epsilon)
+    ).interval
+    assert found == pytest.approx(math.log(interval.upper), rel=TOLERANCE, abs=TOLERANCE)

@@ -13,8 +13,10 @@ from leastnoise.noise.draw import make_sampler
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import BlockPlan
+from leastnoise.tables.statistics import quotients
 from leastnoise.tables.statistics.base import Ingredients, Statistic
 from leastnoise.tables.statistics.fieller import QuotientTests, find_tests
+from tests.tables.statistics.laid import alone, values
 
 GROUPS = 1000
 WIDTHS = {17: tuple(2 + k / 16 for k in range(17)), 41: tuple(2 + k / 16 for k in range(41))}
@@ -133,3 +135,10 @@ def test_of_two_draws_nothing_is_known_together() -> None:
     (one,) = first.layout.ingredients(first.noise_errors)
     (other,) = second.layout.ingredients(second.noise_errors)
     assert find_tests((one.noise[0], other.noise[1]), most=1.0) is None
+
+
+def test_a_quotient_that_is_accepted_alone_is_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quotients, "find_tests", lambda noise, most: QuotientTests((2.0,) * 17))
+    asked, own = alone("mean(x)", 1.0, 1.0)
+    _, _, low, high = values(asked, own, [np.array([10.0]), np.array([8.0])])
+    assert (low.item(), high.item()) == (30.0, 30.0)  # (10 − 2)/8 = 1: of all means the largest
