@@ -187,9 +187,12 @@ class Composition:
 
     def _solved(self, delta: Fraction, *, removed: bool, coarser: float, within: float) -> Interval:
         """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
-        upper, lower = (
-            make(self.parts, points_per_std=self.points_per_std, removed=removed, coarser=coarser)
-            for make in (make_upper_parts, make_lower_parts)
+        points = self.points_per_std
+        upper = make_upper_parts(
+            self.parts, points_per_std=points, removed=removed, coarser=coarser
+        )
+        lower = make_lower_parts(
+            self.parts, points_per_std=points, removed=removed, coarser=coarser
         )
 
         def placed(tilt: float) -> list[Part]:
