@@ -182,8 +182,9 @@ class Composition:
             width, enough = found.upper - found.lower, accuracy * found.upper
             if coarser == 1 or width <= enough:
                 return found
-            # the width falls with the square of the step
-            coarser = max(1.0, coarser * min(0.5, 0.8 * math.sqrt(enough / width)))
+            # the width falls with the square of the step; a little coarser saves nothing
+            coarser *= min(0.5, 0.8 * math.sqrt(enough / width))
+            coarser = coarser if coarser >= 1.5 else 1.0
 
     def _solved(self, delta: Fraction, *, removed: bool, coarser: float, within: float) -> Interval:
         """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
