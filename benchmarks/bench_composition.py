@@ -30,7 +30,7 @@ CASES: tuple[tuple[str, tuple[Part, ...]], ...] = (
     ),
     *(
         (f"laplace, k = {k:,}", ((ln.noise.Laplace(scale=SIGMA * k**0.5), k, "1"),))
-        for k in (10, 100, 10**4)
+        for k in (10, 100, 1000, 10**4)
     ),
     *(
         (f"l2, d = 10, k = {k:,}", ((ln.noise.SphericalLaplace(scale=1, dimension=10), k, "1"),))
@@ -74,7 +74,9 @@ def _slightly(noise: Noise, counter: itertools.count[int]) -> Noise:
     return noise.scaled(1 + Fraction(next(counter), 10**9))
 
 
-def _epsilon(parts: tuple[Part, ...], counter: itertools.count[int]) -> Interval:
+def _epsilon(
+    parts: tuple[Part, ...], counter: itertools.count[int], accuracy: str = "1e-5"
+) -> Interval:
     return Composition(
         parts=tuple(
             Releases(
@@ -85,19 +87,24 @@ def _epsilon(parts: tuple[Part, ...], counter: itertools.count[int]) -> Interval
             )
             for noise, count, rate in parts
         )
-    ).epsilon(delta="1e-5")
+    ).epsilon(delta="1e-5", accuracy=accuracy)
 
 
 def interval_rows(median: Callable[..., float] = median_seconds) -> list[tuple[str, ...]]:
-    """Return a row a case: the interval of ε, its width against ε, and the time for it."""
+    """Return a row a case: the interval of ε, and its width and time, at two accuracies."""
     rows: list[tuple[str, ...]] = []
     for title, parts in CASES:
-        counter = itertools.count()
-        found = _epsilon(parts, counter)
-        seconds = median(lambda parts=parts, counter=counter: _epsilon(parts, counter), runs=_RUNS)
-        width = (found.upper - found.lower) / found.upper
-        ends = f"[{found.lower:.12g}, {found.upper:.12g}]"
-        rows.append((title, ends, f"{width:.1e}", show(seconds)))
+        counter, columns = itertools.count(), [title]
+        for accuracy in ("1e-5", "0"):
+            found = _epsilon(parts, counter, accuracy)
+            work = partial(_epsilon, parts, counter, accuracy)
+            width = (found.upper - found.lower) / found.upper
+            columns += [
+                f"[{found.lower:.12g}, {found.upper:.12g}]",
+                f"{width:.1e}",
+                show(median(work, runs=_RUNS)),
+            ]
+        rows.append(tuple(columns))
     return rows
 
 
@@ -130,7 +137,7 @@ def calibration_rows(median: Callable[..., float] = median_seconds) -> list[tupl
 def main() -> None:
     print_rows(
         "ε of compositions at δ = 1e-5",
-        ("releases", "ε", "relative width", "time"),
+        ("releases", "ε", "relative width", "time", "ε, accuracy = 0", "width", "time"),
         interval_rows(),
     )
     print_rows(

@@ -150,7 +150,9 @@ SUBJECTS: dict[str, Subject] = {
         ln.Composition, parts=("object", (PART,)), points_per_std=("whole", 64)
     ),
     "Composition.delta": subject(ln.Composition(parts=(PART,)).delta, epsilon=("exact", 1)),
-    "Composition.epsilon": subject(ln.Composition(parts=(PART,)).epsilon, delta=("exact", "0.1")),
+    "Composition.epsilon": subject(
+        ln.Composition(parts=(PART,)).epsilon, delta=("exact", "0.1"), accuracy=("exact", "0.01")
+    ),
     "profile": subject(ln.Composition(parts=(PART,)).profile, {"epsilons": "epsilon"},
                        epsilons=("exacts", [1])),
     "trade_off": subject(

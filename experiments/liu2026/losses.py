@@ -13,6 +13,8 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
+from theorem import published_scale
+
 from leastnoise.design.effort import WORK, Effort
 from leastnoise.design.find import find_design
 from leastnoise.design.refine import Task
@@ -20,7 +22,7 @@ from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise
-from leastnoise.noise.kernels.fit import MOST_MODES, published_scale
+from leastnoise.noise.kernels.fit import MOST_MODES
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import part_of

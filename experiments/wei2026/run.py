@@ -15,13 +15,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from advantage import greatest_advantage
 
 import leastnoise as ln
 from leastnoise.design import find
 from leastnoise.design.effort import Effort
 from leastnoise.design.find import VectorTask
 from leastnoise.noise.common import profile as common_profile
-from leastnoise.noise.radial.fit import greatest_advantage
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.numerics.searches import IncreasingRoot
 from leastnoise.report.figures import Figure, Line, radial_density

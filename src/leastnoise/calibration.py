@@ -336,7 +336,7 @@ def rescale(certificate: Certificate, factor: float) -> Certificate:
     proved.
     """
     part = _scaled(certificate.releases, factor)
-    least = Composition(parts=(part,)).epsilon(delta=certificate.budget.delta).upper
+    least = Composition(parts=(part,)).epsilon(delta=certificate.budget.delta, accuracy=0).upper
     budget = Budget(epsilon=_rounded_up(least), delta=certificate.budget.delta)
     return prove_answer(ask_again(certificate, budget), part.noise)
 

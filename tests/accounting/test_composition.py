@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import leastnoise as ln
@@ -116,6 +117,56 @@ def test_epsilon_near_the_largest_loss(count: int, delta: str) -> None:
     assert 0 < found.lower <= found.upper <= 1.001 * found.lower
     assert together.delta(epsilon=found.upper).lower <= float(delta)
     assert together.delta(epsilon=found.lower).upper >= float(delta)
+
+
+def delta_by_inversion(scale: float, count: int, epsilon: float) -> float:
+    """δ(ε) of Laplace releases, by the inversion integral of what e^(cZ) is on average.
+
+    (1 − e^(ε−z))₊ is ∫ e^(c(z−ε))/(c(c+1)) dc/2πi along Re c = `tilt`, any that is positive. Good
+    where the integral has an end: for many releases.
+    """
+    tilt, step = 4 / (count**0.5 / scale), 0.1 / (count**0.5 / scale)
+    c = tilt + 1j * np.arange(10**5) * step
+    rising = np.exp(c / scale)
+    moment = (
+        rising + np.exp(-(1 + c) / scale) + rising * -np.expm1(-(2 * c + 1) / scale) / (2 * c + 1)
+    ) / 2
+    terms = (np.exp(count * np.log(moment) - c * epsilon) / (c * (c + 1))).real
+    return step / math.pi * float(terms.sum() - terms[0] / 2)
+
+
+# how accurate ε is to be, and how accurate it comes out at most
+@pytest.mark.parametrize("accuracy", ["1e-3", "1e-5", "1e-6", "0"])
+@pytest.mark.parametrize(("scale", "count"), [(1, 1000), (10, 1000), (118, 1000), (373, 10**4)])
+def test_epsilon_is_as_accurate_as_it_was_asked_for(scale: int, count: int, accuracy: str) -> None:
+    found = times(Laplace(scale=scale), count).epsilon(delta="1e-5", accuracy=accuracy)
+    assert delta_by_inversion(scale, count, found.lower) >= 1e-5
+    assert delta_by_inversion(scale, count, found.upper) <= 1e-5
+    assert found.width <= max(float(accuracy), 5e-7) * found.upper
+
+
+def test_epsilon_is_known_to_five_digits_unless_more_are_asked_for() -> None:
+    together = times(Laplace(scale=118), 1000)
+    usual, tight = together.epsilon(delta="1e-5"), together.epsilon(delta="1e-5", accuracy=0)
+    assert usual.lower < tight.lower < tight.upper < usual.upper
+    assert tight.width < 2e-8 * tight.upper < usual.width < 1e-5 * usual.upper
+
+
+@pytest.mark.parametrize("accuracy", ["-0.1", 1])
+def test_an_accuracy_is_a_small_number(accuracy: str | int) -> None:
+    with pytest.raises(InvalidArgument, match="0 <= accuracy < 1"):
+        times(Laplace(scale=1), 2).epsilon(delta="1e-5", accuracy=accuracy)
+
+
+@pytest.mark.parametrize(
+    ("scale", "count", "delta"),
+    [("0.806", 5, "1e-30"), ("5.398", 85, "1e-30"), ("3.471", 5, "1e-9")],
+)
+def test_both_ends_are_found_where_few_losses_decide(scale: str, count: int, delta: str) -> None:
+    """ε is next to the largest loss of all releases, and the best tilt far from any Gaussian's."""
+    found = times(Laplace(scale=scale), count).epsilon(delta=delta)
+    assert found.width <= 1e-6 * found.upper
+    assert found.lower <= count / Fraction(scale)
 
 
 def test_a_finer_lattice_is_a_tighter_interval() -> None:

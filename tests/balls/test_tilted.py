@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import log, mp, mpf
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.losses import LossLattice
-from leastnoise.balls.rounded import BLOCK, Tilted, geometric, join_floats, log_moment_above
+from leastnoise.balls.rounded import (
+    BLOCK,
+    Tilted,
+    geometric,
+    join_floats,
+    log_moment_above,
+    progression,
+)
 
 UNIT = mpf(2) ** -53
 
@@ -50,6 +59,17 @@ def test_every_weight_is_as_accurate_as_promised(
             exact *= mp.exp(exactly(tilt * lattice.point(i))) / scale
             assert abs(exact - mpf(float(weight))) <= exact * mpf(2) ** -50 + mpf(2) ** -1070
         assert abs(sum(map(mpf, found.weights.tolist())) - 1) <= mpf(2) ** -50
+
+
+def test_terms_are_rounded_to_the_nearest_float() -> None:
+    """Halfway to the next float too, and where floats are no longer normal, or too small."""
+    last_bits = [2**60 + 2**7, 2**60 + 2**8 - 1, 2**60 + 2**7 + 2**8, 2**61 - 1, 3**50, 2**200 + 1]
+    for mantissa, exponent in itertools.product(last_bits, [0, -900, 700, -1090, -1200, -5000]):
+        with precision(256):
+            (found,), (power,) = progression(arb(mantissa) * arb(2) ** exponent, arb(1), 1)
+        size = mantissa.bit_length()
+        nearest = float(Fraction(mantissa, 2**size))
+        assert math.ldexp(found, int(power) - exponent - size) == nearest
 
 
 @pytest.mark.parametrize("ratio", ["0.003", "-0.4", "9.5", "-80"])

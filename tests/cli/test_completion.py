@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from leastnoise.noise.registry import FAMILIES
-from tests.cli.program import PROGRAM, run
+from tests.cli.program import PROGRAM
 
-# Loads what --show-completion prints and asks as the shell does at a TAB; outside of one, bash has
-# no compopt, by which the script hands names of files over to the shell.
+# Loads click's script as docs/index.md says and asks as the shell does at a TAB; outside of one,
+# bash has no compopt, by which the script hands names of files over to the shell.
 BASH = """
 set -e
-leastnoise --show-completion bash > completion.sh
-source ./completion.sh
+eval "$(_LEASTNOISE_COMPLETE=bash_source leastnoise)"
 compopt() { COMPREPLY=("$@"); }
 COMP_WORDS=("$@")
 COMP_CWORD=$(($# - 1))
@@ -71,7 +70,7 @@ def test_bash_completes(tmp_path: Path, words: tuple[str, ...], expected: list[s
 @pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
 def test_fish_completes(tmp_path: Path) -> None:
     script = (
-        "leastnoise --show-completion fish | source; "
+        "_LEASTNOISE_COMPLETE=fish_source leastnoise | source; "
         "complete --do-complete 'leastnoise calibrate --noise gaussian-'"
     )
     done = subprocess.run(
@@ -86,8 +85,6 @@ def test_fish_completes(tmp_path: Path) -> None:
     [
         ("zsh", {"COMP_WORDS": "leastnoise compare --norm l", "COMP_CWORD": "3"}),
         ("fish", {"COMP_WORDS": "leastnoise compare --norm ", "COMP_CWORD": "l"}),
-        ("powershell", {"COMP_LINE": "leastnoise compare --norm l", "COMP_WORD": "l"}),
-        ("powershell", {"COMP_LINE": "leastnoise compare --norm ", "COMP_WORD": ""}),
     ],
 )
 def test_what_other_shells_are_told(shell: str, asked: dict[str, str]) -> None:
@@ -97,48 +94,3 @@ def test_what_other_shells_are_told(shell: str, asked: dict[str, str]) -> None:
         [str(PROGRAM)], env=environment, capture_output=True, text=True, check=True
     )
     assert [name for name in ("l2", "l1", "linf") if name not in done.stdout] == []
-
-
-def test_powershell_is_left_the_names_of_files() -> None:
-    asked = {"COMP_LINE": "leastnoise verify ", "COMP_WORD": ""}
-    environment = _environment() | asked | {"_LEASTNOISE_COMPLETE": "powershell_complete"}
-    done = subprocess.run(
-        [str(PROGRAM)], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == ""
-
-
-@pytest.mark.parametrize(
-    ("shell", "place", "settings"),
-    [
-        ("bash", ".bash_completions/leastnoise.sh", ".bashrc"),
-        ("zsh", ".zfunc/_leastnoise", ".zshrc"),
-        ("fish", ".config/fish/completions/leastnoise.fish", None),
-    ],
-)
-def test_completion_is_installed_where_a_shell_reads_it(
-    tmp_path: Path, shell: str, place: str, settings: str | None
-) -> None:
-    environment = _environment() | {"HOME": str(tmp_path), "SHELL": f"/usr/bin/{shell}"}
-    if settings:
-        (tmp_path / settings).write_text("mine")
-    for named in ([shell], []):
-        command = [str(PROGRAM), "--install-completion", *named]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-    assert f"{shell}_complete" in (tmp_path / place).read_text()
-    if settings:
-        mine, read = filter(None, (tmp_path / settings).read_text().splitlines())
-        assert mine == "mine"
-        assert Path(place).parts[0] in read
-    assert "--install-completion" in run("--help").stdout
-
-
-@pytest.mark.parametrize("option", ["--install-completion", "--show-completion"])
-def test_a_shell_that_completes_nothing_is_refused(option: str) -> None:
-    for shell in ("tcsh", "/bin/bash", "Bash"):
-        done = run(option, shell)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "bash|zsh|fish|powershell" in done.stderr
-    assert run("--show-completion", "powershell").stdout.startswith("Register-ArgumentCompleter")
-    assert "Invoke-Expression" in run("--install-completion", "powershell").stderr

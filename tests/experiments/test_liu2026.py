@@ -5,15 +5,24 @@ from __future__ import annotations
 import csv
 import math
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from leastnoise.accounting.proof.composed import prove_delta
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.kernels.fit import quasi_gaussian_search
+from leastnoise.noise.kernels.law import QuasiGaussian
+from leastnoise.noise.question import Question
 from tests.experiments.scripts import FOLDER, script
 
 RUN = script("liu2026")
 LOSSES, VERDICTS = (sys.modules[f.__module__] for f in (RUN.complete, RUN.row_of))
 ENTRIES, KNOWN = RUN.published(), LOSSES.kept()
+THEOREM = script("liu2026", "theorem")
 LAWS = ("mixture", *LOSSES.CALIBRATED, "theorem", "optimal")
 
 
@@ -156,3 +165,46 @@ def test_the_benchmark_of_table_2_was_truncated_laplace() -> None:
     least, largest = VERDICTS.benchmark_loss(cell, "38.03", "2.05")
     assert least <= float(cell["truncated-laplace"]) <= largest
     assert float(cell["tulap"]) < 0.99 * least
+
+
+# ε, δ, σ₁ and σ₂ of Theorem 4.2, from code that is not part of leastnoise, which states 1e-10.
+PUBLISHED = (
+    ("0.1", "1e-6", "36.27746618601", "1.046139812819"),
+    ("0.1", "0.25", "0.8921801084613", "1.046139812819"),
+    ("0.5", "0.25", "0.5414862384794", "0.3763997287585"),
+    ("1", "1e-4", "3.130784487712", "0.3408720383713"),
+    ("1", "0.25", "0", "0.3408720383713"),
+    ("2", "0.1", "0.3922537805521", "0.2981591088126"),
+    ("5", "1e-6", "0.8939111894168", "0.2336875325151"),
+    ("5", "0.1", "0", "0.2336875325151"),
+    ("10", "0.1", "0", "0.1847500378181"),
+)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "first", "second"), PUBLISHED)
+def test_theorem_4_2(*, epsilon: str, delta: str, first: str, second: str) -> None:
+    found = THEOREM.published_scale(Budget(epsilon=epsilon, delta=delta))
+    assert float(found) == pytest.approx(max(float(first), float(second)), rel=1e-11)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.5", "0.01"), ("2", "0.25"), ("20", "1e-9")])
+def test_theorem_4_2_is_private_and_never_below_the_exact(epsilon: str, delta: str) -> None:
+    budget = Budget(epsilon=epsilon, delta=delta)
+    law = QuasiGaussian(
+        scale=THEOREM.published_scale(budget) * (1 + Fraction(1, 10**9)),
+        spacing=1,
+        decay=budget.epsilon,
+    )
+    assert prove_delta(law, L2(1), budget.epsilon).certainly_at_most(budget.delta)
+    assert quasi_gaussian_search(Question(budget=budget)).scale <= law.scale
+
+
+def test_the_published_scale_can_be_a_third_too_large() -> None:
+    budget = Budget(epsilon=2, delta="0.25")
+    excess = THEOREM.published_scale(budget) / quasi_gaussian_search(Question(budget=budget)).scale
+    assert float(excess) == pytest.approx(1.32033, abs=1e-5)
+
+
+def test_theorem_4_2_needs_a_delta() -> None:
+    with pytest.raises(NotApplicable, match=r"Theorem 4\.2"):
+        THEOREM.published_scale(Budget(epsilon=0, delta="1e-2"))

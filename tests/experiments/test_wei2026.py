@@ -5,11 +5,16 @@ from __future__ import annotations
 import csv
 import math
 import re
+from fractions import Fraction
 
 import mpmath
 import pytest
 
 import leastnoise as ln
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.question import Question
+from leastnoise.noise.radial.fit import generalized_gamma_search
 from tests.experiments.scripts import FOLDER, numbers, script, table
 
 RUN = script("wei2026")
@@ -147,3 +152,46 @@ def test_every_figure_that_the_page_shows_is_there() -> None:
     shown = re.findall(r"\]\((\w+\.\w+)\)", page)
     assert len(shown) == 3
     assert all((FOLDER / "wei2026" / name).is_file() for name in shown)
+
+
+# Wei, Bienstock & Polychroniadou (2026), Algorithm 6, at ε = 0.1: δ to their digits, mse as above
+ADVANTAGES = (
+    (2, 0.0022860, 361.62),
+    (3, 0.0018572, 616.60),
+    (5, 0.0015127, 1172.66),
+    (10, 0.0012621, 2636.13),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dimension", "delta", "mse"), ADVANTAGES)
+def test_the_greatest_advantage_is_where_the_classics_cross(
+    dimension: int, delta: float, mse: float
+) -> None:
+    found = RUN.greatest_advantage(dimension=dimension, epsilon=Fraction(1, 10))
+    assert float(found.delta) == pytest.approx(delta, rel=3e-5)
+    assert found.law.mse == pytest.approx(mse, rel=5e-5)
+    gaussian, l2 = (
+        float(scale) ** 2 * factor
+        for scale, factor in (
+            (common_fit.gaussian(dimension, Budget(epsilon="0.1", delta=found.delta)), dimension),
+            (
+                common_fit.spherical_laplace(dimension, Budget(epsilon="0.1", delta=found.delta)),
+                dimension * (dimension + 1),
+            ),
+        )
+    )
+    assert gaussian == pytest.approx(l2, rel=1e-6)
+    assert found.gain == pytest.approx(1 - found.law.mse / gaussian, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_beside_the_greatest_advantage_there_is_less() -> None:
+    found = RUN.greatest_advantage(dimension=2, epsilon=Fraction(1, 10))
+    assert found.gain == pytest.approx(0.156, abs=5e-4)
+    for factor in ("0.9", "1.1"):
+        budget = Budget(epsilon="0.1", delta=found.delta * Fraction(factor))
+        law = generalized_gamma_search(Question(budget=budget, dimension=2))
+        gaussian = float(common_fit.gaussian(2, budget)) ** 2 * 2
+        l2 = float(common_fit.spherical_laplace(2, budget)) ** 2 * 6
+        assert 1 - law.mse / min(gaussian, l2) < found.gain - 1e-3

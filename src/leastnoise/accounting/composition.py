@@ -12,6 +12,7 @@ from typing import final
 from leastnoise import _validate, _words
 from leastnoise._record import field, record, takes, whole
 from leastnoise.accounting.curves import (
+    END_WIDTH,
     LARGEST,
     Null,
     Tangents,
@@ -22,11 +23,11 @@ from leastnoise.accounting.curves import (
     no_epsilon,
 )
 from leastnoise.accounting.proof.by_losses import directions
-from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
+from leastnoise.accounting.proof.common_lattice import coarsest, make_lower_parts, make_upper_parts
 from leastnoise.accounting.proof.composed import is_gaussian, prove_composed, prove_pair
 from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
-from leastnoise.balls.convolution import Convolution, Part, tilt_for
+from leastnoise.balls.convolution import Convolution, Part, tilt_at, tilt_for
 from leastnoise.balls.losses import LONGEST_LOSS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -34,6 +35,9 @@ from leastnoise.guarantees.exact import Exact, Interval, exact, float_at_least
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.noise.question import ProvedDelta, Releases
 
+ACCURACY = "1e-5"
+"""Of ε, relative: how wide its interval may be by default."""
+_SAME_TILT = 0.2  # relative, of tilts: the bound is flat there
 _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
 
 _Solved = tuple[Convolution, float]
@@ -128,11 +132,19 @@ class Composition:
         }
         return list(curves.values()) if null is Null.EITHER else [curves[null]]
 
-    def epsilon(self, *, delta: Exact) -> Interval:
+    def epsilon(self, *, delta: Exact, accuracy: Exact = ACCURACY) -> Interval:
         """Return an interval that contains ε(delta), the smallest ε at that δ.
 
-        Raises NotApplicable where there is none, and for a law whose composition isn't proved here.
+        The work ends as soon as the interval is narrower than `accuracy` times ε, or, where that
+        isn't reached, with the lattice of `points_per_std`. An accuracy of 0 always asks for that
+        lattice. Raises InvalidArgument unless 0 <= accuracy < 1, NotApplicable where there is no
+        such ε, and for a law whose composition isn't proved here.
         """
+        enough = exact(accuracy, name="accuracy")
+        if not 0 <= enough < 1:
+            raise InvalidArgument(
+                name="accuracy", value=_validate.shown(accuracy), expected="0 <= accuracy < 1"
+            )
         wanted = Budget(epsilon=1, delta=delta).delta
         if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].compositions == 1):
             for part in self.parts:
@@ -145,8 +157,7 @@ class Composition:
             return self._largest()
         if serves(self.parts) and (found := self._by_moments(wanted)):
             return found
-        ends = [self._solved(wanted, removed=removed) for removed in directions(self.parts)]
-        return Interval(max(end.lower for end in ends), max(end.upper for end in ends))
+        return self._by_lattices(wanted, float(enough))
 
     def _by_moments(self, delta: Fraction) -> Interval | None:
         """Return an interval that contains ε(delta); None if it would take too many nodes."""
@@ -160,15 +171,37 @@ class Composition:
             return None
         return enclose_between(low, high, delta)
 
-    def _solved(self, delta: Fraction, *, removed: bool) -> Interval:
+    def _by_lattices(self, delta: Fraction, accuracy: float) -> Interval:
+        """Return an interval that contains ε(delta), by lattices no finer than they have to be."""
+        coarser = coarsest(self.parts, self.points_per_std)
+        while True:
+            # a hundredth of the width for the search of its ends, the rest for the lattices
+            find = partial(self._solved, delta, coarser=coarser, within=accuracy / 100)
+            ends = [find(removed=removed) for removed in directions(self.parts)]
+            found = Interval(max(end.lower for end in ends), max(end.upper for end in ends))
+            width, enough = found.upper - found.lower, accuracy * found.upper
+            if coarser == 1 or width <= enough:
+                return found
+            # the width falls with the square of the step; a little coarser saves nothing
+            coarser *= min(0.5, 0.8 * math.sqrt(enough / width))
+            coarser = coarser if coarser >= 1.5 else 1.0
+
+    def _solved(self, delta: Fraction, *, removed: bool, coarser: float, within: float) -> Interval:
         """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
-        upper = make_upper_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
-        lower = make_lower_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
-        high = solve_epsilon(lambda tilt: upper, delta)  # noqa: ARG005
-        low = solve_epsilon(
-            lambda tilt: [(cells.lattice(tilt), count) for cells, count in lower], delta
+        points = self.points_per_std
+        upper = make_upper_parts(
+            self.parts, points_per_std=points, removed=removed, coarser=coarser
         )
-        return enclose_between(low, high, delta)
+        lower = make_lower_parts(
+            self.parts, points_per_std=points, removed=removed, coarser=coarser
+        )
+
+        def placed(tilt: float) -> list[Part]:
+            return [(cells.lattice(tilt), count) for cells, count in lower]
+
+        high = solve_epsilon(lambda tilt: upper, delta, within=within)  # noqa: ARG005
+        low = solve_epsilon(placed, delta, within=within)
+        return enclose_between(low, high, delta, within=within)
 
     def _largest(self) -> Interval:
         """Return an interval that contains ε(0): the largest losses of all releases add up."""
@@ -185,35 +218,32 @@ class Composition:
         return self.parts[0].noise.name if len(self.parts) == 1 else "composition"
 
 
-def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) -> _Solved:
+def solve_epsilon(
+    parts_at: Callable[[float], Sequence[Part]], delta: Fraction, *, within: float = 0.0
+) -> _Solved:
     """Return a convolution and about the ε at which its δ is `delta`; no part of the proof.
 
-    Raises NotApplicable if more than `delta` lies at infinity.
+    The search ends `within` a relative distance. Raises NotApplicable if more than `delta` lies at
+    infinity.
     """
     parts = parts_at(0.0)
-    if float(delta) <= sum(lattice.infinity * count for lattice, count in parts):
+    left = float(delta) - sum(lattice.infinity * count for lattice, count in parts)
+    if left <= 0:
         raise NotApplicable(
             family="composition", why="its outputs tell inputs apart with more than delta"
         )
-
-    def improved(parts: Sequence[Part], epsilon: float) -> tuple[Sequence[Part], _Solved]:
-        tilt = tilt_for(parts, Fraction(epsilon))
-        tilted = parts_at(float(tilt))
-        convolution = Convolution.of(tilted, tilt)
-        return tilted, (convolution, _root(convolution, float(delta), near=epsilon))
-
-    before = 1.0
-    parts, found = improved(parts, before)
-    settled = 1e-10  # relative change of ε at which they end
-    for _ in range(5):  # six tilts in all; the third hardly changes anything
-        if abs(found[1] - before) <= settled * max(before, 1e-6):
+    tilt, near = tilt_at(parts, left)
+    for _ in range(6):  # the first is good already, but where few losses decide
+        parts = parts_at(float(tilt))
+        convolution = Convolution.of(parts, tilt)
+        epsilon = _root(convolution, float(delta), near=max(0.0, near), within=within)
+        used, tilt, near = tilt, tilt_for(parts, Fraction(epsilon)), epsilon
+        if abs(tilt - used) <= _SAME_TILT * tilt:
             break
-        before = found[1]
-        parts, found = improved(parts, before)
-    return found
+    return convolution, epsilon
 
 
-def _root(convolution: Convolution, delta: float, *, near: float) -> float:
+def _root(convolution: Convolution, delta: float, *, near: float, within: float) -> float:
     """Return ε >= 0 with δ(ε) near `delta`, 0 if δ(0) is smaller.
 
     Looked for from `near` outward, for which the tilt was made: far from it is only rounding.
@@ -224,7 +254,7 @@ def _root(convolution: Convolution, delta: float, *, near: float) -> float:
         found = convolution.approximate(epsilon)
         return math.log(found / delta) if found > 0 else -LONGEST_LOSS  # as good as 0
 
-    gap = 0.01 * near + 1e-6
+    gap = min(0.01 * near + 1e-6, 2 / float(convolution.tilt))
     low = high = near
     above = below = excess(near)
     while below > 0:
@@ -239,17 +269,21 @@ def _root(convolution: Convolution, delta: float, *, near: float) -> float:
         high, below = low, above
         low, gap = max(0.0, low - gap), 2 * gap
         above = excess(low)
-    return _false_position(excess, (low, above), (high, below))
+    return _false_position(excess, (low, above), (high, below), within=max(within, _ROOT_WIDTH))
 
 
 def _false_position(
-    excess: Callable[[float], float], left: tuple[float, float], right: tuple[float, float]
+    excess: Callable[[float], float],
+    left: tuple[float, float],
+    right: tuple[float, float],
+    *,
+    within: float,
 ) -> float:
     """Guess the root between two points; the "Illinois" rule keeps both ends moving."""
     (low, above), (high, below) = left, right
     for _ in range(60):
         middle = low + (high - low) * above / (above - below)
-        if not low < middle < high or high - low <= _ROOT_WIDTH * high:
+        if not low < middle < high or high - low <= within * high:
             break
         found = excess(middle)
         if abs(found) <= _ROOT_WIDTH:
@@ -262,17 +296,23 @@ def _false_position(
 
 
 def enclose_between(
-    low: _Solved | _SolvedByMoments, high: _Solved | _SolvedByMoments, delta: Fraction
+    low: _Solved | _SolvedByMoments,
+    high: _Solved | _SolvedByMoments,
+    delta: Fraction,
+    *,
+    within: float = 0.0,
 ) -> Interval:
     """Return an interval that contains ε(delta), each end proved by a convolution of its own.
 
-    Each comes with about the ε at which its δ is `delta`. Raises NotApplicable if none is proved.
+    Each comes with about the ε at which its δ is `delta`, and is searched for `within` a relative
+    distance. Raises NotApplicable if none is proved.
     """
     below, least = low
     above, most = high
+    width = max(within, END_WIDTH)
     return Interval(
-        find_last_leaking(partial(_proved, below), delta, near=least),
-        find_first_private(partial(_proved, above), delta, near=most),
+        find_last_leaking(partial(_proved, below), delta, near=least, width=width),
+        find_first_private(partial(_proved, above), delta, near=most, step=width, width=width),
     )
 
 

@@ -9,7 +9,7 @@ window is so wide that the rest of S is a proved trifle.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -198,25 +198,54 @@ def _at_infinity(parts: Sequence[Part]) -> arb:
 
 def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
     """Approximate the c > 0 that makes the bound smallest; any c is right."""
+    log_moment, target = _log_moment(parts), float(epsilon)
+    return _first_tilt(lambda c: log_moment(c)[1] - target - 1 / c - 1 / (c + 1) >= 0)
+
+
+def tilt_at(parts: Sequence[Part], delta: float) -> tuple[Fraction, float]:
+    """Approximate the ε at which `delta` is left of finite losses, and the best tilt there.
+
+    δ(ε) is about e^(L(c) − cε)/(c(c + 1)), with L of all parts: ε is the least of all c.
+    """
+    log_moment = _log_moment(parts)
+
+    def rises(c: float) -> bool:
+        here, slope = log_moment(c)
+        return c * slope - 1 - c / (c + 1) >= here - math.log(c * (c + 1)) - math.log(delta)
+
+    tilt = _first_tilt(rises)
+    c = float(tilt)
+    return tilt, (log_moment(c)[0] - math.log(c * (c + 1)) - math.log(delta)) / c
+
+
+def _log_moment(parts: Sequence[Part]) -> Callable[[float], tuple[float, float]]:
+    """Return the function of c that approximates L(c) of all parts together, and its slope."""
     laws = [
         (_points(lattice), np.log(np.maximum(lattice.masses, 1e-300)), count)
         for lattice, count in parts
     ]
-    target = float(epsilon)
 
-    def slope(c: float) -> float:
-        mean = 0.0
+    def at(c: float) -> tuple[float, float]:
+        found = slope = 0.0
         for z, logs, count in laws:
             tilted = logs + c * z
-            weights = np.exp(tilted - tilted.max())
-            mean += count * float(weights @ z / weights.sum())
-        return mean - target - 1 / c - 1 / (c + 1)
+            top = tilted.max()
+            weights = np.exp(tilted - top)
+            total = weights.sum()
+            found += count * float(top + math.log(total))
+            slope += count * float(weights @ z / total)
+        return found, slope
 
+    return at
+
+
+def _first_tilt(enough: Callable[[float], bool]) -> Fraction:
+    """Return about the smallest c from which on it is `enough`."""
     low, high = 1e-6, 1.0
-    while slope(high) < 0 and high < 1e6:
+    while not enough(high) and high < 1e6:
         low, high = high, 2 * high
     near = Bisection(within=1e-2)  # relative, as it is of logarithms: the bound is flat there
-    _, log_c = near.close(lambda x: slope(math.exp(x)) >= 0, math.log(low), math.log(high))
+    _, log_c = near.close(lambda x: enough(math.exp(x)), math.log(low), math.log(high))
     return Fraction(round(math.exp(log_c) * 2**20) or 1, 2**20)
 
 

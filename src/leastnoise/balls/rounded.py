@@ -10,6 +10,7 @@ are kept as mantissa and exponent, so that nothing overflows.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -178,6 +179,9 @@ def join_floats(mantissas: Floats, exponents: Exponents) -> Floats:
 
 def _split(value: arb) -> tuple[float, int]:
     """Return a mantissa in [½, 1] and an exponent: the midpoint, rounded to nearest."""
+    near = float(value)  # the midpoint, too: quick, but only normal floats have all their digits
+    if sys.float_info.min <= near <= sys.float_info.max:
+        return math.frexp(near)
     mantissa, exponent = value.mid().man_exp()
     found, more = math.frexp(float(int(mantissa)))
     return found, int(exponent) + more

@@ -15,7 +15,6 @@ from leastnoise.cli import (
     calibrate,
     command,
     compare,
-    completion,
     demo,
     ledger,
     release,
@@ -51,7 +50,6 @@ REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
 @click.version_option(
     __version__, message="%(prog)s %(version)s", prog_name="leastnoise", help="Print the version."
 )
-@completion.options
 def app() -> None:
     """The least noise that a differential-privacy guarantee allows: found, proved, sampled."""
 

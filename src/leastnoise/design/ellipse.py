@@ -182,31 +182,6 @@ def _ellipse(d: int, form: Sequence[float]) -> CountEllipse:
     )
 
 
-def free_total(queries: CountingQueries) -> CountEllipse | None:
-    """Return the ellipse of the queries alone with n released beside it for nothing, if it can be.
-
-    A term g(1 − s/m)² is added to the form, m the one number of ones at which the ellipse touches
-    its set and g as large as the others allow (theory/noise.md §8). For Gaussian noise the error of
-    the queries stays as it is. None if two corners are touched, or if records are replaced.
-    """
-    d, k = queries.dimension, queries.max_nonzero
-    if queries.neighbours == "replace-one":
-        return None
-    along, across = _eigenvalues(d, k)
-    m = np.arange(k + 1.0)
-    lengths = m * m / (d * along) + m * (d - m) / (d * across)
-    touched = int(lengths.argmax())
-    others = m != touched
-    room = (1 - lengths[others]) / (1 - m[others] / touched) ** 2
-    g = float(room.min()) * float(queries.bound) ** 2
-    if g <= _MISSED:
-        return None
-    alpha, beta = 1 / across, (1 / along - 1 / across) / d
-    bound = float(queries.bound)
-    lean = g / (touched * bound)
-    return _ellipse(d, (alpha, beta + lean / (touched * bound), -lean, g))
-
-
 def lebeda(
     queries: int, *, weight: float | None = None, bound: Fraction = Fraction(1)
 ) -> CountEllipse:
@@ -224,18 +199,6 @@ def lebeda(
     """
     chosen = queries**0.25 if weight is None else weight
     return CountEllipse(queries=queries, offset=-bound / 2, total=_float(chosen) * bound / 2)
-
-
-def joseph_yu(queries: int, max_nonzero: int) -> CountEllipse:
-    """Return the Count ellipse of Joseph & Yu (2024), for max_nonzero <= queries/2.
-
-    Raises InvalidArgument beyond that; `least_variance` knows the best one for every max_nonzero.
-    """
-    if 2 * max_nonzero > queries:
-        raise InvalidArgument(
-            name="max_nonzero", value=max_nonzero, expected=f"max_nonzero <= {queries // 2}"
-        )
-    return least_variance(CountingQueries(dimension=queries, max_nonzero=max_nonzero))
 
 
 def grouped(sensitivity: Groups) -> Blocks:

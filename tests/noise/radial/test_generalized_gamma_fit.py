@@ -16,10 +16,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.noise.question import Loss, Question
-from leastnoise.noise.radial.fit import (
-    generalized_gamma_search,
-    greatest_advantage,
-)
+from leastnoise.noise.radial.fit import generalized_gamma_search
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.profile import log_delta
 from tests.generalized_gamma import plain_delta
@@ -133,49 +130,6 @@ def test_a_shape_that_gains_nothing_is_not_taken() -> None:
     """p = 1.00001 saves 3e-7 of the l2 member's loss, and takes a minute to fail its proof."""
     law = generalized_gamma_search(Question(budget=Budget(epsilon=5, delta="1e-12"), dimension=5))
     assert law.is_classic
-
-
-# Wei, Bienstock & Polychroniadou (2026), Algorithm 6, at ε = 0.1: δ to their digits, mse as above
-ADVANTAGES = (
-    (2, 0.0022860, 361.62),
-    (3, 0.0018572, 616.60),
-    (5, 0.0015127, 1172.66),
-    (10, 0.0012621, 2636.13),
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("dimension", "delta", "mse"), ADVANTAGES)
-def test_the_greatest_advantage_is_where_the_classics_cross(
-    dimension: int, delta: float, mse: float
-) -> None:
-    found = greatest_advantage(dimension=dimension, epsilon=Fraction(1, 10))
-    assert float(found.delta) == pytest.approx(delta, rel=3e-5)
-    assert found.law.mse == pytest.approx(mse, rel=5e-5)
-    gaussian, l2 = (
-        float(scale) ** 2 * factor
-        for scale, factor in (
-            (common_fit.gaussian(dimension, Budget(epsilon="0.1", delta=found.delta)), dimension),
-            (
-                common_fit.spherical_laplace(dimension, Budget(epsilon="0.1", delta=found.delta)),
-                dimension * (dimension + 1),
-            ),
-        )
-    )
-    assert gaussian == pytest.approx(l2, rel=1e-6)
-    assert found.gain == pytest.approx(1 - found.law.mse / gaussian, abs=1e-9)
-
-
-@pytest.mark.slow
-def test_beside_the_greatest_advantage_there_is_less() -> None:
-    found = greatest_advantage(dimension=2, epsilon=Fraction(1, 10))
-    assert found.gain == pytest.approx(0.156, abs=5e-4)
-    for factor in ("0.9", "1.1"):
-        budget = Budget(epsilon="0.1", delta=found.delta * Fraction(factor))
-        law = generalized_gamma_search(Question(budget=budget, dimension=2))
-        gaussian = float(common_fit.gaussian(2, budget)) ** 2 * 2
-        l2 = float(common_fit.spherical_laplace(2, budget)) ** 2 * 6
-        assert 1 - law.mse / min(gaussian, l2) < found.gain - 1e-3
 
 
 def _request(rng: random.Random) -> tuple[int, Fraction, Fraction, Budget]:

@@ -56,23 +56,38 @@ _EDGE = Bisection(halvings=42)
 
 
 def make_upper_parts(
-    parts: Sequence[Releases], *, points_per_std: int, removed: bool = True
+    parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LossLattice, int]]:
-    """Return an upper lattice for each law, all of one step, of the pair for a record `removed`."""
-    step = _step(parts, points_per_std, upper=True)
+    """Return an upper lattice for each law, all of one step, of the pair for a record `removed`.
+
+    `coarser` is as in `coarsest`.
+    """
+    step = _step(parts, points_per_std, upper=True, coarser=coarser)
     return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
 
 
 def make_lower_parts(
-    parts: Sequence[Releases], *, points_per_std: int, removed: bool = True
+    parts: Sequence[Releases], *, points_per_std: int, removed: bool = True, coarser: float = 1.0
 ) -> list[tuple[LowerCells, int]]:
-    """Return cells from below for each law, all of one step, of the pair for a record `removed`."""
-    step = _step(parts, points_per_std, upper=False)
+    """Return cells from below for each law, all of one step, of the pair for a record `removed`.
+
+    `coarser` is as in `coarsest`.
+    """
+    step = _step(parts, points_per_std, upper=False, coarser=coarser)
     inner = [(part.noise, part.shifts.inner, part.sampling_rate) for part in parts]
     return [
         (_lower(*law, step, removed=removed), part.compositions)
         for law, part in zip(inner, parts, strict=True)
     ]
+
+
+def coarsest(parts: Sequence[Releases], points_per_std: int) -> float:
+    """Return by how much the step of the first lattices may be longer; 1 if they are coarse anyway.
+
+    Laws whose δ takes microseconds get many times the points that `points_per_std` asks for. A
+    sixteenth of them is often enough, where most outputs have a loss that is a lattice point.
+    """
+    return 16.0 if _is_fine(parts, points_per_std) else 1.0
 
 
 def law_of(part: Releases) -> tuple[Noise, Sensitivity, Fraction]:
@@ -90,7 +105,9 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
     return lambda epsilon: method(noise, shift=shift, epsilon=epsilon)
 
 
-def _step(parts: Sequence[Releases], points_per_std: int, *, upper: bool) -> Fraction:
+def _step(
+    parts: Sequence[Releases], points_per_std: int, *, upper: bool, coarser: float = 1.0
+) -> Fraction:
     """Return the common step: a whole fraction of a frequent loss, of the law that it matters to.
 
     A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/n², where n is
@@ -112,11 +129,11 @@ def _step(parts: Sequence[Releases], points_per_std: int, *, upper: bool) -> Fra
     count = sum(part.compositions for part in parts)
     variance = sum(part.compositions * _spread(*law_of(part)) ** 2 for part in parts)
     wanted = math.sqrt(variance / count) / points_per_std
-    if points_per_std >= POINTS_PER_STD and all(_is_cheap(part) for part in parts):
+    if _is_fine(parts, points_per_std):
         many_points = 500  # of a lattice, above 0
         many_in_sum = 13_000  # in a standard deviation: the window is of 2^18 points
         enough = max(float(max(widths)) / many_points, math.sqrt(variance) / many_in_sum)
-        wanted = min(wanted, enough)
+        wanted = min(wanted, enough) * coarser
     if sampled:
         finer_sampled = 1.5  # the lattice after subsampling, whose points cost little
         wanted /= finer_sampled
@@ -154,8 +171,10 @@ def _even_loss(part: Releases) -> Fraction | None:
     return getattr(part.noise, unit) if unit and part.sampling_rate == 1 else None
 
 
-def _is_cheap(part: Releases) -> bool:
-    return part.sampling_rate == 1 and registered(type(part.noise)).quick
+def _is_fine(parts: Sequence[Releases], points_per_std: int) -> bool:
+    """True if the lattices are finer than `points_per_std` says, since that costs little."""
+    cheap = all(part.sampling_rate == 1 and registered(type(part.noise)).quick for part in parts)
+    return cheap and points_per_std >= POINTS_PER_STD
 
 
 @lru_cache(maxsize=64)

@@ -397,7 +397,7 @@ def find_epsilon_of_one(certificate: PlanCertificate) -> float:
     left = budget.delta - sum((one.delta for one in others), Fraction(0))
     parts = tuple(draw.one_release for draw in draws)
     try:
-        own = Composition(parts=parts).epsilon(delta=left).upper if parts else 0.0
+        own = Composition(parts=parts).epsilon(delta=left, accuracy=0).upper if parts else 0.0
     except (NotApplicable, InvalidArgument):
         return printed_at_least(budget.epsilon)
     return printed_at_least(min(apart + Fraction(own), budget.epsilon))

@@ -60,11 +60,6 @@ class Peaks:
         return float(self.shifts[int(self.log_h.argmax())])
 
 
-def log_delta(law: Kernels, *, shift: float, epsilon: float) -> float:
-    """Return ln sup H over [0, shift], to about 1e-12; −inf if H vanishes in floats."""
-    return peaks(law, shift=shift, epsilon=epsilon).log_delta
-
-
 def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
     """Return the local maxima of H on [0, shift] that may be its supremum; its end is the last.
 
