@@ -96,7 +96,7 @@ def weighed_totals(
     A row is the integer S = 2^bits, and all rows of a person add up to N at most. A person with n
     rows adds n·S where that is at most N. Otherwise each of their rows adds the integer
     w = ⌊fl(fl((1 − 2^−40)·N)/n)⌋ instead. Its two roundings raise it by a factor of 1 + 2^−51 at
-    most, so that n·w <= N. The number of rows and the rows are taken from one reading of the source.
+    most, so that n·w <= N. The number of rows and the rows are of one reading of the source.
     """
     rows = rows.select(UNIT, CELL)
     if not engine.reads_again:
