@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 import narwhals as nw
 
+from leastnoise.tables.query.axes import Nearest
 from leastnoise.tables.query.limits import FewGroups, FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.rows.cells import (
     CELL,
@@ -36,7 +37,13 @@ from leastnoise.tables.rows.cells import (
 from leastnoise.tables.rows.conditions import condition_totals
 from leastnoise.tables.rows.few_cells import keep_few
 from leastnoise.tables.rows.left_out import LEFT_OUT, count_left_out
-from leastnoise.tables.rows.row_sums import read_totals, row_sums, sums_of_rows
+from leastnoise.tables.rows.row_sums import (
+    BELOW_ONE,
+    read_totals,
+    row_sums,
+    sums_of_rows,
+    weighed_totals,
+)
 from leastnoise.tables.statistics.base import A_PERSON
 
 if TYPE_CHECKING:
@@ -51,7 +58,6 @@ if TYPE_CHECKING:
 
 _SHRINK, _LARGEST = "shrink", "largest"
 _MOST_NUMBERS = 16  # of a person and cell that are added up together
-_BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
 
 
 def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
@@ -102,7 +108,7 @@ def _rows_within(layout: Layout) -> int:
     """
     way, numbers = layout.bounding, layout.numbers
     by_person = any(one.kind == "units" for one in layout.components)
-    if layout.by_row or by_person or numbers.without:
+    if layout.by_row or by_person or numbers.without or _weighs_rows(layout):
         return 0
     if isinstance(way, InBall):
         return math.isqrt(math.floor(way.squared / numbers.each))
@@ -110,6 +116,11 @@ def _rows_within(layout: Layout) -> int:
         return 0
     most = math.floor(way.most / (numbers.each if way.apart else 1))
     return most if way.first is None or way.first >= layout.cells else min(most, way.first)
+
+
+def _weighs_rows(layout: Layout) -> bool:
+    """True if all rows of a person over a limit count for less by one factor: for quantiles."""
+    return any(isinstance(axis, Nearest) for axis in layout.axes)
 
 
 def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
@@ -177,7 +188,13 @@ def _batch_vectors(
         parts = [
             _Part.of(layout, summands, place) for place, layout in enumerate(distinct.values())
         ]
-        found = _person_vectors(engine, rows, summands, parts, salt=salt)
+        if _weighs_rows(first):
+            totals = weighed_totals(
+                engine, rows, [(2**part.layout.bits, part.limits[1]) for part in parts]
+            )
+            found = [scatter(totals, part.layout, [part.place]) for part in parts]
+        else:
+            found = _person_vectors(engine, rows, summands, parts, salt=salt)
         vectors = dict(zip(distinct, found, strict=True))
     for vector in vectors.values():
         vector.setflags(write=False)  # several layouts may share it
@@ -432,7 +449,7 @@ def _shrunk_persons(
 
 def _factor_above(most: int, size: nw.Expr, *, squares: bool = False) -> nw.Expr:
     """Return what integers are shrunk by where their size is over `most`; NULL elsewhere."""
-    factor = nw.lit(most * _BELOW_ONE) / size.cast(nw.Float64)
+    factor = nw.lit(most * BELOW_ONE) / size.cast(nw.Float64)
     return nw.when(size > most).then(factor.sqrt() if squares else factor).otherwise(None)
 
 

@@ -135,8 +135,8 @@ class Engine(ABC):
     ) -> nw.LazyFrame[Any]:
         """Return `frame` with a column `name`: SHA-256 of the salt and of what is in `columns`.
 
-        As hexadecimal digits, the same on every engine: of the salt and then, for each column, the
-        bytes of its text, after their number and a colon.
+        In the same order on every engine, that of its hexadecimal digits or of the first 32: of the
+        salt and then, for each column, the bytes of its text, after their number and a colon.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Sum the integers of rows: over all rows of a cell, or over the rows of a unit."""
+"""Sum the integers of rows: over all rows of a cell, over those of a unit, or weighed by unit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from leastnoise.tables.query.layout import INT64_END
+from leastnoise.tables.rows.cells import CELL, UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.cells import Summand
     from leastnoise.tables.rows.engine import Engine
 
+BELOW_ONE = 1 - 2.0**-40
+"""What a factor is shrunk by, for all roundings on its way."""
 _PART = 2**14  # an integer of a row is summed as a multiple of 2^14 and a rest
 
 
@@ -83,3 +86,34 @@ def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
             total = (nw.len() > 0).cast(nw.Int64) * one
         sums.append(total.alias(f"i{index}"))
     return sums
+
+
+def weighed_totals(
+    engine: Engine, rows: nw.LazyFrame[Any], limits: Sequence[tuple[int, int]]
+) -> list[tuple[Any, ...]]:
+    """Return a tuple a cell: the cell, then for each (S, N) of `limits` the total of its rows.
+
+    A row is the integer S = 2^bits, and all rows of a person add up to N at most. A person with n
+    rows adds n·S where that is at most N. Otherwise each of their rows adds the integer
+    w = ⌊fl(fl((1 − 2^−40)·N)/n)⌋ instead. Its two roundings raise it by a factor of 1 + 2^−51 at
+    most, so that n·w <= N. The number of rows and the rows are of one reading of the source.
+    """
+    rows = rows.select(UNIT, CELL)
+    if not engine.reads_again:
+        rows = engine.materialise(rows)
+    persons = rows.group_by(UNIT).agg(n=nw.len())
+    count = nw.col("n")
+    weights = {
+        f"w{place}": nw.when(count > most // one)
+        .then((nw.lit(most * BELOW_ONE) / count.cast(nw.Float64)).floor().cast(nw.Int64))
+        .otherwise(nw.lit(one, nw.Int64))
+        for place, (one, most) in enumerate(limits)
+    }
+    over = persons.filter(count > min(most // one for one, most in limits))
+    over = engine.materialise(over.select(UNIT, **weights))
+    weighed = rows.join(over, on=UNIT, how="left")
+    sums = {
+        f"w{place}": nw.col(f"w{place}").fill_null(one).sum()
+        for place, (one, _) in enumerate(limits)
+    }
+    return engine.rows(weighed.group_by(CELL).agg(**sums).select(CELL, *sums))

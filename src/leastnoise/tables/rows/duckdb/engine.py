@@ -15,6 +15,7 @@ import narwhals as nw
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.expressions.duckdb_sql import Compiled, given, uses
+from leastnoise.tables.rows.duckdb.even_edges import guess_of
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import as_day, by_use, finite
@@ -199,11 +200,12 @@ class DuckDB(Engine):
     def counted(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """A binary search, in one list beside every row."""
+        """A binary search, in one list beside every row, from where a `guess` says."""
         name = self._new_name()
         self._connection.execute(f"CREATE TABLE {name} AS SELECT ?::DOUBLE[] AS edges", [edges])
-        query = f"SELECT *, 0::BIGINT AS {count} FROM rows, {name}"  # noqa: S608  # own names alone
-        for step in (2**power for power in reversed(range(len(edges).bit_length()))):
+        guess, most = guess_of(edges, value) or ("0::BIGINT", len(edges))
+        query = f"SELECT *, {guess} AS {count} FROM rows, {name}"  # noqa: S608  # own names alone
+        for step in (2**power for power in reversed(range(most.bit_length()))):
             # The first edge has place 1, and past the last one there is NULL.
             at_least = f"CASE WHEN edges[{count} + {step}] <= {value} THEN {step} ELSE 0 END"
             query = f"SELECT * REPLACE ({count} + {at_least} AS {count}) FROM ({query})"  # noqa: S608
@@ -221,9 +223,11 @@ class DuckDB(Engine):
     def hashed(
         self, frame: nw.LazyFrame[Any], *, columns: Sequence[str], salt: str, name: str
     ) -> nw.LazyFrame[Any]:
+        """As a UUID, which sorts as its digits do, in a fourth of the memory of all digits."""
         texts = [f"{column}::VARCHAR" for column in columns]
         parts = ", ".join(f"strlen({text}), ':', {text}" for text in texts)
-        query = f"SELECT *, sha256(concat('{salt}', {parts})) AS {name} FROM rows"  # noqa: S608
+        digits = f"left(sha256(concat('{salt}', {parts})), 32)"
+        query = f"SELECT *, {digits}::UUID AS {name} FROM rows"  # noqa: S608  # own names alone
         return nw.from_native(frame.to_native().query("rows", query))
 
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
