@@ -18,6 +18,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common.estimate import log_delta_of_sum
 from leastnoise.noise.common.fit import match_gaussian
 from leastnoise.noise.common.several import Several, find_root, log_of
 from leastnoise.noise.kernels.fit import MOST_MODES, wider
@@ -212,7 +213,7 @@ def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> flo
 def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
     """Return about ln δ(ε) of so many releases, each at any shift up to `shift`; −inf at 0."""
     step, masses, infinity = _losses(law, shift)
-    finite = _log_finite(masses, step=step, epsilon=epsilon, compositions=compositions)
+    finite = log_delta_of_sum(masses, step=step, epsilon=epsilon, compositions=compositions)
     total = float(masses.sum())
     leaked = -math.expm1(compositions * math.log1p(-min(infinity / (total + infinity), 1 - 1e-16)))
     return float(np.logaddexp(finite, math.log(leaked) if leaked > 0 else -math.inf))
@@ -258,41 +259,3 @@ def _tails(places: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> 
     """Return the weights at places >= 1, 2, …, by shift."""
     found = np.bincount(places.ravel(), weights.ravel(), shape[0] * shape[1]).reshape(shape)
     return found[:, :0:-1].cumsum(axis=1)[:, ::-1]
-
-
-def _log_finite(masses: Array, *, step: float, epsilon: float, compositions: int) -> float:
-    """Return ln Σ P(S = z)(1 − e^(ε−z))₊ for the sum S of `compositions` losses of the masses."""
-    size = len(masses) // 2
-    z = np.asarray(step * np.arange(-size, size + 1), dtype=float)
-    with np.errstate(divide="ignore"):
-        logs = np.log(masses)
-    low, high = 1e-6, 1e4
-    for _ in range(40):  # bisections
-        tilt = math.sqrt(low * high)
-        _, tilted = _tilted(logs, z, tilt)
-        mean = compositions * float(tilted @ z) - epsilon - 1 / tilt - 1 / (tilt + 1)
-        low, high = (tilt, high) if mean < 0 else (low, tilt)
-    log_moment, tilted = _tilted(logs, z, low)
-    mean = float(tilted @ z)
-    spread = math.sqrt(compositions * float(tilted @ (z - mean) ** 2)) / step
-    apart = 12  # standard deviations of the tilted sum that don't wrap around
-    window = min(2 * apart * spread + len(z), compositions * 2 * size + 1)
-    n = 1 << math.ceil(math.log2(window + 1))
-    padded = np.zeros(n)
-    np.add.at(padded, np.arange(-size, size + 1) % n, tilted)
-    power = np.fft.irfft(np.fft.rfft(padded) ** compositions, n)
-    first = round(compositions * mean / step) - n // 2
-    above = step * (first + np.arange(n)) - epsilon
-    inside = above > 0
-    values = np.roll(power, -(first % n))[inside] * np.exp(-low * above[inside])
-    total = float(values @ -np.expm1(-above[inside]))
-    return compositions * log_moment - low * epsilon + math.log(total) if total > 0 else -math.inf
-
-
-def _tilted(logs: Array, z: Array, tilt: float) -> tuple[float, Array]:
-    """Return ln Σ w e^(tilt·z) and the tilted law."""
-    exponents = logs + tilt * z
-    largest = float(exponents.max())
-    weights = np.exp(exponents - largest)
-    total = float(weights.sum())
-    return largest + math.log(total), weights / total
