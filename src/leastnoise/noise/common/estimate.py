@@ -26,7 +26,9 @@ def lay_on_lattice(losses: Array, masses: Array, step: float) -> Array:
     above = masses * np.clip(np.expm1(step * places - losses) / math.expm1(-step), 0.0, 1.0)
     index = places.astype(np.intp) + size
     length = 2 * size + 1
-    return np.bincount(index, masses - above, length) + np.bincount(index + 1, above, length)
+    found: Array = np.zeros(length)
+    found += np.bincount(index, masses - above, length)
+    return found + np.bincount(index + 1, above, length)
 
 
 def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions: int) -> float:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
@@ -53,8 +54,7 @@ def several(task: Several) -> KernelNoise:
     family = cast("type[KernelNoise]", task.family)
     question = task.question
     if question.sampling_rate == 1:
-        problem = _problem(family, question)
-        return problem.proved(min(problem.candidates(), key=problem.rank), task)
+        return _problem(family, question).proved(find_in_floats(family, question), task)
     often = max(2, round(question.compositions * question.sampling_rate))
     sigma = task.gaussian_sigma()
     budget = match_gaussian(sigma / math.sqrt(often), question.budget.delta)
@@ -66,6 +66,13 @@ def several(task: Several) -> KernelNoise:
 
     relative_sampled = 1e-6  # of σ, for samples
     return wider(law, Fraction(find_root(gap, 1.0, 1.1, relative=relative_sampled)))
+
+
+@lru_cache(maxsize=16)  # a comparison asks first whether its proof is worth the time
+def find_in_floats(family: type[KernelNoise], question: Question) -> KernelNoise:
+    """Return the law of least loss for several releases of all rows, and about its σ."""
+    problem = _problem(family, question)
+    return min(problem.candidates(), key=problem.rank)
 
 
 def _problem(family: type[KernelNoise], question: Question) -> _Problem:
