@@ -144,6 +144,7 @@ TREES: list[tuple[str, str, list[dict[str, Any]]]] = [
     ("margins, 20 × 2 × 10", "1", [MARGINS]),
     ("margins, 20 × 2 × 10, for the largest", "1", [MARGINS | {"objective": "largest"}]),
     ("levels, 50 × 20 × 30 keys", "1", [by_levels(50, 20, 30)]),
+    ("levels, 10 × 10 × 10 × 10 × 3 keys", ".002", [by_levels(10, 10, 10, 10, 3)]),
     ("quantiles by a tree, 1,000 × 30 groups", "1", [QUANTILES]),
     ("3 × (count, mean)", "least", [MEANS, MEANS, MEANS]),
     ("cumulative, 100 bins", "least", [cumulative(100) | WITHIN_30]),

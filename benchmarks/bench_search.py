@@ -147,6 +147,12 @@ COMPARED: list[tuple[str, dict[str, Any], str]] = [
         {"epsilon": "1", "delta": "1e-6", "compositions": 1000, "dimension": 7},
         "5 s",
     ),
+    ("10 releases, (50, 1e-12)", {"epsilon": "50", "delta": "1e-12", "compositions": 10}, "5 s"),
+    (
+        "10 releases, (1, 1e-6), d = 1,000",
+        {"epsilon": "1", "delta": "1e-6", "compositions": 10, "dimension": 1000},
+        "5 s",
+    ),
     (
         "Linf(1, l0=3), d = 1,000",
         {"epsilon": "1", "delta": "1e-6", "sensitivity": Linf(1, l0=3), "dimension": 1000},

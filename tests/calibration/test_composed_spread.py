@@ -64,6 +64,21 @@ def test_no_other_corner_is_much_better(rate: str, count: int) -> None:
         assert found.variance <= other.variance * 1.003
 
 
+@pytest.mark.parametrize(
+    ("corner", "gamma", "count", "epsilon"),
+    [("0", "5", 3, "1"), ("2.5", "100", 2, "0.01"), ("4.6", "2", 3, "2"), ("9", "0.7", 10, "50")],
+)
+def test_what_is_searched_is_near_what_is_proved(
+    corner: str, gamma: str, count: int, epsilon: str
+) -> None:
+    law = FlippedHuber(scale=gamma, alpha=corner, gamma=1)
+    part = Releases(noise=law, shifts=ShiftBounds.of(ln.L2(1)), compositions=count)
+    proved = prove_composed((part,), Fraction(epsilon)).interval.upper
+    question = Question(budget=Budget(epsilon=epsilon, delta="0.1"), compositions=count)
+    found = huber._log_delta_of_several(float(corner), 1 / float(gamma), question)
+    assert found == pytest.approx(math.log(proved), abs=2e-3)
+
+
 @pytest.mark.dense
 def test_alpha_and_gamma_may_be_set_together_alone() -> None:
     shape = {"alpha": "1", "gamma": "2"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leastnoise.errors import Refused, SpecError
+from leastnoise.errors import InvalidArgument, Refused, SpecError
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
+from leastnoise.noise.trees.levels import LevelLaw
 from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.summed import levels as levels_plan
 from leastnoise.tables.plan.summed.levels import Levels
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.release import Release
@@ -269,9 +272,26 @@ def test_too_many_keys_are_refused_before_any_noise() -> None:
         spec_file.lay_out(raw)
 
 
-def test_an_epsilon_of_too_much_noise_is_refused() -> None:
+def test_an_epsilon_of_too_much_noise_is_refused_before_any_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def search_shares(*_given: object, **_named: object) -> tuple[Fraction, ...]:
+        raise AssertionError("no share may be searched")
+
+    monkeypatch.setattr(levels_plan, "search_shares", search_shares)
     with pytest.raises(Refused, match="larger epsilon"):
         plan_of(large([60] * 50) | {"privacy": {"unit": "row", "epsilon": "0.001"}})
+
+
+def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of 30,000 keys in five levels at ε = .01, whose law is known to 3 % only."""
+
+    def half_width(_law: LevelLaw, coverage: float) -> int:
+        raise InvalidArgument(name="coverage", value=coverage, expected="coverage <= 0.97")
+
+    monkeypatch.setattr(LevelLaw, "half_width", half_width)
+    with pytest.raises(Refused, match=r"can't be told .* Give fewer keys or a larger epsilon"):
+        plan_of(spec_of())
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_the_binomial_theorem_gives_the_sums_of_powers(
     assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("dimension", [2, 7, 64])
+@pytest.mark.parametrize("dimension", [2, 7, 64, 300])
 @pytest.mark.parametrize("gamma", ["0.1", "0.5", "0.7", "1"])
 @pytest.mark.parametrize("decay", ["0.05", "1", "30"])
 def test_the_total_variation_is_that_of_the_steps(decay: str, gamma: str, dimension: int) -> None:

@@ -44,6 +44,21 @@ def test_kernels_so_close_are_one_gaussian() -> None:
         assert why(question, 60_000.0**2) is None  # the Gaussian itself has less
 
 
+@pytest.mark.parametrize(("epsilon", "delta", "count"), [("4", "1e-3", 2), ("1", "1e-9", 10)])
+def test_for_several_releases_floats_tell_it(epsilon: str, delta: str, count: int) -> None:
+    budget = Budget(epsilon=epsilon, delta=delta)
+    question = Question(budget=budget, compositions=count)
+    for name, why in (
+        ("gaussian-mixture", why_mixture_behind),
+        ("quasi-gaussian", why_kernels_behind),
+    ):
+        proved = calibrate(
+            name, epsilon=epsilon, delta=delta, sensitivity=L2(1), compositions=count
+        )
+        assert why(question, proved.mse * 1.001) is None
+        assert "in floats its least is 103 % of that" in str(why(question, proved.mse / 1.03))
+
+
 def test_nothing_is_told_without_a_delta_or_of_samples() -> None:
     questions = [
         Question(budget=Budget(epsilon=1)),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache, reduce
 
-from flint import arb, arb_poly, ctx, fmpq, fmpq_poly
+from flint import acb, arb, arb_poly, ctx, fmpq, fmpq_poly
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.losses import Profile
@@ -170,6 +170,7 @@ def _overlap(queries: int, ones: int) -> fmpq_poly:
 
 
 _MOST_POWER = 64  # of the steps that are summed in closed form, which costs its square
+_MOST_WAVES = 64
 
 
 @lru_cache(maxsize=64)
@@ -181,7 +182,8 @@ def _total_variation(noise: KStaircase, bits: int) -> arb:
     """
     with precision(bits):
         if noise.dimension > _MOST_POWER:
-            return _summed_variation(noise)
+            many = noise.decay**2 <= 4 * noise.dimension  # steps within a width of z^D e^(−λz)
+            return _variation_by_waves(noise) if many else _summed_variation(noise)
         gamma, fall = noise.gamma, (-ball(noise.decay)).exp()
         powers = _power_sums(noise.decay, noise.dimension)
         half = Fraction(1, 2)
@@ -208,6 +210,31 @@ def _binomial(powers: list[arb], first: Fraction) -> arb:
     return sum((math.comb(d, n) * power * a ** (d - n) for n, power in enumerate(powers)), arb(0))
 
 
+def _variation_by_waves(noise: KStaircase) -> arb:
+    """Enclose the same number by Poisson's summation formula, which is short where steps are.
+
+    notation: λ = decay, c = (2π/λ)². For D >= 1 and 0 <= a <= 1,
+    Σ_{k>=0} q^k (k + a)^D = e^(λa) D!/λ^(D+1) S(a) with S(a) = Σ_m e^(2πima) (1 + 2πim/λ)^(−D−1),
+    over all whole m. The ratio of the two sums is then e^(−λ/2) S(γ ∓ ½)/S(γ). Beyond M,
+    Σ_{|m|>M} (1 + cm²)^(−(D+1)/2) <= 2 (1 + cM²)^(−(D−1)/2)/(cM), as Σ_{m>M} m^(−2) < 1/M.
+    """
+    gamma, half = noise.gamma, Fraction(1, 2)
+    places = gamma - half if gamma >= half else gamma + half, gamma
+    power = noise.dimension + 1
+    turn = 2 * arb.pi() / ball(noise.decay)
+    sums, negligible = [arb(1), arb(1)], arb(2) ** -ctx.prec
+    for m in range(1, _MOST_WAVES + 1):
+        wave = acb(1, turn * m) ** -power
+        for place, a in enumerate(places):
+            sums[place] += 2 * (wave * acb(0, 2 * arb.pi() * ball(a) * m).exp()).real
+        square = (turn * m) ** 2
+        beyond = 2 * m * ((1 + square).log() * (2 - power) / 2).exp() / square
+        if beyond < negligible:
+            break
+    inner, outer = (one + arb(0, beyond.upper()) for one in sums)
+    return 1 - (-ball(noise.decay) / 2).exp() * inner / outer
+
+
 def _summed_variation(noise: KStaircase) -> arb:
     """Enclose the same number, step by step.
 
@@ -217,16 +244,16 @@ def _summed_variation(noise: KStaircase) -> arb:
     d, gamma = noise.dimension, noise.gamma
     fall = (-ball(noise.decay)).exp()
     inner = outer = arb(0)
-    weight = arb(1)
+    weight, first, half = arb(1), ball(gamma), arb(0.5)
     most_summands = 20_000  # of a sum over the steps of a staircase
     negligible = 2.0**-140  # of such a sum: what is left of it is bounded as a geometric series
     for k in range(most_summands):
-        edge = ball(gamma + k)
+        edge = first + k
         term = weight * edge**d
         outer += term
-        if gamma + k > Fraction(1, 2):
-            inner += weight * ball(gamma + k - Fraction(1, 2)) ** d
-        ratio = fall * (ball(gamma + k + 1) / edge) ** d
+        if k or gamma > Fraction(1, 2):
+            inner += weight * (edge - half) ** d
+        ratio = fall * ((edge + 1) / edge) ** d
         weight *= fall
         if ratio < arb(0.99) and term < outer * arb(negligible):
             return 1 - inner / (outer + term * ratio / (1 - ratio))

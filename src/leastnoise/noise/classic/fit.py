@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -21,10 +21,14 @@ from leastnoise.noise.classic.law import (
 )
 from leastnoise.noise.classic.profile import log_delta, truncated_laplace_log_delta
 from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common.estimate import lay_on_lattice, log_delta_of_sum
 from leastnoise.noise.common.fit import ROUNDING, least_scale
 from leastnoise.noise.common.several import COARSE, Several, find_least_factor
 from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot, minimise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def gaussian_search(question: Question) -> Gaussian:
@@ -216,9 +220,9 @@ class _Newton:
 def huber_several(task: Several) -> FlippedHuber:
     """Return the law for a worst shift of 1 that may be drawn several times.
 
-    The corner u = α/γ is searched on coarse lattices, from the Gaussian's 0 to where the tails are
-    not felt. `fixed` may set alpha and gamma, and then the scale follows. Raises InvalidArgument if
-    it sets one of them.
+    The corner u = α/γ is searched in floats, for samples on coarse lattices, from the Gaussian's 0
+    to where the tails are not felt. `fixed` may set alpha and gamma, and then the scale follows.
+    Raises InvalidArgument if it sets one of them.
     """
     question, compositions = task.question, task.question.compositions
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
@@ -235,6 +239,7 @@ def huber_several(task: Several) -> FlippedHuber:
         )
     near = first * math.sqrt(compositions)  # the last standard deviation that was found
     newton = _Newton()
+    in_floats = question.sampling_rate == 1
 
     def law_at(corner: float) -> FlippedHuber:
         return FlippedHuber(scale=1, alpha=Fraction(corner), gamma=1)
@@ -245,6 +250,9 @@ def huber_several(task: Several) -> FlippedHuber:
         width = math.sqrt(law.variance)
 
         def over(log_inverse: float) -> float:
+            if in_floats:
+                found = _log_delta_of_several(corner, math.exp(log_inverse), question)
+                return max(found, LOG_ZERO) - task.log_delta
             wide = law.scaled(Fraction(math.exp(-log_inverse)))
             return max(task.log_delta_gap(wide, points_per_std=COARSE), LOG_ZERO)
 
@@ -260,12 +268,59 @@ def huber_several(task: Several) -> FlippedHuber:
     count = 20 if compositions < many else 4  # of few, 5 left the loss up to 1 % above the least
     corners = [0.0, *np.geomspace(smallest_corner, last, count).tolist()]
     found = {corner: loss(corner) for corner in corners}
-    best = corners.index(min(corners, key=found.__getitem__))
-    closer = (1 / 3, 2 / 3)  # between the corners looked at first
-    for low, high in pairwise(corners[max(0, best - 1) : best + 2]):
-        found |= {at: loss(at) for share in closer if (at := low + share * (high - low))}
+    closer = (1 / 3, 2 / 3)  # between the corners looked at
+    for _ in range(2 if in_floats else 1):
+        corners = sorted(found)
+        best = corners.index(min(corners, key=found.__getitem__))
+        for low, high in pairwise(corners[max(0, best - 1) : best + 2]):
+            found |= {at: loss(at) for share in closer if (at := low + share * (high - low))}
     law = law_at(min(found, key=found.__getitem__))
     power = 1 if question.loss is Loss.MAE else 2
     start = 0.99 * (found[float(law.alpha)] / question.loss.of(law)) ** (1 / power)
     gamma = find_least_factor(task, law, first=start, growth=1.02)
     return FlippedHuber(scale=1, alpha=float(gamma * law.corner), gamma=gamma)
+
+
+def _log_delta_of_several(corner: float, shift: float, question: Question) -> float:
+    """Return about ln δ(ε) of all releases with γ = 1, each moved by `shift`.
+
+    P is summed by Gauss's rule between the points where ρ(x) and ρ(x − shift) bend; ρ is convex, so
+    that the loss ρ(x − shift) − ρ(x) falls in x.
+    """
+    nothing = 80.0  # −ln of a density beside its largest that is left out
+    last = nothing / corner if nothing < corner**2 else math.sqrt(2 * nothing - corner**2)
+    bends = [-corner, 0.0, corner, shift - corner, shift, shift + corner]
+    ends = np.unique([-last, shift + last, *(at for at in bends if -last < at < shift + last)])
+    cells = 2000  # of the whole range
+    edges = np.concatenate(
+        [
+            np.linspace(low, high, 2 + math.ceil(cells * (high - low) / (shift + 2 * last)))[:-1]
+            for low, high in pairwise(ends.tolist())
+        ]
+        + [ends[-1:]]
+    )
+    middles, halves = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    nodes, weights = np.polynomial.legendre.leggauss(2)
+    x = (middles[:, None] + halves[:, None] * nodes).reshape(-1)
+    exponents = _exponent(x, corner)
+    masses = (halves[:, None] * weights).reshape(-1) * np.exp(-exponents)
+    masses /= masses.sum()
+    losses = _exponent(x - shift, corner) - exponents
+    spread = math.sqrt(float(masses @ (losses - masses @ losses) ** 2))
+    fineness = 32  # lattice steps in a standard deviation of the loss
+    most = 3000  # lattice points above 0
+    step = max(spread / fineness, float(losses.max()) / most)
+    if step < corner * shift:  # the loss of all between two corners
+        step = corner * shift / math.ceil(corner * shift / step)
+    return log_delta_of_sum(
+        lay_on_lattice(losses, masses, step),
+        step=step,
+        epsilon=float(question.budget.epsilon),
+        compositions=question.compositions,
+    )
+
+
+def _exponent(x: NDArray[np.float64], corner: float) -> NDArray[np.float64]:
+    """Return ρ(|x|) for α = corner and γ = 1."""
+    lengths = np.abs(x)
+    return np.where(lengths <= corner, corner * lengths, (lengths**2 + corner**2) / 2)

@@ -1,7 +1,8 @@
 """Reasons why no law of Gaussian kernels has less than a given loss, from δ at one or two shifts.
 
 δ at any shift bounds δ from below, and a law of less loss has narrower kernels, which leak more.
-So next to nothing tells that a search and a proof, which take seconds, would find no less.
+So next to nothing tells that a search and a proof, which take seconds, would find no less. For
+several releases it is the proof that takes seconds, and the search tells whether it is worth them.
 
 notation: σ the kernels' width where they are 1, the sensitivity, apart; K = modes; V_K the variance
 of the kernels' places.
@@ -14,23 +15,32 @@ from fractions import Fraction
 
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.noise.kernels.fit import MOST_MODES
-from leastnoise.noise.kernels.law import GaussianMixture
+from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import log_divergence
+from leastnoise.noise.kernels.several import find_in_floats
 from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.searches import falling_root
 
 _SO_WIDE = 1000.0  # σ beside which 32 sensitivities are nothing: (32/σ)⁴ is the change of δ
 _LOOKED_AT = (0.5, 0.999)  # shifts that leak most: between two kernels, and next to the longest
 _ROUNDING = 1e-6  # of a loss: how far apart scales that are searched twice may be
+_SURE = 0.01  # of a loss: what floats and proofs differ by is a tenth of it
 _LARGEST_EPSILON = 600.0  # e^−ε is a float
 
 
 def why_kernels_behind(question: Question, loss: float) -> str | None:
-    """Return why no law of kernels, folded or not, has less than `loss`; None where one may.
+    """Return why no law of folded kernels has less than `loss`; None where one may.
 
-    The question is about one number and a worst shift of 1.
+    The question is about one number and a worst shift of 1. For several releases, a search in
+    floats tells it.
     """
+    why = _why_all_behind(question, loss)
+    return why or _why_behind_in_floats(QuasiGaussian, question, loss)
+
+
+def _why_all_behind(question: Question, loss: float) -> str | None:
+    """Return why no law of kernels, folded or not, has less than `loss`; None where one may."""
     if question.sampling_rate != 1 or not question.budget.delta:
         return None
     if not 0 < question.budget.epsilon <= _LARGEST_EPSILON:
@@ -49,8 +59,10 @@ def why_mixture_behind(question: Question, loss: float) -> str | None:
     """Return why no mixture has less than `loss`; None where one may.
 
     Of one release, the kernels that leave just that loss are looked at, of each number of modes.
+    For several, a search in floats tells it.
     """
-    why = why_kernels_behind(question, loss)
+    why = _why_all_behind(question, loss)
+    why = why or _why_behind_in_floats(GaussianMixture, question, loss)
     if why is not None or not (question.once and question.budget.epsilon and question.budget.delta):
         return why
     if _loss_of_gaussian(question, _gaussian_sigma(question)) < loss * (1 - _ROUNDING):
@@ -59,6 +71,20 @@ def why_mixture_behind(question: Question, loss: float) -> str | None:
     if any(_may_have(question, modes, loss, narrowest) for modes in _list_modes(question)):
         return None
     return "kernels that leave less leak more than delta, however many there are"
+
+
+def _why_behind_in_floats(family: type[KernelNoise], question: Question, loss: float) -> str | None:
+    """Return how much more than `loss` a law for several releases has; None where it may have less.
+
+    The least loss that is proved was within a thousandth of what is found in floats.
+    """
+    several = question.compositions > 1 and question.sampling_rate == 1
+    if not several or not question.budget.delta or not question.budget.epsilon:
+        return None
+    least = question.loss.of(find_in_floats(family, question))
+    if least <= loss * (1 + _SURE):
+        return None
+    return f"in floats its least is {100 * least / loss:.3g} % of that"
 
 
 def _gaussian_sigma(question: Question) -> float:

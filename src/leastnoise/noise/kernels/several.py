@@ -12,12 +12,14 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.common import fit as common_fit
+from leastnoise.noise.common.estimate import log_delta_of_sum
 from leastnoise.noise.common.fit import match_gaussian
 from leastnoise.noise.common.several import Several, find_root, log_of
 from leastnoise.noise.kernels.fit import MOST_MODES, wider
@@ -52,8 +54,7 @@ def several(task: Several) -> KernelNoise:
     family = cast("type[KernelNoise]", task.family)
     question = task.question
     if question.sampling_rate == 1:
-        problem = _problem(family, question)
-        return problem.proved(min(problem.candidates(), key=problem.rank), task)
+        return _problem(family, question).proved(find_in_floats(family, question), task)
     often = max(2, round(question.compositions * question.sampling_rate))
     sigma = task.gaussian_sigma()
     budget = match_gaussian(sigma / math.sqrt(often), question.budget.delta)
@@ -65,6 +66,13 @@ def several(task: Several) -> KernelNoise:
 
     relative_sampled = 1e-6  # of σ, for samples
     return wider(law, Fraction(find_root(gap, 1.0, 1.1, relative=relative_sampled)))
+
+
+@lru_cache(maxsize=16)  # a comparison asks first whether its proof is worth the time
+def find_in_floats(family: type[KernelNoise], question: Question) -> KernelNoise:
+    """Return the law of least loss for several releases of all rows, and about its σ."""
+    problem = _problem(family, question)
+    return min(problem.candidates(), key=problem.rank)
 
 
 def _problem(family: type[KernelNoise], question: Question) -> _Problem:
@@ -212,7 +220,7 @@ def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> flo
 def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
     """Return about ln δ(ε) of so many releases, each at any shift up to `shift`; −inf at 0."""
     step, masses, infinity = _losses(law, shift)
-    finite = _log_finite(masses, step=step, epsilon=epsilon, compositions=compositions)
+    finite = log_delta_of_sum(masses, step=step, epsilon=epsilon, compositions=compositions)
     total = float(masses.sum())
     leaked = -math.expm1(compositions * math.log1p(-min(infinity / (total + infinity), 1 - 1e-16)))
     return float(np.logaddexp(finite, math.log(leaked) if leaked > 0 else -math.inf))
@@ -258,41 +266,3 @@ def _tails(places: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> 
     """Return the weights at places >= 1, 2, …, by shift."""
     found = np.bincount(places.ravel(), weights.ravel(), shape[0] * shape[1]).reshape(shape)
     return found[:, :0:-1].cumsum(axis=1)[:, ::-1]
-
-
-def _log_finite(masses: Array, *, step: float, epsilon: float, compositions: int) -> float:
-    """Return ln Σ P(S = z)(1 − e^(ε−z))₊ for the sum S of `compositions` losses of the masses."""
-    size = len(masses) // 2
-    z = np.asarray(step * np.arange(-size, size + 1), dtype=float)
-    with np.errstate(divide="ignore"):
-        logs = np.log(masses)
-    low, high = 1e-6, 1e4
-    for _ in range(40):  # bisections
-        tilt = math.sqrt(low * high)
-        _, tilted = _tilted(logs, z, tilt)
-        mean = compositions * float(tilted @ z) - epsilon - 1 / tilt - 1 / (tilt + 1)
-        low, high = (tilt, high) if mean < 0 else (low, tilt)
-    log_moment, tilted = _tilted(logs, z, low)
-    mean = float(tilted @ z)
-    spread = math.sqrt(compositions * float(tilted @ (z - mean) ** 2)) / step
-    apart = 12  # standard deviations of the tilted sum that don't wrap around
-    window = min(2 * apart * spread + len(z), compositions * 2 * size + 1)
-    n = 1 << math.ceil(math.log2(window + 1))
-    padded = np.zeros(n)
-    np.add.at(padded, np.arange(-size, size + 1) % n, tilted)
-    power = np.fft.irfft(np.fft.rfft(padded) ** compositions, n)
-    first = round(compositions * mean / step) - n // 2
-    above = step * (first + np.arange(n)) - epsilon
-    inside = above > 0
-    values = np.roll(power, -(first % n))[inside] * np.exp(-low * above[inside])
-    total = float(values @ -np.expm1(-above[inside]))
-    return compositions * log_moment - low * epsilon + math.log(total) if total > 0 else -math.inf
-
-
-def _tilted(logs: Array, z: Array, tilt: float) -> tuple[float, Array]:
-    """Return ln Σ w e^(tilt·z) and the tilted law."""
-    exponents = logs + tilt * z
-    largest = float(exponents.max())
-    weights = np.exp(exponents - largest)
-    total = float(weights.sum())
-    return largest + math.log(total), weights / total

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.errors import CertificateRejected, Refused, SpecError
+from leastnoise.errors import CertificateRejected, InvalidArgument, Refused, SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.fit import search_shares
@@ -19,6 +19,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.plan import count_trees
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.summed import cumulative as cumulative_plan
 from leastnoise.tables.plan.summed.cumulative import Cumulative, Step
 from leastnoise.tables.publish.summed import publish_running_sums
 from tests.noise.trees.oracle import enumerated, largest_loss, moved_by_rows
@@ -269,6 +270,15 @@ def test_what_no_tree_can_serve_is_refused_before_a_search(
     raw = spec_of(edges=range(30_001), privacy={"epsilon": epsilon})
     with pytest.raises(Refused, match="of 30,000 counts no tree can be used"):
         plan_of(raw)
+
+
+def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def prefix_half_widths(_noise: Agreeing, coverage: float) -> None:
+        raise InvalidArgument(name="coverage", value=coverage, expected="coverage <= 0.97")
+
+    monkeypatch.setattr(cumulative_plan, "prefix_half_widths", prefix_half_widths)
+    with pytest.raises(Refused, match=r"can't be told .* Give fewer edges or a larger epsilon"):
+        plan_of(spec_of())
 
 
 def test_scales_that_are_alike_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.prefixes import prefix_half_widths, prefix_variances
 from leastnoise.tables.plan.count_trees import Trees, tree_in_words, tree_to_record
-from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST
+from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST, WIDTH_UNKNOWN
 from leastnoise.tables.plan.summed.whole_counts import WholeCounts
 from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.query.summed.cumulative import table_layouts
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.query.layout import Layout
 
-
+_ADVICE = "Give fewer edges or a larger epsilon, or leave cumulative out"
 _SAID = (
     "Whole-number noise is drawn for {bins}. Each cumulative count is the sum of the published "
     "bins below its edge, exactly. The root mean square of their standard deviations is {own:.4g}, "
@@ -187,9 +187,12 @@ def find_running(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
         raise Refused(f"The query {cells.label!r}: cumulative counts need epsilon > 0.")
     try:
         found = _trees(cells).find(budget, releases)
-        Cumulative.of(cells, budget, [(cells.label, found)])
+        _ = Cumulative.of(cells, budget, [(cells.label, found)]).errors
     except (InvalidArgument, NotApplicable) as error:
-        raise Refused(f"The query {cells.label!r}: {error}") from None
+        why = str(error)
+        if isinstance(error, InvalidArgument) and error.name == "coverage":
+            why = f"{WIDTH_UNKNOWN}. {_ADVICE}"
+        raise Refused(f"The query {cells.label!r}: {why}") from None
     except CertificateRejected as error:
         raise Refused(f"{error} Give a smaller epsilon, or leave cumulative out.") from None
     return ((cells.label, found),)
@@ -205,5 +208,5 @@ def _trees(cells: Layout) -> Trees:
         levels=(Fraction(0),),
         deepest=5,
         largest=cells.largest,
-        advice="Give fewer edges or a larger epsilon, or leave cumulative out",
+        advice=_ADVICE,
     )

@@ -28,9 +28,9 @@ from leastnoise.noise.question import Question
 from leastnoise.noise.trees.estimate import check_work, estimate_variances
 from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_shares
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.noise.trees.levels import node_laws, rates_of
+from leastnoise.noise.trees.levels import find_window, node_laws, rates_of
 from leastnoise.selection.public import find_candidate
-from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST, Compared
+from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST, WIDTH_UNKNOWN, Compared
 from leastnoise.tables.plan.summed.whole_counts import WholeCounts
 from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.query.summed.levels import KeyTree, table_layouts, tree_of
@@ -293,11 +293,12 @@ def find_levels(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
         try:
             made = find_candidate(Agreeing.name, question, parameters=parameters).mechanism
             claim = made.certificate.about(cells.neighbours).on_grid(_COUNTS)
-            Levels.of(cells, budget, [(cells.label, claim)])
+            _ = Levels.of(cells, budget, [(cells.label, claim)]).errors
         except CertificateRejected as error:
             raise Refused(f"{error} Give a smaller epsilon, or leave levels out.") from None
         except (Refused, InvalidArgument, NotApplicable) as error:
-            why = str(error).removesuffix(".")
+            unknown = isinstance(error, InvalidArgument) and error.name == "coverage"
+            why = WIDTH_UNKNOWN if unknown else str(error).removesuffix(".")
             continue
         return ((cells.label, claim),)
     raise Refused(f"The query {cells.label!r}: {why}. {_ADVICE}") from None
@@ -314,6 +315,9 @@ def _offers(
     _, real = choose_loss(largest=largest)
     narrow, one_row = scale_to_search(scale), Rows(most=1, replaced=rows.replaced)
     try:
+        narrowest = Agreeing(scale=scale, branches=tree.branches, shares=alone)
+        narrowest = narrowest.scaled(narrowest.cost(rows))
+        find_window(narrowest.branches, rates_of(narrowest))  # before a search for nothing
         tried = [_best_shares(tuple(even), tree.above, narrow, one_row, largest=largest), alone]
     except (NotApplicable, InvalidArgument):
         tried = [alone]

@@ -70,6 +70,8 @@ _COMPARED = (
     "each table, which don't add up, {apart:.4g}."
 )
 _BOUND = " No additive noise has less than {bound:.4g}."
+WIDTH_UNKNOWN = "its sums have so much noise that their ± can't be told from rounding"
+"""Why there is no plan where a law of sums is known too badly for a half-width."""
 FOR_THE_LARGEST = (
     f'The noise is chosen to make the largest standard deviation small (objective = "{LARGEST}").'
 )

@@ -1,0 +1,69 @@
+"""δ(ε) of several releases together, about: in floats for searches, of which nothing is proved.
+
+notation: Z the privacy loss of one release, P its law; masses w_i at −n·step … n·step.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+def lay_on_lattice(losses: Array, masses: Array, step: float) -> Array:
+    """Return masses at −n·step … n·step that have nowhere a smaller δ(ε) than those at `losses`.
+
+    Each is split between the two points beside it, so that P and Q keep all of their masses.
+    """
+    size = math.ceil(float(np.abs(losses).max()) / step) + 1
+    places = np.floor(losses / step)
+    above = masses * np.clip(np.expm1(step * places - losses) / math.expm1(-step), 0.0, 1.0)
+    index = places.astype(np.intp) + size
+    length = 2 * size + 1
+    found: Array = np.zeros(length)
+    found += np.bincount(index, masses - above, length)
+    return found + np.bincount(index + 1, above, length)
+
+
+def log_delta_of_sum(masses: Array, *, step: float, epsilon: float, compositions: int) -> float:
+    """Return ln Σ P(S = z)(1 − e^(ε−z))₊ for the sum S of `compositions` losses of the masses."""
+    size = len(masses) // 2
+    z = np.asarray(step * np.arange(-size, size + 1), dtype=float)
+    with np.errstate(divide="ignore"):
+        logs = np.log(masses)
+    low, high = 1e-6, 1e4
+    for _ in range(40):  # bisections
+        tilt = math.sqrt(low * high)
+        _, tilted = _tilted(logs, z, tilt)
+        mean = compositions * float(tilted @ z) - epsilon - 1 / tilt - 1 / (tilt + 1)
+        low, high = (tilt, high) if mean < 0 else (low, tilt)
+    log_moment, tilted = _tilted(logs, z, low)
+    mean = float(tilted @ z)
+    spread = math.sqrt(compositions * float(tilted @ (z - mean) ** 2)) / step
+    apart = 12  # standard deviations of the tilted sum that don't wrap around
+    window = min(2 * apart * spread + len(z), compositions * 2 * size + 1)
+    n = 1 << math.ceil(math.log2(window + 1))
+    padded = np.zeros(n)
+    np.add.at(padded, np.arange(-size, size + 1) % n, tilted)
+    power = np.fft.irfft(np.fft.rfft(padded) ** compositions, n)
+    first = round(compositions * mean / step) - n // 2
+    above = step * (first + np.arange(n)) - epsilon
+    inside = above > 0
+    values = np.roll(power, -(first % n))[inside] * np.exp(-low * above[inside])
+    total = float(values @ -np.expm1(-above[inside]))
+    return compositions * log_moment - low * epsilon + math.log(total) if total > 0 else -math.inf
+
+
+def _tilted(logs: Array, z: Array, tilt: float) -> tuple[float, Array]:
+    """Return ln Σ w e^(tilt·z) and the tilted law."""
+    exponents = logs + tilt * z
+    largest = float(exponents.max())
+    weights = np.exp(exponents - largest)
+    total = float(weights.sum())
+    return largest + math.log(total), weights / total
