@@ -65,6 +65,7 @@ class Family:
         slopes of δ(ε) do as well.
     enough_bits: the relative accuracy of δ at which the proof tries no higher precision.
     lengthy: a proof at one ε takes up to a second; `quick`: microseconds.
+    independent: its coordinates are: many draws are one draw of as many more.
     longest_is_worst: the longest shift is the worst one at every ε, and the losses that it makes
         are symmetric: P(Z > z) before it is what P(Z < −z) is after it. So it is for one number
         where the density is symmetric and falls on both sides of 0, and for vectors where it
@@ -104,6 +105,11 @@ class Family:
     quantile: returns t with P(|X_i| > t·scale) = p, from the law and p (and i, of `VectorNoise`);
         left out where the law of one coordinate isn't known.
     beyond: encloses P(X_i > t), from the law, t and i; left out where no proof has asked for it.
+    characteristic: returns E cos(u·X_i) at each u of an array, from the law and u, where all
+        coordinates are independent; E cos(u·Σ w_j X_j) of `VectorNoise`, from the law, a mapping of
+        coordinates to weights, and u. Sums of noise have intervals by it.
+    alike: returns, for each coordinate of `VectorNoise`, the first one with the same law, as an
+        array; left out where no two of them have, and of other noise, where all have.
     difference: returns t with P(|X_i − r·X_j| > t·scale) = p, from the law, p, i and j, and r >= 0;
         raises NotApplicable where that isn't known, and is left out where it never is, and of
         spherical noise, whose `quantile` says it.
@@ -121,6 +127,7 @@ class Family:
     lengthy: bool = field(converter=A_FLAG, default=False)
     quick: bool = field(converter=A_FLAG, default=False)
     spherical: bool = field(converter=A_FLAG, default=False)
+    independent: bool = field(converter=A_FLAG, default=False)
     longest_is_worst: bool = field(converter=A_FLAG, default=False)
     losses: str | OwnLosses | None = None
     largest_loss: Part | None = None
@@ -147,6 +154,8 @@ class Family:
     difference: Part | None = None
     weighted: Part | None = None
     beyond: Part | None = None
+    characteristic: Part | None = None
+    alike: Part | None = None
     knows_quantiles: Part | None = None
 
     def _check_together(self) -> None:
@@ -219,6 +228,8 @@ _OPTIONAL = (
     "difference",
     "weighted",
     "beyond",
+    "characteristic",
+    "alike",
     "knows_quantiles",
 )
 _PARTS = ("law", "proof", *_OPTIONAL)

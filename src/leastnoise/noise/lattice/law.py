@@ -164,6 +164,10 @@ class DiscreteStaircase(LatticeNoise):
     name: ClassVar[str] = "discrete-staircase"
     norm: ClassVar[Norm] = "integer"
 
+    @property
+    def lattice_step(self) -> Fraction:
+        return self.scale / self.cells
+
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log P(X = x), −inf off the lattice; see `Noise.log_density`."""
         nearest, on_lattice = lattice_places(self, x, cells=self.cells)
