@@ -104,7 +104,8 @@ class Family:
         left out where sums of shares aren't proved to be the law.
     quantile: returns t with P(|X_i| > t·scale) = p, from the law and p (and i, of `VectorNoise`);
         left out where the law of one coordinate isn't known.
-    beyond: encloses P(X_i > t), from the law, t and i; left out where no proof has asked for it.
+    beyond: encloses P(X_i > t), from the law, any rational t and i (of `VectorNoise` t >= 0); for
+        thresholds of keys, and for audits.
     characteristic: returns E cos(u·X_i) at each u of an array, from the law and u, where all
         coordinates are independent; E cos(u·Σ w_j X_j) of `VectorNoise`, from the law, a mapping of
         coordinates to weights, and u. Sums of noise have intervals by it.

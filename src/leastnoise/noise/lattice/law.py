@@ -92,6 +92,7 @@ class LatticeNoise(Noise):
 
     most_dimension: ClassVar[int] = 1
     without_delta: ClassVar[str] = BOUNDED
+    most_points: ClassVar[int] = MAX_POINTS
     scale: FractionField = field(converter=SCALE)
     cells: int = field(converter=_CELLS)
     masses: IntsField = field(converter=_MASSES)
