@@ -16,6 +16,7 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.plain import Ball, Box
 from leastnoise.guarantees.bodies.together import Jointly
+from leastnoise.noise import registry
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
@@ -117,6 +118,15 @@ def test_what_isnt_known_is_refused() -> None:
     for law, weights in cases:
         with pytest.raises(NotApplicable, match="characteristic"):
             find_characteristic(law, weights, PLACES)
+
+
+def test_coordinates_that_depend_on_each_other_are_no_product(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = replace(FAMILIES["l2"], characteristic=lambda noise, u: np.cos(u))
+    monkeypatch.setitem(registry._families, "l2", known)
+    with pytest.raises(NotApplicable, match="characteristic"):
+        find_characteristic(SphericalLaplace(scale=1, dimension=2), {0: 1.0, 1: 1.0}, PLACES)
 
 
 @pytest.mark.parametrize("law", UNLIKE, ids=repr)

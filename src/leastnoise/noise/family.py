@@ -162,7 +162,7 @@ class Family:
     def _check_together(self) -> None:
         for name in _PARTS:
             part = getattr(self, name)
-            if not (_is_part(part, name) or (part is None and name in _OPTIONAL)):
+            if not (_is_part(part, name) or (part is None and name not in _NEEDED)):
                 raise InvalidArgument(
                     name=name,
                     value=_validate.shown(part),
@@ -207,33 +207,10 @@ class Family:
 
 
 _LIKE = {"law": "a subclass of Noise", "losses": "an OwnLosses"}
-_OPTIONAL = (
-    "attained",
-    "lower_profile",
-    "tails",
-    "losses",
-    "largest_loss",
-    "no_loss_beyond",
-    "work",
-    "fit",
-    "several",
-    "behind",
-    "wider",
-    "limit",
-    "design",
-    "sampler",
-    "draws",
-    "radius",
-    "share",
-    "quantile",
-    "difference",
-    "weighted",
-    "beyond",
-    "characteristic",
-    "alike",
-    "knows_quantiles",
+_NEEDED = ("law", "proof")
+_PARTS = tuple(
+    name for name, kind in Family.__annotations__.items() if "Part" in kind or "OwnLosses" in kind
 )
-_PARTS = ("law", "proof", *_OPTIONAL)
 
 
 def _is_part(part: object, name: str) -> bool:
