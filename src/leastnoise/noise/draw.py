@@ -115,8 +115,9 @@ def list_alike(noise: Noise) -> NDArray[np.int64]:
 
 def has_independent_coordinates(noise: Noise | None) -> bool:
     """Whether many draws of `noise` are one draw of as many more coordinates."""
-    known = noise is not None and noise.name in FAMILIES
-    return known and registered(type(noise)).independent
+    if noise is None or noise.name not in FAMILIES:
+        return False
+    return registered(type(noise)).independent
 
 
 def find_characteristic(
