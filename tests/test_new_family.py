@@ -19,7 +19,7 @@ from tests.test_docs import ROOT, files_of
 CHECKS = """
 import math
 from fractions import Fraction
-import mpmath, numpy as np, scipy.stats
+import mpmath, numpy as np, scipy.signal, scipy.stats
 import leastnoise as ln
 import secant
 from leastnoise.entropy.source import InsecureSeededEntropy
@@ -67,6 +67,22 @@ assert abs(float(mean) - noise.mean_abs) < 1e-9
 assert abs(2 * law.sf(3 * secant.quantile(noise, 0.05)) - 0.05) < 1e-12
 points = np.linspace(-9, 9, 7)
 assert np.allclose(noise.log_density(points[:, None]), law.logpdf(points), atol=1e-12)
+
+from leastnoise.mechanism.accuracy import Term, half_widths_of_sum
+
+for u in (0.01, 0.3, 2):
+    wave = lambda x: 2 * mpmath.cos(u * x) * law.pdf(float(x))
+    cosine = mpmath.quad(wave, np.linspace(0, 90, 40))
+    assert abs(float(secant.characteristic(noise, np.array([u]))[0] - cosine)) < 1e-9
+# a sum of two such draws, and of four, by convolution
+x = np.linspace(-200, 200, 400_001)
+two = scipy.signal.fftconvolve(law.pdf(x), law.pdf(x), "same") * (x[1] - x[0])
+for times, density in ((2, two), (4, scipy.signal.fftconvolve(two, two, "same") * (x[1] - x[0]))):
+    inside = 2 * np.cumsum(density[200_000:]) * (x[1] - x[0]) - density[200_000] * (x[1] - x[0])
+    term = Term(certificate=certificate, coefficient=1.0, times=times)
+    for probability, t in zip((0.5, 0.95), half_widths_of_sum([term], (0.5, 0.95))):
+        least = float(x[200_000 + np.searchsorted(inside, probability)])
+        assert least * 0.999 < t < least * 1.02, (times, probability, least, t)
 print("all is right")
 """
 

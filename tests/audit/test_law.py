@@ -15,6 +15,7 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.rounding import add_noise, default_grid
+from leastnoise.noise.registry import registered
 from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS, label
 
 POINTS = (-7.3, -1.2, -0.4, 0.0, 0.15, 0.7, 2.9)
@@ -55,6 +56,22 @@ def test_laws_with_a_density(noise: Any) -> None:
         truth = mass[middles < t].sum()
         low, high = law.distribution(t)
         assert low - 2e-3 < truth < high + 2e-3
+
+
+@pytest.mark.parametrize(
+    "noise", [one for one in (*SCALARS, *LATTICE_LAWS) if registered(type(one)).beyond], ids=label
+)
+def test_tails_in_balls_and_quantiles_in_floats_say_the_same(noise: Any) -> None:
+    tails, quantiles = _law(noise=noise), _law(noise=noise)
+    quantiles._beyond = None  # pyright: ignore[reportAttributeAccessIssue] - as of other families
+    steps = float(noise.lattice_step or 0) * np.arange(-3, 4)
+    for t in (*POINTS, *steps.tolist()):
+        (low, high), (below, above) = tails.distribution(t), quantiles.distribution(t)
+        assert (low, high) == pytest.approx((below, above), abs=2e-9)
+        assert low >= below
+        assert high <= above
+    assert tails._enclose(np.inf)[1] == 1
+    assert tails._enclose(-np.inf)[0] == 0
 
 
 @pytest.mark.parametrize("noise", LATTICE_LAWS, ids=label)

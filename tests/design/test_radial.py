@@ -15,10 +15,10 @@ from leastnoise.design.radial import RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.common.profile import radial_log_delta
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import part_of
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
-from leastnoise.noise.shells.profile import log_delta
 from leastnoise.selection.public import calibrate
 
 
@@ -60,7 +60,7 @@ def test_the_program_sees_the_delta_that_is_evaluated() -> None:
     law = OptimalRadial(
         scale=1, dimension=3, cells=4, edges=range(1, last + 1), weights=weights[:last]
     )
-    value = math.exp(log_delta(law, shift=Fraction(1), epsilon=Fraction(1)))
+    value = math.exp(radial_log_delta(law, shift=Fraction(1), epsilon=Fraction(1)))
     assert value == pytest.approx(1e-2, rel=1e-6)
 
 

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import leastnoise as ln
+from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.mechanism.accuracy import difference_half_width
 from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.steps.law import Geometric
+from leastnoise.noise.trees.sampler import draw_cells
 
 L1, L2 = ln.L1(1), ln.L2(1)
 COUNTS = ln.CountingQueries(dimension=2)
@@ -226,3 +228,16 @@ def test_a_law_whose_coordinates_are_not_known_is_refused() -> None:
     mechanism = ln.calibrate("k-norm", epsilon=1, sensitivity=ln.CountingQueries(dimension=3))
     with pytest.raises(NotApplicable, match="one coordinate"):
         mechanism.accuracy(0.95)
+
+
+def test_cells_of_an_uneven_tree_have_each_its_own_half_width() -> None:
+    tree = {"branches": [2, 1, 5], "shares": ["0.2", "0.4", "0.4"]}
+    found = ln.calibrate(
+        "agreeing", epsilon=1, sensitivity=ln.RowCounts(1), dimension=6, parameters=tree
+    )
+    drawn = np.abs(draw_cells(found.noise, InsecureSeededEntropy(3), count=4000))
+    for probability in (0.9, 0.95):
+        widths = found.accuracy(probability)
+        assert widths[0] < widths[1]
+        assert ((drawn <= widths).mean(axis=0) > probability - 0.02).all()
+        assert ((drawn <= widths - 1).mean(axis=0) < probability + 0.02).all()

@@ -87,6 +87,8 @@ ROLES = {
     "draws": "sampler",
     "quantile": "profile",
     "knows_quantiles": "profile",
+    "characteristic": "profile",
+    "alike": "profile",
     "beyond": "proof",
 }
 WRONG = {

@@ -28,7 +28,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, Interval, exact
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
-from leastnoise.noise.classic.law import Gaussian
+from leastnoise.noise import Gaussian
 from leastnoise.noise.question import Releases
 from leastnoise.numerics.searches import minimise
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, final
@@ -24,7 +24,7 @@ from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_mos
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.noise.classic.law import Gaussian, Laplace
+from leastnoise.noise.draw import has_independent_coordinates
 from leastnoise.noise.registry import registered
 
 if TYPE_CHECKING:
@@ -231,13 +231,13 @@ def _inputs_of(inputs: Any, claim: Claim, dimension: int) -> tuple[Any, Any]:
 def draws_of(mechanism: Mechanism) -> Draw:
     """Return a function that draws outputs of `mechanism`, many at a time where noise allows it.
 
-    Independent draws of noise for one number, and those of Gaussian and Laplace noise, are the
+    Independent draws of noise for one number, and those whose coordinates are independent, are the
     coordinates of one longer draw, by the same code and rounding as a release.
     """
     noise, certificate = mechanism.noise, mechanism.certificate
     family = registered(type(noise))
     plain = certificate.geometry is None
-    if plain and isinstance(noise, Gaussian | Laplace):
+    if plain and has_independent_coordinates(noise):
         return lambda value, count: _as_one_vector(mechanism, value, count)
     # noise of a radius is drawn a vector at a time, in one dimension too
     if plain and noise.dimension == 1 and family.radius is None and family.for_one_number is None:
@@ -248,8 +248,8 @@ def draws_of(mechanism: Mechanism) -> Draw:
 
 
 def _as_one_vector(mechanism: Mechanism, value: Any, count: int) -> NDArray[np.float64]:
-    noise = mechanism.noise
-    many = type(noise)(scale=noise.scale, dimension=count * noise.dimension)
+    noise: Any = mechanism.noise  # every law is a record
+    many = replace(noise, dimension=count * noise.dimension)
     values = np.tile(np.asarray(value, dtype=float).ravel(), count)
     return add_noise(many, mechanism.grid, values).reshape(count, noise.dimension)
 

@@ -32,7 +32,6 @@ import numpy as np
 
 from leastnoise.audit.events import Feature, choose, judge
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.classic.law import Laplace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -201,7 +200,7 @@ def _laplace_inversion(subject: Subject) -> Feature | None:
 
 def _laplace_scale(subject: Subject) -> float | None:
     noise, bound = subject.claim.noise, getattr(subject.claim.sensitivity, "bound", None)
-    if isinstance(noise, Laplace):
+    if noise is not None and noise.exponential:  # of one number it is Laplace noise
         return float(noise.scale)
     if noise is None and bound is not None and subject.claim.epsilon:
         return float(bound / subject.claim.epsilon)

@@ -1,6 +1,6 @@
 """The distribution function of the claimed noise, enclosed; and where its centre may lie.
 
-For Gaussian and Laplace noise it is computed in balls. For other families it is found from their
+It is computed in balls for families that give P(X > t). For others it is found from their
 quantiles, which are floats that are accurate to about 1e-10, and for a distribution that the user
 gives it is what that returns: 1e-9 is added on either side.
 
@@ -25,15 +25,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
 import numpy as np
-from flint import arb
 
 from leastnoise import _words
 from leastnoise.audit import binomial
-from leastnoise.balls.core import PLAIN_BITS, ball, float_above, float_below, precision
+from leastnoise.balls.core import PLAIN_BITS, float_above, float_below, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.classic.law import Gaussian, Laplace
 from leastnoise.noise.draw import find_quantile, has_quantiles
+from leastnoise.noise.registry import registered
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -123,50 +122,25 @@ def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
         return "The claim names no noise."
     if noise.dimension != dimension:
         return f"The claimed noise is for {noise.dimension:,} numbers, outputs have {dimension:,}."
-    if isinstance(noise, Gaussian | Laplace):
-        return _Closed(noise)
     if isinstance(noise, VectorNoise) or not has_quantiles(noise):
         return f"The law of a coordinate of {noise.name} noise isn't known here."
-    return _Inverted(noise)
+    return _Known(noise)
 
 
 @final
-class _Closed(ClaimedLaw):
-    """Gaussian or Laplace noise, in balls."""
+class _Known(ClaimedLaw):
+    """Noise of a family: P(X > t) in balls where it gives that, else its quantiles, bisected.
 
-    def __init__(self, noise: Gaussian | Laplace) -> None:
-        self.spread = math.sqrt(noise.variance)
-        self._scale, self._normal = noise.scale, isinstance(noise, Gaussian)
-
-    def _enclose(self, t: float) -> tuple[float, float]:
-        with precision(PLAIN_BITS):
-            x = arb(t) / ball(self._scale)
-            if self._normal:
-                found = (-x * arb(0.5).sqrt()).erfc() / 2
-            else:
-                found = x.exp() / 2 if t < 0 else 1 - (-x).exp() / 2
-            return max(0.0, float_below(found)), min(1.0, float_above(found))
-
-    def quantile(self, probability: float) -> float:
-        from scipy.special import ndtri  # noqa: PLC0415 (the command line's help needn't pay)
-
-        p, scale = min(max(probability, 0.0), 1.0), float(self._scale)
-        if self._normal or p in (0.0, 1.0):
-            return scale * float(ndtri(p))
-        return scale * (math.log(2 * p) if p < 0.5 else -math.log(2 - 2 * p))
-
-
-@final
-class _Inverted(ClaimedLaw):
-    """Symmetric noise, by bisection of its quantiles: P(|X| <= t) = sup of p with Q(p) <= t."""
+    P(|X| <= t) = sup of p with Q(p) <= t, of symmetric noise.
+    """
 
     def __init__(self, noise: Noise) -> None:
         self.whole = noise.for_whole_numbers
         spread = math.sqrt(noise.variance)
         self.spread = max(spread, 1.0) if self.whole else spread
-        self._step = noise.scale / getattr(noise, "cells", 1) if self.whole else None
+        self._step = noise.lattice_step
         self.on_whole_numbers = self._step is not None and self._step.denominator == 1
-        self._noise = noise
+        self._noise, self._beyond = noise, registered(type(noise)).part("beyond")
         self._inside = lru_cache(maxsize=None)(self._inside_of)
 
     @property
@@ -175,10 +149,14 @@ class _Inverted(ClaimedLaw):
         return super().beside if self._step is None else float(self._step) / 2
 
     def _enclose(self, t: float) -> tuple[float, float]:
+        if self._beyond is not None and math.isfinite(t):
+            with precision(PLAIN_BITS):
+                found = 1 - self._beyond(self._noise, Fraction(t), 0)
+                return max(0.0, float_below(found)), min(1.0, float_above(found))
         # a point t < 0 belongs to P(X <= t) = P(X >= |t|) = (1 − P(|X| < |t|))/2
         at = self._inside(t) if t >= 0 else self._inside(math.nextafter(-t, 0))
-        found = (1 + at) / 2 if t >= 0 else (1 - at) / 2
-        return max(0.0, found - _MARGIN), min(1.0, found + _MARGIN)
+        about = (1 + at) / 2 if t >= 0 else (1 - at) / 2
+        return max(0.0, about - _MARGIN), min(1.0, about + _MARGIN)
 
     def _inside_of(self, t: float) -> float:
         """Return P(|X| <= t), to within 1e-10."""
@@ -191,8 +169,8 @@ class _Inverted(ClaimedLaw):
             return math.copysign(math.inf, probability - 0.5)
         if abs(probability - 0.5) < _MARGIN:
             return 0.0
-        found = find_quantile(self._noise, abs(2 * probability - 1))
-        return math.copysign(found, probability - 0.5)
+        inside = min(abs(2 * probability - 1), math.nextafter(1, 0))
+        return math.copysign(find_quantile(self._noise, inside), probability - 0.5)
 
 
 @final

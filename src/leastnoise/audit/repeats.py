@@ -8,7 +8,7 @@ pairs of calls, forks, threads and processes at the same place and up to 4 place
 8 apart in one run, coordinates of one draw.
 
 Dependence without repetition is seen by signs: whether two draws are both above one fixed number
-as often as independent draws are; for Gaussian and Laplace noise also two coordinates.
+as often as independent draws are; where coordinates are independent also two of them.
 
 For a vector it is also tried whether the difference of two coordinates, of which one is as likely
 on both inputs, tells the inputs apart: noise that is used twice cancels there. That refutes (ε, δ).
@@ -28,7 +28,7 @@ from leastnoise.audit import binomial
 from leastnoise.audit.claim import Finding
 from leastnoise.audit.events import Feature, choose, judge
 from leastnoise.audit.twice import run_twice
-from leastnoise.noise.classic.law import Gaussian, Laplace
+from leastnoise.noise.draw import has_independent_coordinates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -124,7 +124,7 @@ def _repeats(subject: Subject) -> Iterator[_Test]:
                 yield _repeated(f"Outputs of {name} are equal", y == z, chance[index])
     for index in coordinates:
         yield from _repeats_of_draws(outputs[:, index], chance[index])
-    if isinstance(subject.claim.noise, Gaussian | Laplace):
+    if has_independent_coordinates(subject.claim.noise):
         # coordinates that aren't said to be independent may have a sum that is known
         for i, j in combinations(range(len(chance)), 2):
             for word, sign in (("Differences", -1), ("Sums", 1)):
@@ -197,7 +197,7 @@ def _signs(subject: Subject) -> Iterator[_Test]:
                 equal=int((y & z).sum()), pairs=y.size,
                 expected=int(column.sum()), trials=column.size, power=2, two_sided=True,
             )  # fmt: skip
-    if isinstance(subject.claim.noise, Gaussian | Laplace):
+    if has_independent_coordinates(subject.claim.noise):
         for i, j in combinations(coordinates, 2):
             half = above.shape[0] // 2
             # the pairs (Y_i, Y_j) of one draw on one half, of two draws on the other

@@ -96,7 +96,7 @@ class Certificate:
     `assumptions`.
 
     >>> from leastnoise.guarantees.sensitivity import L2
-    >>> from leastnoise.noise.classic.law import Gaussian
+    >>> from leastnoise.noise import Gaussian
     >>> claim = Certificate.prove(
     ...     budget=Budget(epsilon="1", delta="1e-5"),
     ...     noise=Gaussian(scale="3.7307", dimension=7),

@@ -31,8 +31,8 @@ from leastnoise.design.refine import Design, Task, examine_law, refine
 from leastnoise.errors import InvalidArgument, LeastnoiseError, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.noise import DiscreteStaircase, Optimal
 from leastnoise.noise.base import Noise
-from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 from leastnoise.noise.question import Loss, Question
 
 _VERSION = 1  # of the records in the cache

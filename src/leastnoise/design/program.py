@@ -33,7 +33,9 @@ from leastnoise.design.effort import TOLERANCE, Allowance
 from leastnoise.design.lower_bound import Witness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.lattice.law import MAX_POINTS, DiscreteStaircase
+from leastnoise.noise import DiscreteStaircase
+
+MAX_POINTS = DiscreteStaircase.most_points
 
 
 def closed_form_masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int, ...]:

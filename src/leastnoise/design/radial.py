@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from leastnoise.design.effort import TOLERANCE, Allowance, Effort
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.noise import OptimalRadial, SphericalStaircase
 from leastnoise.noise.common.fit import least_scale
+from leastnoise.noise.common.profile import outside, radial_log_delta
 from leastnoise.noise.question import Loss, Question
-from leastnoise.noise.shells import fit as spherical_staircase
-from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
-from leastnoise.noise.shells.profile import log_delta, outside
+from leastnoise.noise.registry import part_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -58,7 +58,7 @@ def search(question: Question, *, effort: Effort) -> OptimalRadial:
         )
     if question.budget.delta < _SMALLEST_DELTA:
         raise _refused(f"a program in floats can't resolve delta < {float(_SMALLEST_DELTA):g}")
-    staircase = spherical_staircase.search(question)
+    staircase: SphericalStaircase = part_of(SphericalStaircase, "fit")(question)
     edges = _edges(staircase)
     steepest = 600  # ln of the first height over the last
     if float(question.budget.epsilon) * edges[-1] / _CELLS > steepest:
@@ -78,7 +78,7 @@ def search(question: Question, *, effort: Effort) -> OptimalRadial:
     root_error = Fraction(1, 10**11)  # relative, of the δ at the scale that is found
     float_error = Fraction(1, 10**16)  # absolute: heights that nearly agree cancel in δ
     scale = least_scale(
-        lambda t: log_delta(law, shift=Fraction(t), epsilon=epsilon),
+        lambda t: radial_log_delta(law, shift=Fraction(t), epsilon=epsilon),
         question.budget.delta * (1 - root_error) - float_error,
     )
     found = law.scaled(scale)

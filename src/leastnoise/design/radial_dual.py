@@ -25,10 +25,8 @@ from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
-from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.question import Question
-from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.registry import part_of
+from leastnoise.noise.registry import FAMILIES
 
 Floats = NDArray[np.float64]
 
@@ -251,9 +249,9 @@ def _reach(budget: Budget, dimension: int, delta: float) -> float:
 
     rough = Question(budget=Budget(epsilon=budget.epsilon, delta=delta), dimension=dimension)
     rare = min(delta / 10, 1e-5)
-    laws: list[Noise] = [part_of(family, "fit")(rough) for family in (SphericalLaplace, Gaussian)]
+    laws: list[Noise] = [FAMILIES[name].part("fit")(rough) for name in ("l2", "gaussian")]
     best = min(laws, key=lambda law: law.mse)
-    if isinstance(best, SphericalLaplace):
+    if best.exponential:
         return float(best.scale) * float(gammainccinv(dimension, rare))
     return float(best.scale) * math.sqrt(2 * float(gammainccinv(dimension / 2, rare)))
 

@@ -15,6 +15,7 @@ from leastnoise.design import repair
 from leastnoise.design.effort import Allowance, Effort
 from leastnoise.design.lower_bound import LowerBound, Scope, Witness, power_of
 from leastnoise.design.program import (
+    MAX_POINTS,
     LatticeProgram,
     Solution,
     closed_form_masses,
@@ -22,11 +23,9 @@ from leastnoise.design.program import (
 )
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.lattice import proof as certify_lattice
-from leastnoise.noise.lattice.law import MAX_POINTS, DiscreteStaircase, Lattice, Optimal
+from leastnoise.noise import DiscreteStaircase, Optimal, TruncatedStaircase
 from leastnoise.noise.question import Loss, Question
-from leastnoise.noise.steps import fit as steps_fit
-from leastnoise.noise.steps.law import TruncatedStaircase
+from leastnoise.noise.registry import part_of
 
 _NEAR = 0.05  # of the gap: what a step of the design may cost
 _TINY = Fraction(1, 10**12)  # stands for δ = 0, where there is a bound but no law of bounded range
@@ -182,7 +181,7 @@ class _Rough:
 def _staircase(task: Task, delta: float) -> TruncatedStaircase:
     budget = Budget(epsilon=task.budget.epsilon, delta=delta)
     try:
-        return steps_fit.truncated_staircase_search(Question(budget=budget, loss=task.loss))
+        return part_of(TruncatedStaircase, "fit")(Question(budget=budget, loss=task.loss))
     except Refused as error:
         raise NotApplicable(family=task.family, why=str(error)) from error
 
@@ -264,7 +263,8 @@ def _law(
 
 def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> float:
     """Return by how much of itself the loss of a law on a lattice, however fine, grew."""
-    after, loss = (Lattice(cells=1, masses=x).moment(power) for x in (masses, before))
+    laws = (Optimal(scale=1, cells=1, masses=own).lattice for own in (masses, before))
+    after, loss = (law.moment(power) for law in laws)
     return after / loss - 1
 
 
@@ -301,10 +301,9 @@ def examine_law(
         delta = ball(task.budget.delta)
         if task.scope == "real":
             law = Optimal(scale=1, cells=cells, masses=masses)
-            enclosure = certify_lattice.step_delta_ball(law, shift=Fraction(1), epsilon=epsilon)
         else:  # one sensitivity is `cells` steps, each a whole number
             law = DiscreteStaircase(scale=cells, cells=cells, masses=masses)
-            enclosure = certify_lattice.delta_ball(law, shift=Fraction(cells), epsilon=epsilon)
+        enclosure = part_of(type(law), "proof")(law, shift=law.scale, epsilon=epsilon)
         excess = float((enclosure / delta - 1).mid())
         return (law.scaled(1 / law.scale) if enclosure <= delta else None), excess
 

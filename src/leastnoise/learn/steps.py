@@ -28,7 +28,7 @@ from leastnoise.guarantees.fields import FractionField
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.noise.classic.law import Gaussian
+from leastnoise.noise import Gaussian
 from leastnoise.noise.question import Releases
 from leastnoise.numerics.bisection import Bisection
 from leastnoise.selection.ask import MOST_COMPOSITIONS

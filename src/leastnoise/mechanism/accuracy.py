@@ -8,12 +8,6 @@ and rounding adds at most √d·g/2 times that (Cauchy & Schwarz).
 notation: S = Σ c_j X_j, s its standard deviation; W a sum of four uniform numbers, |W| <= h. S + W
 has a density, whose characteristic function falls as u⁻⁴ whatever lattice S lives on, and
 |S| <= |S + W| + h: t + h holds S with the probability with which t holds S + W.
-
-Numbers of one cell whose noise is e^(−N), N the gauge of a box of q of them, come together: X_j =
-b_j R U_j, R ~ Gamma(q + 1), U uniform in [−1, 1]^q. With w(x) = 1/(1 − ix) and Σ over k < q − 1
-
-    E cos(αX₁/b₁) = Im w(α)^q/(qα),
-    E cos(αX₁/b₁ + βX₂/b₂) = Im Σ w(α − β)^(k+1) w(α + β)^(q−1−k)/(αq(q − 1)).
 """
 
 from __future__ import annotations
@@ -31,27 +25,22 @@ from numpy.typing import NDArray
 from leastnoise.calibration import ask_again, calibrate_family
 from leastnoise.design.effort import Effort
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.budget import Budget
 from leastnoise.mechanism.rounding import default_grid
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.profile.gauge import list_representatives
-from leastnoise.noise.body_noise import BodyNoise
-from leastnoise.noise.classic.law import Gaussian, Laplace
-from leastnoise.noise.draw import find_difference, find_quantile, find_weighted, has_quantiles
-from leastnoise.noise.lattice.law import DiscreteStaircase
+from leastnoise.noise.draw import (
+    find_characteristic,
+    find_difference,
+    find_quantile,
+    find_weighted,
+    has_quantiles,
+    list_alike,
+)
 from leastnoise.noise.registry import registered
-from leastnoise.noise.steps.law import Geometric
-from leastnoise.noise.trees.law import Agreeing
 from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.searches import IncreasingRoot
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.noise.base import Noise
-
-    Floats = NDArray[np.float64]
 
 _SMALLEST, _LARGEST = math.log(1e-6), math.log(1000)  # ln ε
 _LEAST_TAIL = 1e-4  # of a law whose difference from another is bounded
@@ -81,7 +70,7 @@ def half_width(certificate: Certificate, probability: float, coordinate: int = 0
     """
     factor, spread = _mapped(certificate, coordinate)
     quantile = find_quantile(certificate.noise, probability, coordinate)
-    if isinstance(certificate.noise, Agreeing):  # a whole number, but for its division by the scale
+    if certificate.noise.lattice_step == 1:  # a whole number, but for its division by the scale
         quantile = float(round(quantile))
     return factor * (quantile + spread * _added(certificate) / 2)
 
@@ -127,9 +116,10 @@ def half_widths(certificate: Certificate, probability: float) -> NDArray[np.floa
     if certificate.geometry is not None:
         deviations = certificate.geometry.deviations
         return half_width(certificate, probability) * (deviations / deviations[0])
-    if not isinstance(noise, BodyNoise):  # one number, seen as often as there are coordinates
+    alike = list_alike(noise)
+    if not alike.any():  # one number, seen as often as there are coordinates
         return np.broadcast_to(np.float64(half_width(certificate, probability)), dimension)
-    first, which = np.unique(list_representatives(noise.body), return_inverse=True)
+    first, which = np.unique(alike, return_inverse=True)
     found = np.array([half_width(certificate, probability, one) for one in first.tolist()])
     return np.asarray(found[which.reshape(-1)], dtype=np.float64)
 
@@ -245,12 +235,9 @@ def _out_of_range(log_epsilon: float) -> str:
 
 def _added(certificate: Certificate) -> float:
     """Return the grid, 0 where rounding to it changes nothing."""
-    grid, noise = certificate.grid or Fraction(0), certificate.noise
-    if isinstance(noise, Agreeing):
-        return 0.0 if grid <= 1 else float(grid)
-    if isinstance(noise, Geometric | DiscreteStaircase) and grid:
-        points = noise.scale / noise.cells / grid  # values are whole, and the grid a power of two
-        return 0.0 if grid <= 1 and points.denominator == 1 else float(grid)
+    grid, step = certificate.grid or Fraction(0), certificate.noise.lattice_step
+    if step is not None and 0 < grid <= 1:  # values are whole, and the grid a power of two
+        return 0.0 if (step / grid).denominator == 1 else float(grid)
     return float(grid)
 
 
@@ -272,7 +259,6 @@ def _calibrated(certificate: Certificate, epsilon: Fraction) -> Certificate:
 
 
 _SMOOTH = 0.01  # h/s: how much wider than need be a half-width is, about
-_NEAR_0 = 1e-4  # of α: below it 1 − α²E X²/2 is exact, and the quotients above lose digits
 _OF_WHOLE = 0.4  # h where S is whole: 2h below 1 tells whole numbers apart
 _SMOOTH_WHOLE = 0.001  # h/s of wide whole noise, so that the series has no more than 2^20 terms
 
@@ -328,7 +314,8 @@ def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) ->
     places = np.asarray(counts * (math.pi / half_period), dtype=np.float64)
     weights = (2 / math.pi) * np.sinc(places * smooth / 4 / math.pi) ** 4 / counts
     for one in some:
-        weights = weights * _of_cell(one.certificate.noise, one.parts, places) ** one.times
+        each = find_characteristic(one.certificate.noise, one.parts, places)
+        weights = weights * each**one.times
     kept = np.flatnonzero(np.abs(weights) > 1e-17)  # of a probability
     weights, places = weights[kept], places[kept]
     rounding = math.fsum(
@@ -350,48 +337,5 @@ def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) ->
 
 def _is_whole(certificate: Certificate) -> bool:
     """Whether its noise is of whole numbers, which its grid has all of."""
-    noise, grid = certificate.noise, certificate.grid
-    whole = isinstance(noise, Geometric) and noise.scale == noise.cells
-    return whole and grid is not None and grid <= 1 and grid.numerator == 1
-
-
-def _of_cell(noise: Noise, parts: Mapping[int, float], u: Floats) -> Floats:
-    """Return E cos(u Σ c_j X_j) at each u, of the numbers of a cell."""
-    if not isinstance(noise, KNorm):
-        found = np.ones_like(u)
-        for part in parts.values():
-            found = found * _of_one(noise, part * u)
-        return found
-    box = noise.body.bodies[0] if isinstance(noise.body, Cells) else noise.body
-    if not isinstance(box, Box) or len(parts) > 2:
-        raise NotApplicable(family=noise.name, why="its characteristic function isn't known here")
-    scales = [abs(part * float(box.bounds[j] * noise.scale)) for j, part in parts.items()]
-    small, large = sorted((0.0, 0.0, *scales))[-2:]
-    return _of_box(box.dimension, large * u, small * u)
-
-
-def _of_box(q: int, alpha: Floats, beta: Floats) -> Floats:
-    """Return E cos(αX₁/b₁ + βX₂/b₂) of a box's noise, α >= β >= 0: see the notation."""
-    if q == 2:  # the same, of real numbers alone
-        return 1 / ((1 + (alpha - beta) ** 2) * (1 + (alpha + beta) ** 2))
-    near = 1 - (q + 1) * (q + 2) / 6 * (alpha**2 + beta**2)
-    divisor = np.maximum(alpha, _NEAR_0)
-    if not beta.any():
-        exact = (1 / (1 - 1j * alpha) ** q).imag / (q * divisor)
-    else:
-        one, other = 1 / (1 - 1j * (alpha - beta)), 1 / (1 - 1j * (alpha + beta))
-        powers = sum(one ** (k + 1) * other ** (q - 1 - k) for k in range(q - 1))
-        exact = np.imag(powers) / (q * (q - 1) * divisor)
-    return np.where(alpha < _NEAR_0, near, exact)
-
-
-def _of_one(noise: Noise, u: Floats) -> Floats:
-    """Return E cos(u X) at each u."""
-    if isinstance(noise, Geometric) and noise.cells == 1:  # (1 − q)²/(1 − 2q cos u + q²)
-        raised = math.sinh(float(noise.decay) / 2) ** 2
-        return raised / (raised + np.sin(u * (float(noise.scale) / 2)) ** 2)
-    if isinstance(noise, Laplace):
-        return 1 / (1 + (u * float(noise.scale)) ** 2)
-    if isinstance(noise, Gaussian):
-        return np.exp(-((u * float(noise.scale)) ** 2) / 2)
-    raise NotApplicable(family=noise.name, why="its characteristic function isn't known here")
+    grid = certificate.grid
+    return certificate.noise.lattice_step == 1 and grid is not None and grid <= 1

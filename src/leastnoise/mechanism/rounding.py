@@ -58,7 +58,7 @@ FINEST_BITS = 30
 def default_grid(noise: Noise) -> Fraction:
     """Return g = 2^(⌊log₂ s⌋ − 20).
 
-    >>> from leastnoise.noise.classic.law import Gaussian
+    >>> from leastnoise.noise import Gaussian
     >>> default_grid(Gaussian(scale=3)) == Fraction(2) ** -19
     True
     """

@@ -185,6 +185,11 @@ class Noise(ABC):
         return self.norm == "integer"
 
     @property
+    def lattice_step(self) -> Fraction | None:
+        """The number of which all its values are whole multiples; None if there is none."""
+        return None
+
+    @property
     def gaussian_square(self) -> Fraction | None:
         """σ² if it is Gaussian noise, by whatever name; else None."""
         return None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import final
+from typing import TYPE_CHECKING, final
+
+import numpy as np
 
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.source import Entropy
@@ -15,6 +17,9 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.registry import FAMILIES, part_of, registered
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _MOST_RATIO = 1e6  # up to which the digits that cancel are few
 
@@ -98,6 +103,41 @@ def find_quantile(noise: Noise, probability: float, coordinate: int = 0) -> floa
     alike = not isinstance(noise, VectorNoise)
     found = find(noise, outside) if alike else find(noise, outside, coordinate)
     return float(noise.scale) * found
+
+
+def list_alike(noise: Noise) -> NDArray[np.int64]:
+    """Return for each coordinate the first one with the same law, shape (dimension,)."""
+    if not isinstance(noise, VectorNoise):
+        return np.broadcast_to(np.int64(0), noise.dimension)
+    alike = registered(type(noise)).part("alike")
+    return np.arange(noise.dimension) if alike is None else alike(noise)
+
+
+def has_independent_coordinates(noise: Noise | None) -> bool:
+    """Whether many draws of `noise` are one draw of as many more coordinates."""
+    if noise is None or noise.name not in FAMILIES:
+        return False
+    return registered(type(noise)).independent
+
+
+def find_characteristic(
+    noise: Noise, weights: Mapping[int, float], u: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return E cos(u Σ w_j X_j) at each u, of the weights of some coordinates.
+
+    A law for one number stands for as many independent draws of it as are asked for. Raises
+    NotApplicable where it isn't known.
+    """
+    family = registered(type(noise))
+    find = family.part("characteristic")
+    if find is not None and isinstance(noise, VectorNoise):
+        return find(noise, weights, u)
+    if find is None or not (family.independent or noise.dimension == 1):
+        raise NotApplicable(family=noise.name, why="its characteristic function isn't known here")
+    found = np.ones_like(u)
+    for weight in weights.values():
+        found = found * find(noise, weight * u)
+    return found
 
 
 def find_difference(

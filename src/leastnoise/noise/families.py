@@ -21,6 +21,7 @@ OURS: Mapping[str, Family] = {
         several="leastnoise.noise.trees.fit:several",
         sampler="leastnoise.noise.trees.sampler:sampler",
         quantile="leastnoise.noise.trees.profile:quantile",
+        alike="leastnoise.noise.trees.profile:list_alike",
     ),
     "cactus": Family(
         law="leastnoise.noise.lattice.law:Cactus",
@@ -60,12 +61,14 @@ OURS: Mapping[str, Family] = {
         spherical=True,
         tails="leastnoise.noise.classic.proof:gaussian_tails",
         quick=True,
+        independent=True,
         longest_is_worst=True,
         fit="leastnoise.noise.classic.fit:gaussian_search",
         draws="leastnoise.noise.classic.sampler:gaussian_draws",
         share="leastnoise.noise.classic.sampler:gaussian_share",
         quantile="leastnoise.noise.classic.profile:gaussian_quantile",
         beyond="leastnoise.noise.classic.proof:gaussian_beyond",
+        characteristic="leastnoise.noise.classic.profile:gaussian_characteristic",
     ),
     "gaussian-mixture": Family(
         law="leastnoise.noise.kernels.law:GaussianMixture",
@@ -110,6 +113,7 @@ OURS: Mapping[str, Family] = {
         share="leastnoise.noise.steps.sampler:share",
         quantile="leastnoise.noise.steps.profile:geometric",
         beyond="leastnoise.noise.steps.proof:geometric_beyond",
+        characteristic="leastnoise.noise.steps.profile:geometric_characteristic",
     ),
     "k-norm": Family(
         law="leastnoise.noise.bodies.law.k_norm:KNorm",
@@ -126,6 +130,8 @@ OURS: Mapping[str, Family] = {
         difference="leastnoise.noise.bodies.profile.gauge:difference_quantile",
         weighted="leastnoise.noise.bodies.profile.weighted:weighted_quantile",
         beyond="leastnoise.noise.bodies.proof:beyond",
+        characteristic="leastnoise.noise.bodies.profile.characteristic:k_norm",
+        alike="leastnoise.noise.bodies.profile.gauge:list_alike",
         knows_quantiles="leastnoise.noise.bodies.profile.gauge:one_coordinate_known",
     ),
     "k-staircase": Family(
@@ -142,6 +148,7 @@ OURS: Mapping[str, Family] = {
         quantile="leastnoise.noise.bodies.profile.gauge:one_coordinate_quantile",
         difference="leastnoise.noise.bodies.profile.gauge:difference_quantile",
         weighted="leastnoise.noise.bodies.profile.weighted:weighted_quantile",
+        alike="leastnoise.noise.bodies.profile.gauge:list_alike",
         knows_quantiles="leastnoise.noise.bodies.profile.gauge:one_coordinate_known",
     ),
     "l2": Family(
@@ -162,6 +169,7 @@ OURS: Mapping[str, Family] = {
         law="leastnoise.noise.classic.law:Laplace",
         proof="leastnoise.noise.classic.proof:laplace_delta_ball",
         quick=True,
+        independent=True,
         longest_is_worst=True,
         largest_loss="leastnoise.noise.common.proof:shift_in_scales",
         fit="leastnoise.noise.classic.fit:laplace_search",
@@ -169,6 +177,7 @@ OURS: Mapping[str, Family] = {
         quantile="leastnoise.noise.classic.profile:laplace_quantile",
         difference="leastnoise.noise.classic.profile:laplace_difference",
         beyond="leastnoise.noise.classic.proof:laplace_beyond",
+        characteristic="leastnoise.noise.classic.profile:laplace_characteristic",
     ),
     "optimal": Family(
         law="leastnoise.noise.lattice.law:Optimal",
@@ -250,6 +259,7 @@ OURS: Mapping[str, Family] = {
         quantile="leastnoise.noise.bodies.profile.gauge:one_coordinate_quantile",
         difference="leastnoise.noise.bodies.profile.gauge:difference_quantile",
         weighted="leastnoise.noise.bodies.profile.weighted:weighted_quantile",
+        alike="leastnoise.noise.bodies.profile.gauge:list_alike",
         knows_quantiles="leastnoise.noise.bodies.profile.gauge:one_coordinate_known",
     ),
     "truncated-laplace": Family(
@@ -301,6 +311,7 @@ OURS: Mapping[str, Family] = {
         several="leastnoise.noise.bodies.fit:several",
         sampler="leastnoise.noise.bodies.sampler.draw:two_sided_laplace_sampler",
         quantile="leastnoise.noise.bodies.profile.two_sided:two_sided_quantile",
+        alike="leastnoise.noise.bodies.profile.two_sided:list_alike",
         knows_quantiles="leastnoise.noise.bodies.profile.two_sided:two_sided_known",
     ),
     "two-sided-staircase": Family(
@@ -315,6 +326,7 @@ OURS: Mapping[str, Family] = {
         several="leastnoise.noise.bodies.fit:several",
         sampler="leastnoise.noise.bodies.sampler.draw:two_sided_staircase_sampler",
         quantile="leastnoise.noise.bodies.profile.two_sided:two_sided_quantile",
+        alike="leastnoise.noise.bodies.profile.two_sided:list_alike",
         knows_quantiles="leastnoise.noise.bodies.profile.two_sided:two_sided_known",
     ),
 }

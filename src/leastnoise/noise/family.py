@@ -65,6 +65,7 @@ class Family:
         slopes of δ(ε) do as well.
     enough_bits: the relative accuracy of δ at which the proof tries no higher precision.
     lengthy: a proof at one ε takes up to a second; `quick`: microseconds.
+    independent: its coordinates are: many draws are one draw of as many more.
     longest_is_worst: the longest shift is the worst one at every ε, and the losses that it makes
         are symmetric: P(Z > z) before it is what P(Z < −z) is after it. So it is for one number
         where the density is symmetric and falls on both sides of 0, and for vectors where it
@@ -103,7 +104,13 @@ class Family:
         left out where sums of shares aren't proved to be the law.
     quantile: returns t with P(|X_i| > t·scale) = p, from the law and p (and i, of `VectorNoise`);
         left out where the law of one coordinate isn't known.
-    beyond: encloses P(X_i > t), from the law, t and i; left out where no proof has asked for it.
+    beyond: encloses P(X_i > t), from the law, any rational t and i (of `VectorNoise` t >= 0); for
+        thresholds of keys, and for audits.
+    characteristic: returns E cos(u·X_i) at each u of an array, from the law and u, where all
+        coordinates are independent; E cos(u·Σ w_j X_j) of `VectorNoise`, from the law, a mapping of
+        coordinates to weights, and u. Sums of noise have intervals by it.
+    alike: returns, for each coordinate of `VectorNoise`, the first one with the same law, as an
+        array; left out where no two of them have, and of other noise, where all have.
     difference: returns t with P(|X_i − r·X_j| > t·scale) = p, from the law, p, i and j, and r >= 0;
         raises NotApplicable where that isn't known, and is left out where it never is, and of
         spherical noise, whose `quantile` says it.
@@ -121,6 +128,7 @@ class Family:
     lengthy: bool = field(converter=A_FLAG, default=False)
     quick: bool = field(converter=A_FLAG, default=False)
     spherical: bool = field(converter=A_FLAG, default=False)
+    independent: bool = field(converter=A_FLAG, default=False)
     longest_is_worst: bool = field(converter=A_FLAG, default=False)
     losses: str | OwnLosses | None = None
     largest_loss: Part | None = None
@@ -147,12 +155,14 @@ class Family:
     difference: Part | None = None
     weighted: Part | None = None
     beyond: Part | None = None
+    characteristic: Part | None = None
+    alike: Part | None = None
     knows_quantiles: Part | None = None
 
     def _check_together(self) -> None:
         for name in _PARTS:
             part = getattr(self, name)
-            if not (_is_part(part, name) or (part is None and name in _OPTIONAL)):
+            if not (_is_part(part, name) or (part is None and name not in _NEEDED)):
                 raise InvalidArgument(
                     name=name,
                     value=_validate.shown(part),
@@ -197,31 +207,10 @@ class Family:
 
 
 _LIKE = {"law": "a subclass of Noise", "losses": "an OwnLosses"}
-_OPTIONAL = (
-    "attained",
-    "lower_profile",
-    "tails",
-    "losses",
-    "largest_loss",
-    "no_loss_beyond",
-    "work",
-    "fit",
-    "several",
-    "behind",
-    "wider",
-    "limit",
-    "design",
-    "sampler",
-    "draws",
-    "radius",
-    "share",
-    "quantile",
-    "difference",
-    "weighted",
-    "beyond",
-    "knows_quantiles",
+_NEEDED = ("law", "proof")
+_PARTS = tuple(
+    name for name, kind in Family.__annotations__.items() if "Part" in kind or "OwnLosses" in kind
 )
-_PARTS = ("law", "proof", *_OPTIONAL)
 
 
 def _is_part(part: object, name: str) -> bool:

@@ -16,11 +16,11 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.classic.law import Gaussian
 from leastnoise.noise.common.law import MAX_STEPS
+from leastnoise.noise.common.profile import radial_log_delta
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import part_of
 from leastnoise.noise.shells.law import SphericalStaircase
-from leastnoise.noise.shells.profile import log_delta
 
 
 def _best(
@@ -81,12 +81,12 @@ def test_meets_delta_just_so_and_never_leaks(
     assert isinstance(law, SphericalStaircase)
     assert certificate.delta.certainly_at_most(budget.delta)
     # 1e-5 shorter it leaks, unless it is so small that the whole of δ is the last ball's
-    shorter = log_delta(
+    shorter = radial_log_delta(
         law.scaled(Fraction(99_999, 100_000)), shift=Fraction(1), epsilon=budget.epsilon
     )
     assert shorter > math.log(budget.delta) or law.mse < 1e-3
     for shift in ("0.2", "0.7", "0.999"):
-        value = log_delta(law, shift=Fraction(shift), epsilon=budget.epsilon)
+        value = radial_log_delta(law, shift=Fraction(shift), epsilon=budget.epsilon)
         assert value <= math.log(budget.delta) + 1e-9
 
 
@@ -111,7 +111,7 @@ def test_the_smallest_radius_in_many_dimensions() -> None:
     law = _best(100, "3", "1e-5", gamma=Fraction(1, 12))
     assert 45.1 < float(law.radius) < 45.3
     later = SphericalStaircase(scale=1, dimension=100, gamma=law.gamma, radius="45.95", decay=3)
-    assert log_delta(later, shift=Fraction(1), epsilon=Fraction(3)) > math.log(1e-5)
+    assert radial_log_delta(later, shift=Fraction(1), epsilon=Fraction(3)) > math.log(1e-5)
 
 
 def test_a_fixed_shape_gets_the_least_scale() -> None:
@@ -121,7 +121,7 @@ def test_a_fixed_shape_gets_the_least_scale() -> None:
     law = part_of(SphericalStaircase, "fit")(question)
     assert isinstance(law, SphericalStaircase)
     assert law.parameters == fixed
-    value = log_delta(law, shift=Fraction(1), epsilon=budget.epsilon)
+    value = radial_log_delta(law, shift=Fraction(1), epsilon=budget.epsilon)
     assert value == pytest.approx(math.log(1e-4), abs=1e-9)
     with pytest.raises(InvalidArgument, match="gamma"):
         _best(3, "1", "1e-4", radius=Fraction(9))

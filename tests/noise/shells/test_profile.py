@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.law import RadialStepNoise
+from leastnoise.noise.common.profile import outside, radial_log_delta
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
-from leastnoise.noise.shells.profile import log_delta, outside
 from tests.routes import integrate
 
 # Worst case measured: 5e-12, in 10,000 dimensions.
@@ -72,7 +72,7 @@ LAWS = [
     ("shift", "epsilon"), [("1", "1"), ("1", "0.3"), ("0.45", "0"), ("1.6", "2")]
 )
 def test_agrees_with_a_radial_integral(law: RadialStepNoise, shift: str, epsilon: str) -> None:
-    value = math.exp(log_delta(law, shift=Fraction(shift), epsilon=Fraction(epsilon)))
+    value = math.exp(radial_log_delta(law, shift=Fraction(shift), epsilon=Fraction(epsilon)))
     assert value == pytest.approx(
         _by_radius(law, float(shift), float(epsilon)), rel=1e-9, abs=1e-14
     )
@@ -92,7 +92,7 @@ def test_the_whole_profile_follows_from_two_numbers() -> None:
     law = _staircase(4, gamma="0.3", radius="5.5", decay="1.2")
 
     def delta(epsilon: str) -> float:
-        return math.exp(log_delta(law, shift=Fraction(1), epsilon=Fraction(epsilon)))
+        return math.exp(radial_log_delta(law, shift=Fraction(1), epsilon=Fraction(epsilon)))
 
     last, first = delta("1.2"), delta("0")
     share = (first - last) / -math.expm1(-1.2)
@@ -119,7 +119,7 @@ def test_the_proof_encloses_the_floats(
     dimension: int, parameters: dict[str, Any], shift: str, epsilon: str
 ) -> None:
     law = _staircase(dimension, **parameters)
-    value = math.exp(log_delta(law, shift=Fraction(shift), epsilon=Fraction(epsilon)))
+    value = math.exp(radial_log_delta(law, shift=Fraction(shift), epsilon=Fraction(epsilon)))
     proved = prove_delta(law, L2(shift), Fraction(epsilon)).interval
     assert proved.lower * (1 - FLOAT_ERROR) <= value <= proved.upper * (1 + FLOAT_ERROR) + 1e-300
 
@@ -144,7 +144,7 @@ def test_any_falling_profile(data: st.DataObject) -> None:
     ]
     assert all(a.lower <= b.upper for a, b in pairwise(values))
     assert values[-1].upper >= prove_delta(law, L2(1), epsilon + 1).interval.lower
-    value = math.exp(log_delta(law, shift=Fraction(1), epsilon=epsilon))
+    value = math.exp(radial_log_delta(law, shift=Fraction(1), epsilon=epsilon))
     assert value == pytest.approx(values[-1].upper, rel=1e-11, abs=1e-15)
 
 

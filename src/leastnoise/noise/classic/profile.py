@@ -33,11 +33,18 @@ from leastnoise.noise.common.law import NEGLIGIBLE
 from leastnoise.noise.common.profile import solve
 from leastnoise.numerics.quadrature import gauss_legendre
 
+Floats = NDArray[np.float64]
+
 
 def gaussian_quantile(noise: Gaussian, outside: float) -> float:
     """Invert P(|X| > t) = erfc(t/√2)."""
     del noise
     return solve(lambda t: math.erfc(t / math.sqrt(2)), outside, guess=1.5)
+
+
+def gaussian_characteristic(noise: Gaussian, u: Floats) -> Floats:
+    """Return e^(−(u·scale)²/2)."""
+    return np.exp(-((u * float(noise.scale)) ** 2) / 2)
 
 
 # What follows holds for a Gaussian, and for a mixture of Gaussians of standard deviation σ whose
@@ -68,6 +75,11 @@ def laplace_quantile(noise: Laplace, outside: float) -> float:
     """Invert P(|X| > t) = e^(−t)."""
     del noise
     return -math.log(outside)
+
+
+def laplace_characteristic(noise: Laplace, u: Floats) -> Floats:
+    """Return 1/(1 + (u·scale)²)."""
+    return 1 / (1 + (u * float(noise.scale)) ** 2)
 
 
 def laplace_difference(

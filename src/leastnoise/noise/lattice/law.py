@@ -92,6 +92,7 @@ class LatticeNoise(Noise):
 
     most_dimension: ClassVar[int] = 1
     without_delta: ClassVar[str] = BOUNDED
+    most_points: ClassVar[int] = MAX_POINTS
     scale: FractionField = field(converter=SCALE)
     cells: int = field(converter=_CELLS)
     masses: IntsField = field(converter=_MASSES)
@@ -163,6 +164,10 @@ class DiscreteStaircase(LatticeNoise):
 
     name: ClassVar[str] = "discrete-staircase"
     norm: ClassVar[Norm] = "integer"
+
+    @property
+    def lattice_step(self) -> Fraction:
+        return self.scale / self.cells
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log P(X = x), −inf off the lattice; see `Noise.log_density`."""

@@ -17,6 +17,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.noise.common.fit import CutStaircase, least_scale
+from leastnoise.noise.common.profile import outside, radial_log_delta
 from leastnoise.noise.common.several import (
     SLOWLY,
     Several,
@@ -25,7 +26,6 @@ from leastnoise.noise.common.several import (
 )
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.shells.law import SphericalStaircase
-from leastnoise.noise.shells.profile import log_delta, outside
 
 _MOST_DIMENSIONS = 10  # for several
 
@@ -72,7 +72,7 @@ def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStairc
     law = SphericalStaircase(scale=1, dimension=question.dimension, **fixed)
     epsilon = question.budget.epsilon
     scale = least_scale(
-        lambda t: log_delta(law, shift=Fraction(t), epsilon=epsilon), question.budget.delta
+        lambda t: radial_log_delta(law, shift=Fraction(t), epsilon=epsilon), question.budget.delta
     )
     return law.scaled(scale)
 
@@ -108,7 +108,8 @@ def several(task: Several) -> SphericalStaircase:
         del points_per_std  # that lattice of three points is exact
         steps = cast("SphericalStaircase", law)
         logs = (
-            log_delta(steps, shift=Fraction(1), epsilon=at) for at in (Fraction(0), steps.decay)
+            radial_log_delta(steps, shift=Fraction(1), epsilon=at)
+            for at in (Fraction(0), steps.decay)
         )
         lattice = symmetric_lattice([arb(math.exp(one)) for one in logs], steps.decay)
         found = float_above(composed_upper([(lattice, question.compositions)], budget.epsilon))

@@ -131,6 +131,10 @@ class Geometric(Noise):
         gamma = Fraction(2 * self.core - 1, 2 * self.cells)
         return Staircase(scale=self.scale, gamma=gamma, decay=self.decay)
 
+    @property
+    def lattice_step(self) -> Fraction:
+        return self.scale / self.cells
+
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−decay·s(|K|) − ln(2a − 1 + 2cm), −inf off the lattice; see `Noise.log_density`."""
         nearest, on_lattice = lattice_places(self, x, cells=self.cells)

@@ -5,8 +5,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.errors import NotApplicable
 from leastnoise.noise.common.law import Steps
 from leastnoise.noise.steps.law import Geometric, Staircase
+
+Floats = NDArray[np.float64]
 
 # Quantiles of staircases, on the line and on the whole numbers.
 
@@ -25,6 +31,14 @@ def geometric(noise: Geometric, outside: float) -> float:
     """Return the least point k/c beyond which P(|X| > (k + ½)/c) of its staircase is `outside`."""
     edge = staircase(noise.staircase, outside) * noise.cells
     return max(0, math.ceil(edge - 0.5)) / noise.cells
+
+
+def geometric_characteristic(noise: Geometric, u: Floats) -> Floats:
+    """Return (1 − b)²/(1 − 2b cos u + b²), u in steps; raises NotApplicable if cells > 1."""
+    if noise.cells > 1:
+        raise NotApplicable(family=noise.name, why="its characteristic function isn't known here")
+    raised = math.sinh(float(noise.decay) / 2) ** 2
+    return raised / (raised + np.sin(u * (float(noise.scale) / 2)) ** 2)
 
 
 # δ(ε) of staircase noise, in closed form; every term is positive.

@@ -187,6 +187,10 @@ class Agreeing(VectorNoise):
         return True
 
     @property
+    def lattice_step(self) -> Fraction:
+        return Fraction(1)
+
+    @property
     def largest_loss(self) -> Fraction:
         return 1 / self.scale
 

@@ -1,9 +1,16 @@
-"""Quantiles of one cell of noise on a tree."""
+"""Quantiles of one cell of noise on a tree, and which cells have the same."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import cell_laws
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _UP = 1 + 1e-14  # so that scale · (h/scale) isn't rounded below h
 
@@ -12,3 +19,9 @@ def quantile(noise: Agreeing, outside: float, coordinate: int = 0) -> float:
     """Return h/scale, h the smallest whole number with P(|X_i| <= h) >= 1 − outside."""
     law = cell_laws(noise)[noise.shape.places_of[-1][coordinate]]
     return law.half_width(1 - outside) / float(noise.scale) * _UP
+
+
+def list_alike(noise: Agreeing) -> NDArray[np.int64]:
+    """Return for each cell the first one of the same place."""
+    _, first, which = np.unique(noise.shape.places_of[-1], return_index=True, return_inverse=True)
+    return np.asarray(first[which], dtype=np.int64)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, final
 from leastnoise.calibration import ask_again, calibrate_family
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.noise import Laplace
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.classic.law import Laplace
 from leastnoise.noise.question import Question
 from leastnoise.selection.ask import choose_family
 

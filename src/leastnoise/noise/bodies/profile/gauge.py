@@ -236,8 +236,9 @@ def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float
     return float(weight * np.exp(d * np.log(r) - r - math.lgamma(d + 1)) @ uniform(c / r))
 
 
-def list_representatives(body: Body) -> NDArray[np.int64]:
+def list_alike(noise: BodyNoise) -> NDArray[np.int64]:
     """Return for each coordinate the first one that is alike: of one block, size and bound."""
+    body = noise.body
     blocks = body.bodies if isinstance(body, Together) else (body,)
     places = np.repeat(np.arange(len(blocks)), [one.dimension for one in blocks])
     every = np.column_stack([places, np.concatenate([_sizes(one) for one in blocks])])
@@ -360,5 +361,5 @@ def _tail_of_two(
 
 def one_coordinate_known(noise: BodyNoise) -> bool:
     """Whether the law of each coordinate is known."""
-    found = np.unique(list_representatives(noise.body)).tolist()
+    found = np.unique(list_alike(noise)).tolist()
     return all(tail_of(noise, one) is not None for one in found)

@@ -37,6 +37,12 @@ def two_sided_known(noise: TwoSided) -> bool:
     return _cube(noise) is not None or bool(_blocks(noise))
 
 
+def list_alike(noise: TwoSided) -> NDArray[np.int64]:
+    """Return the first coordinate of the block that each one is in; of a cube there is one."""
+    sizes = [noise.dimension] if _cube(noise) else [one.queries for one in _blocks(noise)]
+    return np.repeat(np.cumsum([0, *sizes])[:-1], sizes)
+
+
 def _cube(noise: TwoSided) -> Counts | None:
     of = noise.of
     return of if isinstance(of, Counts) and of.most == of.queries else None

@@ -23,7 +23,7 @@ from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_shares
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.noise.trees.levels import level_laws
+from leastnoise.noise.trees.levels import LevelLaw, level_laws
 from leastnoise.noise.trees.sums import check_numbers, half_width_of_sum, variance_of_sum
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.query.noise_error import PROBABILITIES
@@ -58,9 +58,14 @@ class Chain:
     order: tuple[int, ...]
     noise: Agreeing
 
+    @property
+    def laws(self) -> tuple[LevelLaw, ...]:
+        """The law of a number of each level, the total first."""
+        return level_laws(self.noise)
+
     def variance(self, table: int) -> float:
         """Return the variance of a number of a table."""
-        variances = [one.variance for one in level_laws(self.noise)]
+        variances = [one.variance for one in self.laws]
         return variance_of_sum(self.noise.branches, variances, fixed_levels(self.order, table))
 
     def error(self, table: int) -> NoiseError:

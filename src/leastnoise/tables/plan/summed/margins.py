@@ -21,8 +21,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.trees.law import Agreeing
+from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.tables.plan.summed.chain import Chain, read_chain
 from leastnoise.tables.plan.summed.measured import (
     FOR_THE_LARGEST,
@@ -108,7 +107,7 @@ class Margins:
             table = names.get(name) if chain is None else len(names) - 1
             if table is None or table in measured or not isinstance(claim, Certificate):
                 raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
-            families = (pure_family(drawn), "gaussian") if chain is None else (Agreeing.name,)
+            families = (pure_family(drawn), "gaussian") if chain is None else (chain.noise.name,)
             _check(name, claim, drawn, table, families=families)
             measured[table] = claim
         if list(measured) != sorted(measured):
@@ -378,7 +377,7 @@ def _check(
         ),
         (claim.noise.name in families, "no such noise is in tables with margins"),
         (
-            not isinstance(claim.noise, KNorm) or claim.noise.body == table_body(cells, table),
+            not isinstance(claim.noise, BodyNoise) or claim.noise.body == table_body(cells, table),
             "noise is that of the hull of all that a unit can do",
         ),
     )

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise import _words
-from leastnoise.noise.trees.levels import level_laws
 from leastnoise.tables.query.summed.margins import in_one_cell, table_layout
 
 if TYPE_CHECKING:
@@ -110,8 +109,7 @@ def _prefixes(order: Sequence[int]) -> list[int]:
 def _node_bias(margins: Margins) -> Mapping[int, float]:
     """Return E max(0, Z) of a number of each table that may be a level, at most."""
     if margins.chain is not None:
-        laws = level_laws(margins.chain.noise)
-        pairs = zip(_prefixes(margins.chain.order), laws, strict=True)
+        pairs = zip(_prefixes(margins.chain.order), margins.chain.laws, strict=True)
         return {mask: law.mean_abs / 2 for mask, law in pairs}
     every, last = margins.marginals.every, margins.marginals.every[-1]
     stds = np.sqrt(margins.variances_of(every)[0]).tolist()
