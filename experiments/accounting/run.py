@@ -27,7 +27,7 @@ Ends = tuple[float, float] | None
 
 
 def our_epsilons(case: Case, delta: float) -> tuple[float, float]:
-    found = case.ours.epsilon(delta=Fraction(str(delta)))
+    found = case.ours.epsilon(delta=Fraction(str(delta)), accuracy=0)
     return found.lower, found.upper
 
 

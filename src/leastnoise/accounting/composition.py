@@ -12,7 +12,6 @@ from typing import final
 from leastnoise import _validate, _words
 from leastnoise._record import field, record, takes, whole
 from leastnoise.accounting.curves import (
-    END_WIDTH,
     LARGEST,
     Null,
     Tangents,
@@ -175,8 +174,7 @@ class Composition:
         """Return an interval that contains ε(delta), by lattices no finer than they have to be."""
         coarser = coarsest(self.parts, self.points_per_std)
         while True:
-            # a hundredth of the width for the search of its ends, the rest for the lattices
-            find = partial(self._solved, delta, coarser=coarser, within=accuracy / 100)
+            find = partial(self._solved, delta, coarser=coarser)
             ends = [find(removed=removed) for removed in directions(self.parts)]
             found = Interval(max(end.lower for end in ends), max(end.upper for end in ends))
             width, enough = found.upper - found.lower, accuracy * found.upper
@@ -186,7 +184,7 @@ class Composition:
             coarser *= min(0.5, 0.8 * math.sqrt(enough / width))
             coarser = coarser if coarser >= 1.5 else 1.0
 
-    def _solved(self, delta: Fraction, *, removed: bool, coarser: float, within: float) -> Interval:
+    def _solved(self, delta: Fraction, *, removed: bool, coarser: float) -> Interval:
         """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
         points = self.points_per_std
         upper = make_upper_parts(
@@ -199,9 +197,9 @@ class Composition:
         def placed(tilt: float) -> list[Part]:
             return [(cells.lattice(tilt), count) for cells, count in lower]
 
-        high = solve_epsilon(lambda tilt: upper, delta, within=within)  # noqa: ARG005
-        low = solve_epsilon(placed, delta, within=within)
-        return enclose_between(low, high, delta, within=within)
+        high = solve_epsilon(lambda tilt: upper, delta)  # noqa: ARG005
+        low = solve_epsilon(placed, delta)
+        return enclose_between(low, high, delta)
 
     def _largest(self) -> Interval:
         """Return an interval that contains ε(0): the largest losses of all releases add up."""
@@ -218,13 +216,10 @@ class Composition:
         return self.parts[0].noise.name if len(self.parts) == 1 else "composition"
 
 
-def solve_epsilon(
-    parts_at: Callable[[float], Sequence[Part]], delta: Fraction, *, within: float = 0.0
-) -> _Solved:
+def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) -> _Solved:
     """Return a convolution and about the ε at which its δ is `delta`; no part of the proof.
 
-    The search ends `within` a relative distance. Raises NotApplicable if more than `delta` lies at
-    infinity.
+    Raises NotApplicable if more than `delta` lies at infinity.
     """
     parts = parts_at(0.0)
     left = float(delta) - sum(lattice.infinity * count for lattice, count in parts)
@@ -236,14 +231,14 @@ def solve_epsilon(
     for _ in range(6):  # the first is good already, but where few losses decide
         parts = parts_at(float(tilt))
         convolution = Convolution.of(parts, tilt)
-        epsilon = _root(convolution, float(delta), near=max(0.0, near), within=within)
+        epsilon = _root(convolution, float(delta), near=max(0.0, near))
         used, tilt, near = tilt, tilt_for(parts, Fraction(epsilon)), epsilon
         if abs(tilt - used) <= _SAME_TILT * tilt:
             break
     return convolution, epsilon
 
 
-def _root(convolution: Convolution, delta: float, *, near: float, within: float) -> float:
+def _root(convolution: Convolution, delta: float, *, near: float) -> float:
     """Return ε >= 0 with δ(ε) near `delta`, 0 if δ(0) is smaller.
 
     Looked for from `near` outward, for which the tilt was made: far from it is only rounding.
@@ -269,21 +264,19 @@ def _root(convolution: Convolution, delta: float, *, near: float, within: float)
         high, below = low, above
         low, gap = max(0.0, low - gap), 2 * gap
         above = excess(low)
-    return _false_position(excess, (low, above), (high, below), within=max(within, _ROOT_WIDTH))
+    return _false_position(excess, (low, above), (high, below))
 
 
 def _false_position(
     excess: Callable[[float], float],
     left: tuple[float, float],
     right: tuple[float, float],
-    *,
-    within: float,
 ) -> float:
     """Guess the root between two points; the "Illinois" rule keeps both ends moving."""
     (low, above), (high, below) = left, right
     for _ in range(60):
         middle = low + (high - low) * above / (above - below)
-        if not low < middle < high or high - low <= within * high:
+        if not low < middle < high or high - low <= _ROOT_WIDTH * high:
             break
         found = excess(middle)
         if abs(found) <= _ROOT_WIDTH:
@@ -299,20 +292,16 @@ def enclose_between(
     low: _Solved | _SolvedByMoments,
     high: _Solved | _SolvedByMoments,
     delta: Fraction,
-    *,
-    within: float = 0.0,
 ) -> Interval:
     """Return an interval that contains ε(delta), each end proved by a convolution of its own.
 
-    Each comes with about the ε at which its δ is `delta`, and is searched for `within` a relative
-    distance. Raises NotApplicable if none is proved.
+    Each comes with about the ε at which its δ is `delta`. Raises NotApplicable if none is proved.
     """
     below, least = low
     above, most = high
-    width = max(within, END_WIDTH)
     return Interval(
-        find_last_leaking(partial(_proved, below), delta, near=least, width=width),
-        find_first_private(partial(_proved, above), delta, near=most, step=width, width=width),
+        find_last_leaking(partial(_proved, below), delta, near=least),
+        find_first_private(partial(_proved, above), delta, near=most),
     )
 
 

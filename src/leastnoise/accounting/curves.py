@@ -28,8 +28,7 @@ from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot
 # proved.
 
 
-END_WIDTH = 5e-13
-"""Relative, of each end around the place where the proof's answer turns."""
+_WIDTH = 5e-13  # relative, of each end around the place where the proof's answer turns
 _FIRST_STEP = 0.25  # of ln ε, where nothing is known about the root
 _LEAST_EPSILON = 1e-300  # ε below it counts as 0
 LARGEST = 1e30  # ε; no composition that is served needs so much
@@ -65,12 +64,7 @@ def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval
 
 
 def find_first_private(
-    proved: Proved,
-    delta: Fraction,
-    *,
-    near: float,
-    step: float = END_WIDTH,
-    width: float = END_WIDTH,
+    proved: Proved, delta: Fraction, *, near: float, step: float = _WIDTH, width: float = _WIDTH
 ) -> float:
     """Return the smallest ε found, from `near` on, at which δ is proved to be at most `delta`.
 
@@ -102,13 +96,8 @@ def no_epsilon() -> NotApplicable:
     return NotApplicable(family="composition", why="no epsilon was proved for that delta")
 
 
-def find_last_leaking(
-    proved: Proved, delta: Fraction, *, near: float, width: float = END_WIDTH
-) -> float:
-    """Return the largest ε found, from `near` on, at which δ is proved above `delta`, or 0.
-
-    `width` is how closely it looks, in ln ε, first and in the end.
-    """
+def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
+    """Return the largest ε found, from `near` on, at which δ is proved above `delta`, or 0."""
     if near < _LEAST_EPSILON:
         return 0.0
 
@@ -121,7 +110,7 @@ def find_last_leaking(
         return min(size, 0.0) if found.certainly_above(delta) else max(size, _HARDLY)
 
     found = math.exp(
-        IncreasingRoot(tolerance=width, first_step=width).find(over, guess=math.log(near))
+        IncreasingRoot(tolerance=_WIDTH, first_step=_WIDTH).find(over, guess=math.log(near))
     )
     return found if found >= _LEAST_EPSILON else 0.0
 

@@ -229,7 +229,8 @@ class Mechanism:
         """
         from leastnoise.accounting.composition import Composition  # noqa: PLC0415 (see `compose`)
 
-        return Composition(parts=(self.certificate.releases,)).epsilon(delta=delta)
+        releases = Composition(parts=(self.certificate.releases,))
+        return releases.epsilon(delta=delta, accuracy=0)  # no more than the certificate says
 
     def epsilon_per_release(self, *, delta: Exact) -> Interval:
         """Return an interval that contains ε(delta) of one release alone."""
