@@ -95,7 +95,7 @@ test-engines: install
 test-minimum:
 	$(PYTHON) -m venv --clear .venv-minimum
 	.venv-minimum/bin/python -m pip install --quiet --disable-pip-version-check uv
-	.venv-minimum/bin/uv pip install --quiet --python .venv-minimum --resolution lowest-direct -e '.[demo,learn,polars,report,zstd]'
+	.venv-minimum/bin/uv pip install --quiet --python .venv-minimum --resolution lowest-direct -e '.[demo,learn,report,zstd]' 'polars>=2.0' 'pyarrow>=22'
 	.venv-minimum/bin/uv pip install --quiet --python .venv-minimum hypothesis mpmath pytest pytest-xdist
 	OMP_NUM_THREADS=1 .venv-minimum/bin/pytest -n auto --dist worksteal -o filterwarnings=default \
 	  tests/balls tests/cli tests/guarantees tests/ledger tests/mechanism tests/report tests/tables

@@ -29,7 +29,7 @@ from leastnoise.tables.query.limits import InCells, integer_limits
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.source import find_source
 
-ENGINES = ("duckdb", "polars", "spark")
+ENGINES = ("duckdb", "spark")
 ROUNDS = 3
 
 Sums = Callable[[str], list[int]]
@@ -82,36 +82,6 @@ def by_duckdb(path: str) -> list[int]:
     return [int(value) for value in row]
 
 
-def by_polars(path: str) -> list[int]:
-    import polars as pl
-
-    factor, most = constants()
-    scaled = [
-        (pl.col(name).fill_null(0.0).clip(0.0, 30.0) * factor + 0.5).floor().cast(pl.Int64)
-        for name in NAMES
-    ]
-    share = most * (1 - 2.0**-40) / pl.col("q")
-    persons = (
-        pl.scan_parquet(path)
-        .filter(pl.col("person").is_not_null())
-        .select("person", *scaled)
-        .group_by("person")
-        .agg(*(pl.col(name).sum() for name in NAMES))
-        .with_columns(q=pl.max_horizontal(*NAMES))
-    )
-    shrunk = [
-        pl.when(pl.col("q") > most)
-        .then((pl.col(name) * share).floor().cast(pl.Int64))
-        .otherwise(pl.col(name))
-        .sum()
-        for name in NAMES
-    ]
-    found = persons.select(
-        one.alias(name) for one, name in zip(shrunk, NAMES, strict=True)
-    ).collect(engine="streaming")
-    return list(found.row(0))
-
-
 def by_spark(path: str) -> list[int]:
     from pyspark.sql import SparkSession
 
@@ -137,7 +107,7 @@ def child(engine: str, way: str, folder: Path) -> None:
     """Print the least time of some rounds, the memory of this process, and the integers."""
     if engine == "spark":
         start_spark()
-    by_hand: dict[str, Sums] = {"duckdb": by_duckdb, "polars": by_polars, "spark": by_spark}
+    by_hand: dict[str, Sums] = {"duckdb": by_duckdb, "spark": by_spark}
     sums = by_hand[engine] if way == "hand" else by_leastnoise(engine)
     sums(str(folder / "few" / "rows.parquet"))
     times: list[float] = []

@@ -30,7 +30,7 @@ def counts(rows: Rows, raw: dict[str, Any], part: KeysPlan, folder: Path) -> Key
     """How many persons have each key, of those keys in which each counts."""
     frame = pd.DataFrame(rows, columns=["person", "code"]).assign(x=1.0, sex=1)
     frame.to_parquet(folder / "rows.parquet")
-    found = totals(raw, folder, "polars")
+    found = totals(raw, folder)
     return {key: one >> part.layout.bits for key, (one,) in found.items()}
 
 

@@ -67,7 +67,6 @@ def drawn(random: Random) -> Case:
         ],
         "by_row": random.random() < 0.4,
         "neighbours": random.choice(("add-remove", "replace-one")),
-        "engine": random.choice(("duckdb", "polars")),
         "frame": random.random() < 0.3,
     }
 
@@ -106,7 +105,7 @@ def _release(case: Case, folder: Path) -> ln.Release:
         data = {"source": "rows.csv", "types": {"person": "int", **_KINDS}}
     unit = "row" if case["by_row"] else "person"
     return ln.Release(
-        data=data | {"engine": case["engine"]},
+        data=data,
         privacy={"unit": unit, "neighbours": case["neighbours"], "epsilon": 10**5},
         contribution=None if case["by_row"] else {"max_rows": 1},
         columns=case["columns"],

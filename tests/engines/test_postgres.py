@@ -59,10 +59,7 @@ def release(folder: Path, address: str, table: str, query: list[dict[str, Any]])
     ).run()
 
 
-@pytest.mark.parametrize("engine", [None, "polars"])
-def test_every_block_has_the_integers_of_a_file(
-    address: str, tmp_path: Path, engine: str | None
-) -> None:
+def test_every_block_has_the_integers_of_a_file(address: str, tmp_path: Path) -> None:
     frame = rows(400, seed=6)
     frame.to_parquet(tmp_path / "rows.parquet")
     filled(address, "the rows", frame)
@@ -70,7 +67,7 @@ def test_every_block_has_the_integers_of_a_file(
         raw = spec_of(contribution=limits, query=QUERIES[:9])
         expected = integers(raw, tmp_path)
         raw["data"] = {"source": address, "table": "public.the rows"}
-        assert integers(raw, tmp_path, engine=engine) == expected
+        assert integers(raw, tmp_path) == expected
 
 
 def test_what_a_server_holds_is_never_an_error(address: str, tmp_path: Path) -> None:

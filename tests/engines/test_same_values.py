@@ -46,7 +46,7 @@ def typed_rows(
         name: kind for name, kind in columns.items() if kind in known[name].read_as()
     }
     typed: dict[str, ColumnType] = {"row": "int", **kept}
-    found = source.Source(rows=found.rows, columns=typed, engine=engine)
+    found = source.Source(rows=found.rows, columns=typed)
     with source.open_engine(found) as opened:
         uses: list[tuple[str, Use]] = [
             (name, use) for name, kind in kept.items() for use in USES[kind]

@@ -68,14 +68,12 @@ def test_cumulative_counts_are_the_sums_of_the_bins(tmp_path: Path, kind: str, u
     assert verify_directory(folder).rows == {"ages": 8, SUMS: 8}
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
-def test_what_is_counted_is_from_the_first_edge_on(tmp_path: Path, engine: str) -> None:
+def test_what_is_counted_is_from_the_first_edge_on(tmp_path: Path) -> None:
     """Nearly without noise: who is younger than the first edge, or has no age, is in no count."""
     rows = pd.DataFrame({"who": range(9), "region": 1, "age": [-1, 0, 17, 18, 39, 40, 100, 101, 5]})
     rows["age"] = rows["age"].astype("Int64").mask(rows["who"] == 8)
     rows.to_csv(tmp_path / "rows.csv", index=False)
     raw = spec_of(privacy={"epsilon": 30}, group_by=REGIONS)
-    raw["data"]["engine"] = engine
     table = Release(**raw, folder=tmp_path).run().tables[SUMS]
     assert table.columns["count"] == [2, 4, 5, 6, 0, 0, 0, 0]
     assert table.columns["age_from"] == [0.0] * 8

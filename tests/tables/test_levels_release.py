@@ -184,15 +184,11 @@ def test_tables_add_up(tmp_path: Path, kind: str, unit: str) -> None:
     assert verify_directory(folder).rows == dict(zip(NAMES, (16, 3, 1), strict=True))
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("unit", ["row", "who"])
-def test_each_row_is_in_its_county_and_what_that_is_part_of(
-    tmp_path: Path, engine: str, unit: str
-) -> None:
+def test_each_row_is_in_its_county_and_what_that_is_part_of(tmp_path: Path, unit: str) -> None:
     """Nearly without noise; the truth is counted here, one row after another."""
     truth = write_rows(tmp_path)
     raw = spec_of(privacy={"epsilon": 30}, unit=unit)
-    raw["data"]["engine"] = engine
     tables = Release(**raw, folder=tmp_path).run().tables
     assert tables["people"].columns["count"] == [truth[one] for one in COUNTIES]
     states = [sum(truth[one] for one in COUNTIES if one[0] == s) for s in "acb"]

@@ -75,7 +75,6 @@ def test_several_blocks_with_margins_beside_others(tmp_path: Path) -> None:
     write_rows(tmp_path)
     raw = spec_of(privacy={"delta": "1e-6"}, margins=[["sex"], []])
     raw["query"] += [SEXES, spec_of(name="again")["query"][0]]
-    raw["data"]["engine"] = "polars"
     raw["output"] = {"path": "out", "format": "csv"}
     tables = Release(**raw, folder=tmp_path).run().tables
     assert list(tables)[:4] == ["people", "people_by_sex", "people_total", "sexes"]

@@ -108,7 +108,6 @@ def test_other_statistics_together(tmp_path: Path, statistics: list[str]) -> Non
     raw["columns"]["age"] = {"bounds": [0, 70], "missing": "none"}
     write_rows(tmp_path)
     raw["output"] = {"path": "again", "format": "csv"}
-    raw["data"]["engine"] = "polars"
     tables = Release(**raw, folder=tmp_path).run().tables
     assert verify_directory(tmp_path / "again").rows == {"people": 6, "people_total": 1}
     means = tables["people_total"].columns

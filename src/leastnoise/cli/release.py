@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.publish.release import Release
 
 _PLAN = "Plan"
-_ENGINES = ("duckdb", "polars", "spark", "sc://")
+_ENGINES = ("duckdb", "spark", "sc://")
 _LABEL = "What the ledger's entry says of it; else the title of [report], or its queries."
 _YES = "Publish without a question where ε is above 10, or δ above 1 in the population."
 _NO_LEDGER = (
@@ -36,7 +36,7 @@ _NO_LEDGER = (
     "init opens one."
 )
 _READ = (
-    "Read the rows with duckdb, polars, spark (the session that Spark's own settings describe) or "
+    "Read the rows with duckdb, spark (the session that Spark's own settings describe) or "
     "a Spark Connect server at sc://host:port, whatever the spec says."
 )
 

@@ -29,9 +29,8 @@ BOTH = [
 ]
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("where", ["k.parquet", "k.csv", "of parquet", "of csv"])
-def test_names_that_differ_in_capitals(folder: Path, where: str, engine: str) -> None:
+def test_names_that_differ_in_capitals(folder: Path, where: str) -> None:
     table = pa.table([[1, 1], [2, 2]], names=["k", "K"])
     for place in ("k", "of parquet/1", "of parquet/2", "of csv/1", "of csv/2"):
         (folder / place).parent.mkdir(exist_ok=True)
@@ -40,7 +39,7 @@ def test_names_that_differ_in_capitals(folder: Path, where: str, engine: str) ->
         if "parquet" not in place:
             (folder / f"{place}.csv").write_text("k,K\n1,2\n1,2\n")
     types = {"types": {"k": "int", "K": "int"}} if "csv" in where else {}
-    data = {"source": where, "engine": engine, **types}
+    data = {"source": where, **types}
     made = release(folder, data=data, query=BOTH, epsilon="1000").run()
     rows = 4 if "of" in where else 2
     assert made.tables["small"].columns["count"] == pytest.approx([rows, 0], abs=0.5)
@@ -48,9 +47,8 @@ def test_names_that_differ_in_capitals(folder: Path, where: str, engine: str) ->
     assert charges(folder) == 1
 
 
-@pytest.mark.parametrize("engine", [None, "polars"])
 @pytest.mark.parametrize("kind", ["a frame", "a query", "a table", "a reader"])
-def test_a_column_that_can_hold_nothing(folder: Path, kind: str, engine: str | None) -> None:
+def test_a_column_that_can_hold_nothing(folder: Path, kind: str) -> None:
     nothing = pl.DataFrame({"x": [1.0, 2.0], "town": [None, None]})
     frames: dict[str, Any] = {
         "a frame": nothing,
@@ -58,7 +56,7 @@ def test_a_column_that_can_hold_nothing(folder: Path, kind: str, engine: str | N
         "a table": nothing.to_arrow(),
         "a reader": nothing.to_arrow().to_reader(),
     }
-    data = {"source": frames[kind], "types": {"town": "text"}, "engine": engine}
+    data = {"source": frames[kind], "types": {"town": "text"}}
     query = [{"name": "q", "statistics": ["count"], "group_by": {"town": ["a"]}}]
     made = release(folder, data=data, query=query, epsilon="1000").run()
     assert made.tables["q"].columns["count"] == pytest.approx([0], abs=0.5)

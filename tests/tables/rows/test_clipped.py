@@ -75,7 +75,6 @@ def test_persons_over_a_limit_are_counted_once(
     raw = over_spec(limits, groups)
     expected = over_limits(frame, raw)
     assert list(integers(raw, tmp_path).values()) == [[expected]]
-    assert list(integers(raw, tmp_path, engine="polars").values()) == [[expected]]
 
 
 def test_some_are_over_and_some_are_not() -> None:
@@ -147,7 +146,6 @@ def test_rows_in_no_group_are_counted(tmp_path: Path, groups: dict[str, Any], un
     (layout,) = lay_out_query(spec := spec_file.parse(raw), spec.query[0])[0]
     wanted = [expected << layout.bits]
     assert list(integers(raw, tmp_path).values()) == [wanted]
-    assert list(integers(raw, tmp_path, engine="polars").values()) == [wanted]
 
 
 @pytest.mark.dense

@@ -124,10 +124,9 @@ def kept(rows: Any, name: str) -> Any:
 
 @pytest.mark.dense
 @pytest.mark.parametrize("unit", ["who", "row"])
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
 def test_integers_are_those_of_a_table_computed_by_hand(
-    tmp_path: Path, kind: str, engine: str, unit: str
+    tmp_path: Path, kind: str, unit: str
 ) -> None:
     changes: dict[str, Any] = {"privacy": {"unit": unit, "epsilon": 1, "delta": "1e-6"}}
     if unit == "row":
@@ -146,7 +145,6 @@ def test_integers_are_those_of_a_table_computed_by_hand(
     found = integers(
         raw("", data=data, derive=derive, **changes),
         tmp_path,
-        engine=engine,
         frame=pl.from_pandas(ROWS) if kind == "frame" else None,
     )
     rows = by_hand()
@@ -197,7 +195,6 @@ def test_int96_is_named_with_what_to_write(tmp_path: Path, used: dict[str, Any])
 
 
 @pytest.mark.dense
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize(
     ("unit", "kind"),
     [
@@ -206,7 +203,7 @@ def test_int96_is_named_with_what_to_write(tmp_path: Path, used: dict[str, Any])
         ("ns", "parquet"),
     ],
 )
-def test_no_timestamp_is_an_error(tmp_path: Path, unit: Any, kind: str, engine: str) -> None:
+def test_no_timestamp_is_an_error(tmp_path: Path, unit: Any, kind: str) -> None:
     """Days of years from 1 to 9999 are their days, before 1970 too; all others are missing."""
     second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     stamps = [0, -1, 1, second * 86400 - 1, -second * 86400, -second * 86400 - 1]
@@ -223,7 +220,7 @@ def test_no_timestamp_is_an_error(tmp_path: Path, unit: Any, kind: str, engine: 
         frame = None
     elif kind == "pandas":
         frame = pd.DataFrame({"at": pd.Series(values.to_numpy(zero_copy_only=False))})
-    (found,) = integers(given, tmp_path, engine=engine, frame=frame).values()
+    (found,) = integers(given, tmp_path, frame=frame).values()
     assert [count >> 28 for count in found] == [1, 2, 3]
 
 

@@ -61,7 +61,6 @@ def written(
 
 
 @pytest.mark.dense
-@pytest.mark.parametrize("engine", [None, "polars"])
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(
     rows=st.lists(FIELDS, min_size=1, max_size=12),
@@ -74,7 +73,6 @@ def written(
 )
 def test_the_integers_are_those_of_the_plain_file(
     tmp_path_factory: pytest.TempPathFactory,
-    engine: str | None,
     *,
     rows: list[tuple[str, ...]],
     between: str,
@@ -94,7 +92,7 @@ def test_the_integers_are_those_of_the_plain_file(
     data: dict[str, Any] = {"source": name, "types": TYPES, "encoding": encoding}
     data |= {"decimal": decimal} | ({} if header else {"header": list(TYPES)})
     data |= {"delimiter": between} if between in ";|" else {}
-    assert integers(raw_spec(data), folder, engine=engine) == expected
+    assert integers(raw_spec(data), folder) == expected
 
 
 @pytest.mark.dense

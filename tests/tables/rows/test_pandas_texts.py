@@ -35,25 +35,20 @@ TEXTS = {
 
 
 @pytest.mark.dense
-@pytest.mark.parametrize("engine", [None, "polars"])
 @pytest.mark.parametrize("texts", TEXTS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_whatever_texts_are_there_the_release_is_made(
-    folder: Path, dtype: str, texts: str, engine: str | None
-) -> None:
+def test_whatever_texts_are_there_the_release_is_made(folder: Path, dtype: str, texts: str) -> None:
     """A column without a text had another type than was rehearsed, and failed after its charge."""
     given = TEXTS[texts]
     if DTYPES[dtype].storage == "pyarrow" and "halves" in texts:
         pytest.skip("Arrow makes no text of halves")
     frame = pd.DataFrame({"plan": pd.array(given, dtype=DTYPES[dtype])})
-    data = {"source": frame, "engine": engine}
-    made = release(folder, data=data, query=QUERY, epsilon="1000").run()
+    made = release(folder, data={"source": frame}, query=QUERY, epsilon="1000").run()
     assert made.tables["q"].columns["count"] == pytest.approx([given.count("a"), 0], abs=0.5)
     assert charges(folder) == 1
 
 
-@pytest.mark.parametrize("engine", [None, "polars"])
-def test_objects_and_categories_are_texts(engine: str | None) -> None:
+def test_objects_and_categories_are_texts() -> None:
     """Of persons, keys and, where the spec declares it, numbers; never told from the rows."""
     odd = [object(), [1], float("nan"), None, "\ud800", 10**5000]
     rows = pd.concat([ROWS, pd.DataFrame({"who": 9, "year": odd, "x": 1.0})], ignore_index=True)
@@ -63,7 +58,7 @@ def test_objects_and_categories_are_texts(engine: str | None) -> None:
         if kind == "category":
             rows = ROWS
         source = rows.astype(kind)
-        data = {"source": source, "types": types, "engine": engine}
+        data = {"source": source, "types": types}
         assert answers(of_frame(None, data=data)) == answers(plain)
         assert [str(one) for one in source.dtypes] == [kind] * 3  # the user's own is as it was
 
@@ -126,21 +121,17 @@ def _column(name: str) -> Any:
 
 
 @pytest.mark.dense
-@pytest.mark.parametrize("engine", [None, "polars"])
 @pytest.mark.parametrize("name", _ODD)
-def test_a_column_that_is_not_used_never_matters(
-    folder: Path, name: str, engine: str | None
-) -> None:
+def test_a_column_that_is_not_used_never_matters(folder: Path, name: str) -> None:
     frame = pd.DataFrame({"odd": _column(name), "plan": ["a", "a", "b"]})
     frames: list[Any] = [frame, frame[["plan", "odd"]]]
     if isinstance(_ODD[name], pa.Array):
         frames.append(pa.table({"odd": _ODD[name], "plan": ["a", "a", "b"]}))
         frames.append(frames[-1].to_reader())
     for rows in frames:
-        data = {"source": rows, "engine": engine}
-        ((two, one),) = answers(release(folder, data=data, query=QUERY))
+        ((two, one),) = answers(release(folder, data={"source": rows}, query=QUERY))
         assert two == 2 * one > 0
-    made = release(folder, data={"source": frame, "engine": engine}, query=QUERY, epsilon="1000")
+    made = release(folder, data={"source": frame}, query=QUERY, epsilon="1000")
     assert made.run().tables["q"].columns["count"] == pytest.approx([2, 1], abs=0.5)
 
 

@@ -21,7 +21,9 @@ from tests.tables.reference import SALT
 from tests.tables.unlisted import NONE, rows, spec_of
 
 
-def totals(raw: dict[str, Any], folder: Path, engine: str) -> dict[tuple[Any, ...], list[int]]:
+def totals(
+    raw: dict[str, Any], folder: Path, *, engine: str = "duckdb"
+) -> dict[tuple[Any, ...], list[int]]:
     raw = raw | {"data": raw["data"] | {"engine": engine}}
     laid = spec_file.lay_out(raw)
     ((layout,),) = laid.queries[0]
@@ -74,11 +76,10 @@ def by_hand(
 
 
 @pytest.mark.dense
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("sexes", [None, [3, 1]])
 @pytest.mark.parametrize(("groups", "most"), [(1, 2), (2, 2), (5, 3), (40, 2), (None, 1)])
-def test_integers_are_those_made_by_hand(  # noqa: PLR0917
-    tmp_path: Path, engine: str, sexes: list[int] | None, groups: int | None, most: int
+def test_integers_are_those_made_by_hand(
+    tmp_path: Path, sexes: list[int] | None, groups: int | None, most: int
 ) -> None:
     for seed, count in ((1, 300), (2, 40), (3, 0)):
         frame = rows(count, seed=seed)
@@ -95,12 +96,11 @@ def test_integers_are_those_made_by_hand(  # noqa: PLR0917
         expected = by_hand(frame, groups=groups, most=most, bits=layout.bits, sexes=sexes)
         if not groups:  # a row is a unit: both counts are one number
             expected = {key: [count, total] for key, (_, count, total) in expected.items()}
-        assert totals(raw, tmp_path, engine) == expected
+        assert totals(raw, tmp_path) == expected
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("kind", ["int", "bool"])
-def test_keys_of_other_types(tmp_path: Path, engine: str, kind: str) -> None:
+def test_keys_of_other_types(tmp_path: Path, kind: str) -> None:
     values: list[Any] = (
         [None, True, False] if kind == "bool" else [None, -(2**63), 7, 70, 2**63 - 1]
     )
@@ -128,17 +128,16 @@ def test_keys_of_other_types(tmp_path: Path, engine: str, kind: str) -> None:
         first = sorted(codes, key=lambda code: hashed(person, text(str(code))))[:2]
         expected.update((0, code) for code in first)
     one = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
-    assert totals(raw, tmp_path, engine) == {key: [n * one] for key, n in expected.items()}
+    assert totals(raw, tmp_path) == {key: [n * one] for key, n in expected.items()}
 
 
 @pytest.mark.dense
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("last", [True, False])
 @pytest.mark.parametrize(
     "written", [{}, {"use_dictionary": False}, {"row_group_size": 1000, "write_statistics": False}]
 )
 def test_a_damaged_text_is_no_key_beside_a_real_question_mark(
-    tmp_path: Path, engine: str, last: bool, written: dict[str, Any]
+    tmp_path: Path, last: bool, written: dict[str, Any]
 ) -> None:
     """DuckDB shows a question mark for a wrong byte: what is damaged alone must be found."""
     texts = [b"a", b"b", b"\xef\xbf\xbd"] * 1_000  # the last is U+FFFD, in UTF-8
@@ -152,7 +151,7 @@ def test_a_damaged_text_is_no_key_beside_a_real_question_mark(
             one = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
             counts = Counter(text.decode() for text in texts + some)
             expected = {(0, code): [count * one] for code, count in counts.items()}
-            assert totals(raw, tmp_path, engine) == expected
+            assert totals(raw, tmp_path) == expected
 
 
 @pytest.mark.dense
@@ -165,10 +164,10 @@ def test_one_person_moves_few_groups_by_little(tmp_path: Path) -> None:
     )
     one = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
     frame.to_parquet(tmp_path / "rows.parquet")
-    whole = totals(raw, tmp_path, "duckdb")
+    whole = totals(raw, tmp_path)
     for person in frame["person"].unique():
         frame[frame["person"] != person].to_parquet(tmp_path / "rows.parquet")
-        less = totals(raw, tmp_path, "duckdb")
+        less = totals(raw, tmp_path)
         moved = {
             key: [a - b for a, b in zip(whole[key], less.get(key, [0] * 4), strict=True)]
             for key in whole
@@ -181,15 +180,14 @@ def test_one_person_moves_few_groups_by_little(tmp_path: Path) -> None:
             assert all(abs(value) <= 2 * one for value in others)
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("groups", [1, 3, None])
-def test_keys_alone_count_each_person_once(tmp_path: Path, engine: str, groups: int | None) -> None:
+def test_keys_alone_count_each_person_once(tmp_path: Path, groups: int | None) -> None:
     rows(400, seed=5).to_parquet(tmp_path / "rows.parquet")
     changes: dict[str, Any] = {
         "contribution": {"max_groups": groups},
         "privacy": {"unit": "person" if groups else "row"},
     }
-    found = totals(spec_of(statistics=[], **changes), tmp_path, engine)
+    found = totals(spec_of(statistics=[], **changes), tmp_path)
     counted = "count_units" if groups else "count"
-    assert found == totals(spec_of(statistics=[counted], **changes), tmp_path, "duckdb")
+    assert found == totals(spec_of(statistics=[counted], **changes), tmp_path)
     assert found

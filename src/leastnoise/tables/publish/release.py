@@ -132,9 +132,9 @@ class Release:
 
         With `assume` all means, and what else depends on it, are of groups of so many rows: `assume
         = { n = … }` in their blocks.
-        An `engine` reads the rows in place of the spec's own: "duckdb", "polars", "spark" or the
-        address of a Spark Connect server. Of a spec without queries `sql` is the one: its table is
-        called "result".
+        An `engine` reads the rows in place of the spec's own: "duckdb", "spark" or the address of a
+        Spark Connect server. Of a spec without queries `sql` is the one: its table is called
+        "result".
         """
         path = _validate.path(path, name="path")
         if assume is not None:

@@ -22,7 +22,6 @@ from leastnoise.tables.spec.source import (
     DELIMITERS,
     IN_MEMORY,
     ON_SPARK,
-    POLARS,
     dialect_of,
     is_postgres,
     is_spark,
@@ -50,14 +49,12 @@ if TYPE_CHECKING:
 class Source:
     """Rows, and the columns of them that a spec uses, each with its type.
 
-    `computed` is what the spec has computed of them, a row at a time. `engine` is what the spec
-    says of it, where the rows aren't Spark's own.
+    `computed` is what the spec has computed of them, a row at a time.
     """
 
     rows: Input | SparkRows
     columns: Mapping[str, ColumnType]
     computed: Computed = NOTHING
-    engine: str | None = None
 
 
 def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None) -> Source:
@@ -115,7 +112,7 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
         columns[name] = spec.data.types.get(name) or present[name].type or "text"  # a date
     read = {*used, *computed.inputs} - {*computed.columns}
     kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in read}
-    return Source(rows=rows, columns=kept, computed=computed, engine=spec.data.engine)
+    return Source(rows=rows, columns=kept, computed=computed)
 
 
 _A_FRAME = (
@@ -200,14 +197,6 @@ def open_engine(
 
         rows = found.rows.without_rows() if rehearsed else found.rows
         return on_spark.open_engine(rows, columns=found.columns, computed=found.computed)
-    if found.engine == POLARS:
-        try:
-            from leastnoise.tables.rows import polars as on_polars  # noqa: PLC0415
-        except ImportError:
-            raise SourceError("Polars isn't here: pip install leastnoise[polars].") from None
-        return on_polars.open_engine(
-            found.rows, columns=found.columns, computed=found.computed, rehearsed=rehearsed
-        )
     return duckdb_engine.open_engine(
         found.rows,
         columns=found.columns,

@@ -62,9 +62,8 @@ class Data(Section):
     the names of its columns, unless `encoding`, `delimiter`, `decimal` or `header` say otherwise.
     Texts that aren't in its encoding are missing. `join` has tables by name, whose columns stand
     beside those of the source. `filter` is what is true of the rows that there are to every query.
-    `engine` says what reads the
-    rows: "duckdb" (the default), "polars", "spark" for the session of this process, or the address
-    of a Spark Connect server, such as "sc://localhost:15002".
+    `engine` says what reads the rows: "duckdb" (the default), "spark" for the session of this
+    process, or the address of a Spark Connect server, such as "sc://localhost:15002".
     """
 
     source: Text | Names | None = key(
@@ -79,7 +78,7 @@ class Data(Section):
         default=None,
     )
     engine: Text | None = key(
-        "what reads the rows: duckdb, polars or spark", 'engine = "duckdb"', default=None
+        "what reads the rows: duckdb or spark", 'engine = "duckdb"', default=None
     )
     encoding: Encoding | None = ENCODING
     delimiter: Delimiter | None = DELIMITER

@@ -23,7 +23,7 @@ CSV = (".csv", ".csv.gz", ".csv.zst", *TSV)
 FILES = (*CSV, ".parquet")
 SQLITE = (".sqlite", ".sqlite3")
 DATABASES = (".duckdb", ".ddb", ".db", *SQLITE)
-DUCKDB, POLARS, SPARK, CONNECT = "duckdb", "polars", "spark", "sc://"
+DUCKDB, SPARK, CONNECT = "duckdb", "spark", "sc://"
 """Engines, the last of them by the address of a Spark Connect server."""
 _SECRET = re.compile(r"://([^/@]*:[^/@]*@|.*[?;&][^=]*(password|token)[^=;&]*=)", re.IGNORECASE)
 _POSTGRES = ("postgresql://", "postgres://")
@@ -63,9 +63,12 @@ def is_spark(engine: str | None) -> bool:
 
 def why_no_engine(engine: str | None) -> str | None:
     """Return what is wrong with the name of an engine; None if nothing is."""
-    if engine in {None, DUCKDB, POLARS} or is_spark(engine):
+    if engine in {None, DUCKDB} or is_spark(engine):
         return _why_secret(engine or "")
-    return f'Expected "{DUCKDB}", "{POLARS}", "{SPARK}" or "{CONNECT}host:port", got {engine!r}.'
+    why = f'Expected "{DUCKDB}", "{SPARK}" or "{CONNECT}host:port", got {engine!r}.'
+    if engine == "polars":
+        why += " DuckDB, the default, reads Polars frames as they are: delete the line or option."
+    return why
 
 
 def why_no_source(name: str) -> str | None:

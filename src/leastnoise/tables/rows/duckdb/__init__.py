@@ -1,1 +1,1 @@
-"""Embedded DuckDB, which reads files, databases and frames: for itself, and for Polars."""
+"""Embedded DuckDB, which reads files, databases and frames."""
