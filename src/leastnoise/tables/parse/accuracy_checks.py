@@ -34,6 +34,8 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
         yield f"{path}.accuracy", why
     elif query.accuracy is not None:
         yield from _of_wish(query.accuracy, statistics, query.assume, path)
+    if query.accuracy is not None:
+        yield from _of_found_bounds(spec, statistics, path)
 
 
 def _of_wish(
@@ -54,3 +56,15 @@ def _of_wish(
     if assume is None and any(one.needs_size for one in statistics):
         why = "Its error depends on how many values a group has: say how many, such as"
         yield f"{path}.assume", f"{why} assume = {{ n = 1000 }}, or give the accuracy a statistic."
+
+
+def _of_found_bounds(
+    spec: Spec, statistics: Sequence[Statistic], path: str
+) -> Iterator[tuple[str, str]]:
+    """Yield a problem if an accuracy has no unit before bounds are found."""
+    used = [part.column for one in statistics for part in one.parts if part.of_values]
+    for name in used:
+        if name in spec.columns and spec.columns[name].finds is not None:
+            why = f"Not used where columns.{name}.bounds are found: no error in units is known"
+            yield f"{path}.accuracy", f"{why} before. Leave it out, or give the bounds."
+            return

@@ -42,7 +42,7 @@ from leastnoise.tables.spec.source import (
 from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
@@ -61,27 +61,16 @@ MOST_PROBLEMS = 1000  # of one check: finding what was meant takes time
 _DEEPEST_KEY = 100  # dots and brackets in a key, those in names of columns among them
 
 
-def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
-    """Return `spec` with the layouts of its queries, or every problem of it.
+def check(written: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
+    """Check a spec as it is `written`, with the queries that its keys ask for.
 
-    Those of the keys in `unread`, whose values couldn't be read, are known. Such a value is None,
-    or its default. What follows from it is no second problem.
+    Returns the whole spec with the layouts of its queries, or every problem of it. Keys in `unread`
+    have values that couldn't be read: None, or a default. Nothing that follows is told again.
     """
-    found = [
-        problem
-        for check in (
-            _source,
-            _join_problems,
-            _expressions,
-            _privacy,
-            _series,
-            _contribution,
-            column_problems,
-            added_queries.finding_problems,
-            _names,
-        )
-        for problem in islice(check(spec), MOST_PROBLEMS)
-    ]
+    found = [*islice(added_queries.asking_problems(written), MOST_PROBLEMS)]
+    spec, askers = (written, {}) if unread or found else added_queries.expand(written)
+    for check in _SPEC_CHECKS:
+        found += islice(check(spec), MOST_PROBLEMS)
     known = {*unread}
     above = {outer for key in known for outer in around(key)}
     bounded = spec.privacy.by_row or _has_limits(spec)
@@ -96,7 +85,7 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
             for check in QUERY_CHECKS
             for problem in islice(check(spec, query, path), MOST_PROBLEMS)
         ]
-        # Only a block without a problem has a layout, nor one where its persons have no limits.
+        # Only a query without a problem has a layout, nor one where its persons have no limits.
         if not of_query and path not in known and path not in above and query.name and bounded:
             try:
                 laid.append(lay_out_query(spec, query))
@@ -111,8 +100,15 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
         if key not in known and key not in above and known.isdisjoint(around(key))
     ]
     if known or told:
-        return told
+        return _at_askers(told, askers)
     return LaidOut(spec=spec, queries=tuple(laid), ranks=tuple(ranks))
+
+
+def _at_askers(told: list[Problem], askers: Mapping[str, str]) -> list[Problem]:
+    """The problems of what is written; of added queries only without others, at the asking key."""
+    at = [askers.get(key.partition("]")[0] + "]", "") for key, _ in told]
+    written = [one for one, asker in zip(told, at, strict=True) if not asker]
+    return written or [(asker, why) for asker, (_, why) in zip(at, told, strict=True)]
 
 
 def around(key: str, *, marks: str = ".[") -> Iterator[str]:
@@ -292,3 +288,15 @@ def _why_not_on(spec: Spec, join: Join) -> str | None:
         f"Joined by {join.on!r}, a row of it would stand beside rows of several of {unit!r}, and "
         f"one of them could change what others add. Join by {unit!r}. {public}"
     )
+
+
+_SPEC_CHECKS: tuple[Callable[[Spec], Iterator[Problem]], ...] = (
+    _source,
+    _join_problems,
+    _expressions,
+    _privacy,
+    _series,
+    _contribution,
+    column_problems,
+    _names,
+)

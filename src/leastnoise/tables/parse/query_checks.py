@@ -78,10 +78,10 @@ def _keys_alone(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         why = 'Expected one: with epsilon = "least" an error decides, and keys alone have none.'
         yield f"{path}.statistics", why
     names = ("accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp")
-    for name in (*names, "min_count", "top", "clipping", "rest", "prefer"):
+    for name in (*names, "min_count", "top", "prefer"):
         if getattr(query, name):
-            why = "Not used where keys are published alone, without a number. Leave it out, or"
-            yield f"{path}.{name}", f'{why} give the query statistics = ["count"].'
+            why = f'{added_queries.KEYS_ALONE} give the query statistics = ["count"].'
+            yield f"{path}.{name}", why
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -262,7 +262,5 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     margins.problems,
     cumulative.problems,
     levels.problems,
-    added_queries.clipping_problems,
-    added_queries.rest_problems,
-    added_queries.accuracy_problems,
+    added_queries.problems,
 )

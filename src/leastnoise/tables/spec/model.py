@@ -31,16 +31,17 @@ from leastnoise.tables.spec.source import (
     Join,
 )
 from leastnoise.tables.spec.values import (
+    ENTRY,
     LEAST,
     ColumnType,
     Encoding,
     Epsilon,
     Expression,
-    Names,
     Positive,
     PublicCount,
     RowLimit,
     Section,
+    Sources,
     Text,
     Written,
     as_tuple,
@@ -66,7 +67,7 @@ class Data(Section):
     process, or the address of a Spark Connect server, such as "sc://localhost:15002".
     """
 
-    source: Text | Names | None = key(
+    source: Sources | None = key(
         "a file, a pattern, a folder, a list of these, or a database, relative to the spec",
         'source = "visits.parquet"',
         default=None,
@@ -84,7 +85,7 @@ class Data(Section):
     delimiter: Delimiter | None = DELIMITER
     decimal: Decimal | None = DECIMAL
     header: Header | None = HEADER
-    types: dict[str, ColumnType] = key(
+    types: dict[str, Annotated[ColumnType, ENTRY]] = key(
         "the type of each column that is used, for CSV and SQLite, which say none",
         'types = { person = "int", visits = "float" }',
         default_factory=dict,
@@ -276,7 +277,7 @@ class Spec(Section):
     contribution: Contribution | None = key(
         "what one person can add at most", "[contribution]\nmax_rows = 5", default=None
     )
-    derive: dict[Text, Expression] = key(
+    derive: dict[Text, Annotated[Expression, ENTRY]] = key(
         "columns that are computed from others, a row at a time",
         '[derive]\nmonth = "month(visited)"',
         default_factory=dict,

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, final
 from pydantic import Discriminator, Field, Tag
 
 from leastnoise.tables.spec.values import (
+    ENTRY,
     MAX_TEXT,
     Edges,
     Expression,
@@ -113,7 +114,8 @@ _Given = Annotated[
     Discriminator(_grouping),
 ]
 GroupBy = Annotated[
-    Annotated[dict[str, _Given], Tag("groups[]")] | Annotated[Names, Tag("names[]")],
+    Annotated[dict[str, Annotated[_Given, ENTRY]], Tag("groups[]")]
+    | Annotated[Names, Tag("names[]")],
     Discriminator(_group_by),
 ]
 """What there is of each column that rows are grouped by; or columns that say it themselves."""

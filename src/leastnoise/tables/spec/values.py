@@ -9,7 +9,22 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
@@ -31,15 +46,59 @@ LARGEST_SPEC = 10**7  # bytes, also of a file of its keys: reading one takes sec
 MAX_TEXT = 2**12
 """Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
 _NO_TABLE_NAME, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9_-]"), 64
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
 
 
+UNREAD: Any = object()
+"""Stands where a spec has a value that can't be read, so that the rest is read all the same."""
+
+
 class Section(BaseModel):
-    """A table of a spec, which holds its fields and nothing else, for good."""
+    """A table of a spec, which holds its fields and nothing else, for good.
+
+    A key that is None isn't there. A field that is `UNREAD` has its default, or None without one.
+    """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent(cls, value: Any) -> Any:
+        if value is UNREAD:
+            return {name: UNREAD for name, one in cls.fields_by_key().items() if one.is_required()}
+        if isinstance(value, dict) and None in value.values():
+            return {name: one for name, one in value.items() if one is not None}
+        return value
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _skip_unread(
+        cls, value: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
+    ) -> Any:
+        if value is not UNREAD:
+            return read(value)
+        field = cls.model_fields[info.field_name or ""]
+        if not field.is_required():
+            return field.get_default(call_default_factory=True)
+        try:
+            return read(value)  # a section of unread fields
+        except ValidationError:
+            return None
+
+    @classmethod
+    def fields_by_key(cls) -> dict[str, FieldInfo]:
+        """The fields by the keys that a spec writes."""
+        return {one.alias or name: one for name, one in cls.model_fields.items()}
+
+
+def _none_if_unread(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    return None if value is UNREAD else read(value)
+
+
+ENTRY = WrapValidator(_none_if_unread)
+"""Marks an entry of a table: one that can't be read is None, and doesn't make the others unread."""
 
 
 def read_version(value: object) -> int:
@@ -99,7 +158,7 @@ def _key(value: object) -> Key:
         return value.isoformat()  # what a column of dates says
     if isinstance(value, int) and abs(value) < 2**63:
         return value
-    if isinstance(value, str) and (value.isascii() or not _SURROGATE.search(value)):
+    if isinstance(value, str) and (value.isascii() or not SURROGATE.search(value)):
         return value
     hint = (
         " Floats that print alike differ: group by a whole number or a text, or give edges."
@@ -116,7 +175,13 @@ def as_table_name(text: str) -> str:
 
 def as_tuple(value: object) -> object:
     """Let a list be given for a tuple, and nothing else."""
+    if value is UNREAD:
+        return ()
     return tuple(value) if isinstance(value, list) else value
+
+
+def _form(value: object) -> str:
+    return "list[]" if isinstance(value, list | tuple) else "value[]"
 
 
 def _share(value: object) -> Fraction:
@@ -139,12 +204,16 @@ Expression = Annotated[str, Field(min_length=1, max_length=4096)]
 """Of a row's columns: see `expressions.language`."""
 Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+Sources = Annotated[
+    Annotated[Text, Tag("value[]")] | Annotated[Names, Tag("list[]")], Discriminator(_form)
+]
 PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]
 PublicCount = Annotated[int, Field(ge=1, le=2**34)]
 """Of a group, of which no more is ever counted."""
 Margins = Annotated[
-    bool | tuple[Annotated[tuple[Text, ...], BeforeValidator(as_tuple)], ...],
-    BeforeValidator(as_tuple),
+    Annotated[bool, Tag("value[]")]
+    | Annotated[tuple[Texts, ...], BeforeValidator(as_tuple), Tag("list[]")],
+    Discriminator(_form),
 ]
 """All tables by fewer columns, or those by these columns each."""
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
