@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
@@ -19,19 +19,18 @@ from leastnoise.tables.parse import (
     added_queries,
     checks,
     named_files,
-    reading,
     spec_text,
-    sql_queries,
 )
 from leastnoise.tables.query.layout import LaidOut
-from leastnoise.tables.spec.query import Assumed
+from leastnoise.tables.spec.model import Spec
+from leastnoise.tables.spec.query import SQL, Assumed
+from leastnoise.tables.spec.section import UNREAD
 from leastnoise.tables.spec.values import LARGEST_SPEC, SURROGATE
 from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
     Problems = list[tuple[str, str]]
@@ -105,14 +104,75 @@ def lay_out(
     """
     problems: Problems = []
     plain = _plain_value(raw, "", problems, DEEPEST + 1)
-    plain = named_files.resolved(sql_queries.translated(plain, problems), folder, problems)
-    written = added_queries.with_candidates(reading.read_model(plain, problems))
+    if any(isinstance(query, dict) and SQL in query for query in _queries(plain)):
+        from leastnoise.tables.parse import sql_queries  # noqa: PLC0415  (0.1 s)
+
+        plain = sql_queries.translated(plain, problems)
+    plain = named_files.resolved(plain, folder, problems)
+    written = added_queries.with_candidates(_read_model(plain, problems))
     if assume is not None:
         written = _with_assumed(written, Assumed(n=assume))
     found = checks.check(written, unread={key for key, _ in problems})
     if isinstance(found, LaidOut):
         return found
     raise SpecError(problems + found)
+
+
+def _read_model(plain: dict[str, Any], problems: Problems) -> Spec:
+    """The spec that pydantic reads; what can't be read is a problem, and `UNREAD` in the spec.
+
+    So one bad value doesn't hide what the checks would find of others. Raises SpecError if nothing
+    can be read without it. A spec with a problem never leaves `parse`.
+    """
+    try:
+        return Spec.model_validate(plain)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+    # An unknown section stands before those that are missing: it may be one of them.
+    sections = {(name,) for name in Spec.model_fields}
+    found.sort(key=lambda one: one["loc"][:1] in sections)
+    places = [_locate(one["loc"], one.get("ctx", {})["within"], plain) for one in found]
+    for one, (key, unread) in zip(found, places, strict=True):
+        problems.append((key, one["msg"]))
+        inner: Any = plain
+        for part in unread[:-1]:
+            inner = inner if inner is UNREAD else inner[part]
+        if inner is not UNREAD:
+            inner[unread[-1]] = UNREAD
+    try:
+        return Spec.model_validate(plain)
+    except ValidationError:
+        raise SpecError(problems) from None
+
+
+def _locate(
+    place: tuple[int | str, ...], within: int, plain: dict[str, Any]
+) -> tuple[str, list[int | str]]:
+    """The key of an error's place, and the path of what is unread, `within` parts shorter.
+
+    Between keys pydantic names the form that a value seems to have, such as "bands[]": a value of
+    several forms is unread as a whole.
+    """
+    value: Any = plain
+    key, unread, is_whole = "", list[int | str](), False
+    for left, part in zip(range(len(place))[::-1], place, strict=True):
+        if isinstance(value, list) and isinstance(part, int):
+            value = value[part] if part < len(value) else None
+            key += f"[{part}]"
+        elif isinstance(value, dict) and (part in value or not (left or "[" in str(part))):
+            value = value.get(part)
+            key += f".{part}" if key else str(part)
+        else:
+            is_whole |= part != "groups[]"
+            continue
+        if left >= within and not is_whole:
+            unread.append(part)
+    return key, unread
+
+
+def _queries(plain: Mapping[str, Any]) -> list[Any]:
+    queries = plain.get("query")
+    return queries if isinstance(queries, list) else []
 
 
 def _with_assumed(spec: Spec, size: Assumed) -> Spec:

@@ -23,21 +23,20 @@ from pydantic import (
 
 from leastnoise.balls.core import AMPLE_BITS, ball, precision
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.spec.section import Section, key
 from leastnoise.tables.spec.values import (
     NONE,
     SKIP,
     Bounds,
     Edges,
-    Keys,
+    KeysOrFile,
     Missing,
     Number,
     Positive,
-    Section,
     Share,
     Text,
     Written,
     as_tuple,
-    key,
     read_missing,
 )
 
@@ -214,7 +213,7 @@ class Column(Section):
         'missing = "skip"',
         default=SKIP,
     )
-    keys: Keys = key(
+    keys: KeysOrFile = key(
         "the public keys, or a file of them, for queries that group by its name",
         'keys = ["north", "south"]',
         default=(),

@@ -20,6 +20,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
+from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.source import (
     DECIMAL,
     DELIMITER,
@@ -31,7 +32,6 @@ from leastnoise.tables.spec.source import (
     Join,
 )
 from leastnoise.tables.spec.values import (
-    ENTRY,
     LEAST,
     ColumnType,
     Encoding,
@@ -40,12 +40,10 @@ from leastnoise.tables.spec.values import (
     Positive,
     PublicCount,
     RowLimit,
-    Section,
     Sources,
     Text,
     Written,
     as_tuple,
-    key,
     read_delta,
     read_epsilon,
     read_version,
@@ -85,7 +83,7 @@ class Data(Section):
     delimiter: Delimiter | None = DELIMITER
     decimal: Decimal | None = DECIMAL
     header: Header | None = HEADER
-    types: dict[str, Annotated[ColumnType, ENTRY]] = key(
+    types: dict[str, Annotated[ColumnType, entry(ColumnType)]] = key(
         "the type of each column that is used, for CSV and SQLite, which say none",
         'types = { person = "int", visits = "float" }',
         default_factory=dict,
@@ -277,7 +275,7 @@ class Spec(Section):
     contribution: Contribution | None = key(
         "what one person can add at most", "[contribution]\nmax_rows = 5", default=None
     )
-    derive: dict[Text, Annotated[Expression, ENTRY]] = key(
+    derive: dict[Text, Annotated[Expression, entry(Expression)]] = key(
         "columns that are computed from others, a row at a time",
         '[derive]\nmonth = "month(visited)"',
         default_factory=dict,

@@ -7,24 +7,26 @@ from typing import Annotated, Literal, final
 
 from pydantic import Discriminator, Field, Tag
 
+from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.values import (
-    ENTRY,
     MAX_TEXT,
     Edges,
     Expression,
+    KeyFile,
     Keys,
+    Labels,
     Margins,
     Names,
     Number,
     Positive,
     PublicCount,
-    Section,
     Share,
     Text,
     Texts,
-    key,
 )
 
+SQL = "sql"
+"""The key of a query that says it as SQL: reading a spec puts other keys in its place."""
 FLIP, TREE = "permute-and-flip", "tree"
 QuantilesBy = Literal["permute-and-flip", "tree"]
 """How quantiles are found."""
@@ -98,9 +100,21 @@ class Hierarchy(Section):
     """
 
     keys: Keys = key("the public keys", 'keys = ["001", "003"]')
-    levels: dict[Text, Keys] = key(
+    levels: dict[Text, Labels] = key(
         "what each key is part of, by level, the nearest first",
         'levels = { state = ["AL", "AL"] }',
+    )
+
+
+@final
+class LevelsFile(Section):
+    """A CSV of public keys and of what they are part of, relative to the spec."""
+
+    file: Annotated[str, Field(pattern="[.]csv$")] = key(
+        "the path of the CSV", 'file = "counties.csv"'
+    )
+    levels: Annotated[list[str], Field(min_length=1)] = key(
+        "its columns of what the keys are part of, the nearest first", 'levels = ["state"]'
     )
 
 
@@ -114,7 +128,7 @@ _Given = Annotated[
     Discriminator(_grouping),
 ]
 GroupBy = Annotated[
-    Annotated[dict[str, Annotated[_Given, ENTRY]], Tag("groups[]")]
+    Annotated[dict[str, Annotated[_Given, entry(_Given | KeyFile | LevelsFile)]], Tag("groups[]")]
     | Annotated[Names, Tag("names[]")],
     Discriminator(_group_by),
 ]
@@ -130,7 +144,7 @@ class Predicate(Section):
     below: Number | None = key(
         "what values that satisfy it are less than", "below = 100", default=None
     )
-    among: Keys = key("the public keys that satisfy it", "among = [1, 2]", default=())
+    among: Labels = key("the public keys that satisfy it", "among = [1, 2]", default=())
 
 
 @final

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from datetime import date, datetime
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Rational, Real
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal, final
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    PlainValidator,
-    Tag,
-    ValidationError,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    field_validator,
-    model_validator,
-)
-from pydantic.fields import FieldInfo
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.tables.spec.section import UNREAD, Section, key
 
 ColumnType = Literal["int", "float", "text", "bool"]
 Encoding = Literal["utf-8", "latin-1", "windows-1252"]
@@ -49,56 +37,6 @@ _NO_TABLE_NAME, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9_-]"), 64
 SURROGATE = re.compile("[\ud800-\udfff]")
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
-
-
-UNREAD: Any = object()
-"""Stands where a spec has a value that can't be read, so that the rest is read all the same."""
-
-
-class Section(BaseModel):
-    """A table of a spec, which holds its fields and nothing else, for good.
-
-    A key that is None isn't there. A field that is `UNREAD` has its default, or None without one.
-    """
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_absent(cls, value: Any) -> Any:
-        if value is UNREAD:
-            return {name: UNREAD for name, one in cls.fields_by_key().items() if one.is_required()}
-        if isinstance(value, dict) and None in value.values():
-            return {name: one for name, one in value.items() if one is not None}
-        return value
-
-    @field_validator("*", mode="wrap")
-    @classmethod
-    def _skip_unread(
-        cls, value: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
-    ) -> Any:
-        if value is not UNREAD:
-            return read(value)
-        field = cls.model_fields[info.field_name or ""]
-        if not field.is_required():
-            return field.get_default(call_default_factory=True)
-        try:
-            return read(value)  # a section of unread fields
-        except ValidationError:
-            return None
-
-    @classmethod
-    def fields_by_key(cls) -> dict[str, FieldInfo]:
-        """The fields by the keys that a spec writes."""
-        return {one.alias or name: one for name, one in cls.model_fields.items()}
-
-
-def _none_if_unread(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
-    return None if value is UNREAD else read(value)
-
-
-ENTRY = WrapValidator(_none_if_unread)
-"""Marks an entry of a table: one that can't be read is None, and doesn't make the others unread."""
 
 
 def read_version(value: object) -> int:
@@ -191,6 +129,37 @@ def _share(value: object) -> Fraction:
     return number
 
 
+def _check_edges(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """Return edges that increase; raises ValueError."""
+    if len(edges) < 2:
+        raise ValueError("Expected two or more edges.")
+    for left, right in pairwise(edges):
+        if left == right:
+            raise ValueError(f"{float(left):g} is given twice.")
+        if float(left) >= float(right):
+            raise ValueError(
+                f"Expected increasing edges, got {float(left):g} before {float(right):g}."
+            )
+    return edges
+
+
+def _check_some(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    if not keys:
+        raise ValueError("Expected at least one key.")
+    return keys
+
+
+def _check_apart(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    """Return public keys, each given once; raises ValueError."""
+    # True == 1 in Python, so the type goes beside the value.
+    counts = Counter((type(value), value) for value in keys)
+    if twice := [(value, times) for (_, value), times in counts.items() if times > 1]:
+        (value, times), *others = twice
+        more = " Others are given twice, too." if others else ""
+        raise ValueError(f"The key {value!r} is given {times} times.{more}")
+    return keys
+
+
 # What follows a validator is for the JSON Schema alone.
 Written = int | float | str
 Number = Annotated[Fraction, PlainValidator(_number, json_schema_input_type=Written)]
@@ -199,7 +168,7 @@ Share = Annotated[Fraction, PlainValidator(_share, json_schema_input_type=Writte
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Bounds = Annotated[tuple[Number, Number], BeforeValidator(as_tuple)]
 OneEdge = Annotated[Edge, PlainValidator(_edge, json_schema_input_type=Written)]
-Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(as_tuple)]
+Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(as_tuple), AfterValidator(_check_edges)]
 Expression = Annotated[str, Field(min_length=1, max_length=4096)]
 """Of a row's columns: see `expressions.language`."""
 Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple)]
@@ -217,9 +186,24 @@ Margins = Annotated[
 ]
 """All tables by fewer columns, or those by these columns each."""
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
-Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(as_tuple)]
+Labels = Annotated[tuple[PublicKey, ...], BeforeValidator(as_tuple)]
+Keys = Annotated[Labels, AfterValidator(_check_some), AfterValidator(_check_apart)]
+KEY_FILES = (".csv", ".txt", ".parquet")
+"""How the name of a file of public keys ends."""
 
 
-def key(meaning: str, example: str, **options: Any) -> Any:
-    """Declare a key of a spec: what it means, without a full stop, and TOML that gives it."""
-    return Field(description=meaning, examples=[example], **options)
+@final
+class KeyFile(Section):
+    """A file of public keys, relative to the spec."""
+
+    file: Annotated[str, Field(pattern=rf"({'|'.join(KEY_FILES).replace('.', '[.]')})$")] = key(
+        "the path of the file, which has a key a line", 'file = "regions.txt"'
+    )
+
+
+KeysOrFile = Annotated[
+    tuple[PublicKey, ...],
+    BeforeValidator(as_tuple, json_schema_input_type=tuple[PublicKey, ...] | KeyFile),
+    AfterValidator(_check_apart),
+]
+"""What a spec has for keys: by the time that it is read, a file's are here."""

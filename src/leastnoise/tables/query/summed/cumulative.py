@@ -69,7 +69,7 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     if not is_cumulative(query):
         return
     key = f"{path}.histogram.cumulative"
-    if query.histogram is not None and len(query.histogram.edges) == 2:
+    if query.histogram is not None and len(query.histogram.edges or ()) == 2:
         yield key, "Not used with one bin, whose count is its only sum."
     if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         yield key, "Not used with keys that nobody listed. List the keys of group_by."
