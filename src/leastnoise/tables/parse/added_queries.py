@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.parse.columns import SMALLEST_WIDTH, Problem
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.lay_out import is_about_keys
 from leastnoise.tables.query.summed.cumulative import is_cumulative
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import GroupBy
 
 
-Problem = tuple[str, str]
 _LEAST = 'Not used with epsilon = "least".'
 _LEVELS = (Fraction(1, 100), Fraction(99, 100))
 _WRITTEN = "Written by a release: leave it out, so that this one finds bounds of its own."
@@ -104,8 +104,8 @@ def expand(spec: Spec) -> tuple[Spec, dict[str, str]]:
 def _with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
     """Put queries of their own in the place of `clipping` and `rest`.
 
-    Together a query and those beside it
-    have the budget that the query had. A histogram is bands here, with the same rows.
+    Together a query and those beside it have the budget that the query had. A histogram is bands
+    here, with the same rows.
     """
     kept: list[Query] = []
     added: list[Query] = []
@@ -167,7 +167,10 @@ def _finding_problems(spec: Spec) -> Iterator[Problem]:
         if finds.low is not None and finds.high is not None:
             yield path, "Nothing is left to find: write bounds = [low, high]."
         elif finds.share is not None:
-            yield from _levels(finds, path)
+            low, high = finds.levels or _LEVELS
+            if not 0 < low < high < 1:
+                why = 'Expected two levels, 0 < low < high < 1, such as ["0.01", "0.99"].'
+                yield f"{path}.levels", why
             if finds.found is not None:
                 yield f"{path}.found", _WRITTEN
         elif finds.query is None:
@@ -178,12 +181,6 @@ def _finding_problems(spec: Spec) -> Iterator[Problem]:
         yield from _ends(name, column, finds, path)
         if shares >= 1:
             yield f"{path}.share", "Expected shares of less than 1 in all: nothing would be left."
-
-
-def _levels(finds: FindBounds, path: str) -> Iterator[Problem]:
-    low, high = finds.levels or _LEVELS
-    if not 0 < low < high < 1:
-        yield f"{path}.levels", 'Expected two levels, 0 < low < high < 1, such as ["0.01", "0.99"].'
 
 
 def _query(spec: Spec, name: str, finds: FindBounds, path: str) -> Iterator[Problem]:
@@ -205,7 +202,7 @@ def _query(spec: Spec, name: str, finds: FindBounds, path: str) -> Iterator[Prob
 
 def _ends(name: str, column: Column, finds: FindBounds, path: str) -> Iterator[Problem]:
     """Yield what is wrong with the candidates, beside what is known or was found."""
-    values, smallest = column.ends, Fraction(1, 10**290)
+    values = column.ends
     if not values:
         yield f"{path}.candidates", f"Missing: what a bound may be, in public. Write {_CANDIDATES}"
         return
@@ -216,7 +213,7 @@ def _ends(name: str, column: Column, finds: FindBounds, path: str) -> Iterator[P
     if finds.high is not None and not float(values[-1]) < float(finds.high):
         yield f"{path}.high", "Expected a number above the last of the candidates."
     every = [one for one in (finds.low, *values, finds.high) if one is not None]
-    if any(0 < high - low < smallest for low, high in pairwise(every)):
+    if any(0 < high - low < SMALLEST_WIDTH for low, high in pairwise(every)):
         why = f"Expected candidates apart by 1e-290 at least. Give {name} in a smaller unit."
         yield f"{path}.candidates", why
     if finds.found is not None:
@@ -227,23 +224,10 @@ def _ends(name: str, column: Column, finds: FindBounds, path: str) -> Iterator[P
             yield f"{path}.found", "Expected two of the candidates, or what is known, in order."
 
 
-def with_candidates(spec: Spec) -> Spec:
-    """Return a spec in which candidates of bounds are those of the column, which has no others."""
-    columns = dict(spec.columns)
-    for name, column in spec.columns.items():
-        finds = column.finds
-        if finds is not None and finds.candidates is not None and column.candidates is None:
-            bounds = finds.model_copy(update={"candidates": None})
-            told = {"bounds": bounds, "candidates": finds.candidates}
-            columns[name] = column.model_copy(update=told)
-    return spec.model_copy(update={"columns": columns})
-
-
 def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
     """Put queries that find bounds in the place of `share`.
 
-    Each has exactly its share of the
-    whole budget, and the others have what they had of the rest.
+    Each has exactly its share of the whole budget, and the others have what they had of the rest.
     """
     asking = {
         name: finds

@@ -18,8 +18,6 @@ from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import (
     Problem,
     column_problems,
-    reads_csv,
-    source_names_of,
     undeclared,
     unit_problems,
 )
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
-    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.model import Data, Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.source import Join
 
@@ -118,21 +116,36 @@ def around(key: str, *, marks: str = ".[") -> Iterator[str]:
 
 
 def _source(spec: Spec) -> Iterator[Problem]:
-    names, engine = source_names_of(spec), spec.data.engine
-    if why := why_no_engine(engine):
+    if why := why_no_engine(spec.data.engine):
         yield "data.engine", why
-    if not names and not (spec.data.table and is_spark(engine)):
+    if not spec.data.sources and not (spec.data.table and is_spark(spec.data.engine)):
         yield "data.source", "Missing: a file, a pattern, a folder, or a list of these."
+    yield from _named_rows(spec, spec.data, "data")
+    if spec.data.join and is_spark(spec.data.engine):
+        yield "data.join", ON_SPARK
+    for name, join in spec.data.join.items():
+        path = f"data.join.{name}"
+        if IN_MEMORY in join.sources:
+            yield f"{path}.source", "A frame can't be joined: write it to a file."
+        yield from _named_rows(spec, join, path)
+        if why := _why_not_on(spec, join):
+            yield f"{path}.on", why
+
+
+def _named_rows(spec: Spec, section: Data | Join, path: str) -> Iterator[Problem]:
+    """Yield what is wrong with the names of a source, and what is said of how it is written."""
+    names = section.sources
     for index, name in enumerate(names):
         if why := why_no_source(name):
-            several = isinstance(spec.data.source, tuple)
-            yield f"data.source[{index}]" if several else "data.source", why
-    if names and (why := why_no_table(names, spec.data.table)):
-        yield "data.table", why
-    for told in () if reads_csv(spec) else told_of(spec.data):
-        yield f"data.{told}", _ONLY_CSV
+            several = isinstance(section.source, tuple)
+            yield f"{path}.source[{index}]" if several else f"{path}.source", why
+    if names and (why := why_no_table(names, section.table)):
+        yield f"{path}.table", why
+    csv = any(map(is_csv, names))
+    for told in () if csv else told_of(section):
+        yield f"{path}.{told}", _ONLY_CSV
     if any(map(needs_types, names)) and not spec.data.types:
-        what = "a CSV" if reads_csv(spec) else "SQLite"
+        what = "a CSV" if csv else "SQLite"
         yield "data.types", f"Missing: {what} needs the type of each column that is used."
 
 
@@ -247,31 +260,6 @@ def _has_limits(spec: Spec) -> bool:
     return given is not None and any(value is not None for _, value in given)
 
 
-def _join_problems(spec: Spec) -> Iterator[Problem]:
-    """Yield what is wrong with the joins of a spec, each with its key."""
-    if spec.data.join and is_spark(spec.data.engine):
-        yield "data.join", ON_SPARK
-    for name, join in spec.data.join.items():
-        path = f"data.join.{name}"
-        for source in join.sources:
-            why = why_no_source(source)
-            if source == IN_MEMORY:
-                why = "A frame can't be joined: write it to a file."
-            if why:
-                yield f"{path}.source", why
-        if why := why_no_table(join.sources, join.table):
-            yield f"{path}.table", why
-        for told in () if any(map(is_csv, join.sources)) else told_of(join):
-            yield f"{path}.{told}", _ONLY_CSV
-        if any(map(needs_types, join.sources)) and not spec.data.types:
-            why = (
-                "Missing: a joined CSV or SQLite table needs the type of each column that is used."
-            )
-            yield "data.types", why
-        if why := _why_not_on(spec, join):
-            yield f"{path}.on", why
-
-
 def _why_not_on(spec: Spec, join: Join) -> str | None:
     """Return why the column of a join doesn't keep the guarantee; None if it does."""
     if join.on in spec.derive:
@@ -292,7 +280,6 @@ def _why_not_on(spec: Spec, join: Join) -> str | None:
 
 _SPEC_CHECKS: tuple[Callable[[Spec], Iterator[Problem]], ...] = (
     _source,
-    _join_problems,
     _expressions,
     _privacy,
     _series,

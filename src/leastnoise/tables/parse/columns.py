@@ -99,7 +99,7 @@ def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
                     bounded=part.of_values,
                 )
     for condition, predicates in (query.conditions or {}).items():
-        for column, predicate in predicates.items():
+        for column, predicate in (predicates or {}).items():
             key = f"{path}.conditions.{condition}.{column}"
             keys, at = predicate.among or None, f"{key}.among"
             number = "" if keys else "histogram"
@@ -125,12 +125,7 @@ SMALLEST_WIDTH = Fraction(1, 10**290)
 
 def reads_csv(spec: Spec) -> bool:
     """Say whether the source is CSV by its name."""
-    return any(map(source.is_csv, source_names_of(spec)))
-
-
-def source_names_of(spec: Spec) -> tuple[str, ...]:
-    """Return the texts of the source; () if it couldn't be read."""
-    return spec.data.sources
+    return any(map(source.is_csv, spec.data.sources))
 
 
 def column_problems(spec: Spec) -> Iterator[Problem]:
@@ -144,37 +139,27 @@ def column_problems(spec: Spec) -> Iterator[Problem]:
             yield path, "A text column has no bounds; declare a number type, or leave it out."
         if column.keys and column.edges:
             yield f"{path}.edges", "Not used beside keys: a query groups by one of them."
-        if column.widest is None:
-            continue
-        low, high = column.widest
-        if column.finds is not None:
-            yield from _missing_where_found(column, path)
-            continue
-        if low > high:
-            yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
-        elif float(low) >= float(high):
-            yield f"{path}.bounds", "Expected low < high, apart by more than float64 can tell."
-        elif high - low < SMALLEST_WIDTH:
-            why = f"Expected bounds apart by 1e-290 at least. Give {name} in a smaller unit."
-            yield f"{path}.bounds", why
-        else:
-            yield from _missing_number(column, path)
+        if column.widest is not None:
+            yield from _bounds(name, column, column.widest)
 
 
-def _missing_number(column: Column, path: str) -> Iterator[Problem]:
-    """Yield a problem if what missing values count as is outside of all bounds."""
-    number, (low, high) = column.number, column.widest or (0, 0)
-    if number is not None and not low <= number <= high:
+def _bounds(name: str, column: Column, widest: tuple[Fraction, Fraction]) -> Iterator[Problem]:
+    """Yield what is wrong with bounds, and with the number that missing values become."""
+    (low, high), path, number = widest, f"columns.{name}", column.number
+    if column.finds is not None:
+        if number not in {None, column.finds.low, column.finds.high}:
+            why = "It may be outside of the bounds that are found, and would be clamped. "
+            yield f"{path}.missing", why + 'Write "skip", "none", or the bound that is known.'
+    elif low > high:
+        yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
+    elif float(low) >= float(high):
+        yield f"{path}.bounds", "Expected low < high, apart by more than float64 can tell."
+    elif high - low < SMALLEST_WIDTH:
+        why = f"Expected bounds apart by 1e-290 at least. Give {name} in a smaller unit."
+        yield f"{path}.bounds", why
+    elif number is not None and not low <= number <= high:
         why = f"Expected a number within the bounds, got {float(number):g}: it would be clamped. "
         yield f"{path}.missing", why + "Let the bounds hold it, or choose another."
-
-
-def _missing_where_found(column: Column, path: str) -> Iterator[Problem]:
-    """Yield a problem if what missing values count as may be outside of bounds that are found."""
-    finds = column.finds
-    if finds is not None and column.number not in {None, finds.low, finds.high}:
-        why = "It may be outside of the bounds that are found, and would be clamped. "
-        yield f"{path}.missing", why + 'Write "skip", "none", or the bound that is known.'
 
 
 def undeclared(spec: Spec, column: str, key: str) -> Iterator[Problem]:

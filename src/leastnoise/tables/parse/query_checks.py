@@ -186,7 +186,7 @@ def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
                 f"{path}.conditions.{name}",
                 "Expected at least one column, like { age = { min = 65 } }.",
             )
-        for column, predicate in predicates.items():
+        for column, predicate in (predicates or {}).items():
             key = f"{path}.conditions.{name}.{column}"
             ends = [
                 end for end in (predicate.min, predicate.max, predicate.below) if end is not None

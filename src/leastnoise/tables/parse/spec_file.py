@@ -16,7 +16,6 @@ from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.parse import (
-    added_queries,
     checks,
     named_files,
     spec_text,
@@ -109,7 +108,7 @@ def lay_out(
 
         plain = sql_queries.translated(plain, problems)
     plain = named_files.resolved(plain, folder, problems)
-    written = added_queries.with_candidates(_read_model(plain, problems))
+    written = _read_model(plain, problems)
     if assume is not None:
         written = _with_assumed(written, Assumed(n=assume))
     found = checks.check(written, unread={key for key, _ in problems})

@@ -232,6 +232,14 @@ class Column(Section):
         "what the column is called in words", 'label = "Doctor visits"', default=None
     )
 
+    @model_validator(mode="after")
+    def _share_candidates(self) -> Self:
+        """Let those of the bounds be candidates of the column, which has no others."""
+        if self.finds is None or self.finds.candidates is None or self.candidates is not None:
+            return self
+        bounds = self.finds.model_copy(update={"candidates": None})
+        return self.model_copy(update={"bounds": bounds, "candidates": self.finds.candidates})
+
     @property
     def number(self) -> Fraction | None:
         """The number that a missing value becomes wherever it is used; None without one."""

@@ -147,6 +147,9 @@ class Predicate(Section):
     among: Labels = key("the public keys that satisfy it", "among = [1, 2]", default=())
 
 
+_Condition = dict[Text, Predicate]
+
+
 @final
 class Accuracy(Section):
     """How far off a query's numbers may be: one of the two, in their own units.
@@ -173,21 +176,13 @@ class Assumed(Section):
 
 @final
 class Query(Section):
-    """One query: one vector query and one draw of noise, with `importance` of the budget.
+    """One query: a table, from one draw of noise with `importance` of the budget.
 
-    `accuracy` says which errors would do, `assume` of how many values in a group where they depend
-    on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
-    predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
-    `margins` tables of sums are published beside the cells, and add up. `objective` says what the
-    noise of tables that add up makes small, if that is the largest error. `prefer` says what noise
-    is chosen for where nobody listed the groups. `quantiles_by` says how quantiles are found, by
-    permute-and-flip if it doesn't. With `round` the counts are published whole, with `round_to` as
-    multiples of it, with `clamp` counts and sums are published as 0 where the noise makes them
-    negative. Tables that add up take both of `round` and `clamp`: whole numbers, none below 0,
-    that still do. Groups whose first published count is below `min_count` are left out, and of the
-    others the `top` largest are kept. `clipping` is the part of its budget for a query beside it,
-    of what limits and bounds take away, and `rest` that for one of rows in no group: reading a
-    spec puts these queries in their place.
+    `conditions` are by name, each a predicate on every column that it lists. With `round` counts
+    are published whole, with `clamp` negative counts and sums as 0; tables that add up take both,
+    and still do. Groups whose first published count is below `min_count` are left out, and of the
+    others the `top` largest are kept. `clipping` and `rest` are parts of its budget for queries
+    beside it: reading a spec puts these in their place.
     """
 
     name: Text = key("the name of its table", 'name = "use_by_plan"')
@@ -247,7 +242,7 @@ class Query(Section):
         'histogram = { column = "visits", edges = [0, 5, 30] }',
         default=None,
     )
-    conditions: dict[Text, dict[Text, Predicate]] = key(
+    conditions: dict[Text, Annotated[_Condition, entry(_Condition)]] = key(
         "named conditions, which may overlap",
         "conditions = { often = { visits = { min = 10 } } }",
         default_factory=dict,

@@ -26,7 +26,12 @@ UNREAD: Any = object()
 """Stands where a spec has a value that can't be read, so that the rest is read all the same."""
 _MOST_TOLD = 100  # problems of one key, and those with what may have been meant, which takes time
 _TOLD = "told"  # our kind of error; with `within` parts of its place below what is unread for it
-_ENTRIES = ("types", "group_by", "derive")  # whose entries are unread one by one: see `entry`
+_ENTRIES = (
+    "types",
+    "group_by",
+    "derive",
+    "conditions",
+)  # whose entries are unread one by one: see `entry`
 _EXPECTED = {
     "string_type": "Expected a text in quotes",
     "string_too_short": "Expected a text that isn't empty",
