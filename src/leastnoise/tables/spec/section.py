@@ -118,17 +118,18 @@ class Section(BaseModel):
         told = Counter[int | str]()
         found: list[InitErrorDetails] = []
         for number, item in enumerate(error.errors(include_url=False)):
-            place = item["loc"]
-            told[place[0] if place else ""] += 1
-            if told[place[0] if place else ""] > _MOST_TOLD:
-                continue
-            if item["type"] == _TOLD:
-                why, within = item["msg"], item.get("ctx", {})["within"]
-            else:
-                why, within = cls._message(item, hint=number < _MOST_TOLD), len(place) - 1
-            if item["type"] != _TOLD and len(place) > 1 and place[0] in _ENTRIES:
-                within -= {"groups[]": 2, "names[]": 0}.get(str(place[1]), 1)
-            custom = PydanticCustomError(_TOLD, "{why}", {"why": why, "within": max(within, 0)})
+            place, said = item["loc"], item.get("ctx", {})
+            if item["type"] != _TOLD:
+                first, *form = place or ("",)
+                told[first] += 1
+                if told[first] > _MOST_TOLD:
+                    continue
+                within = len(form)
+                if form and first in _ENTRIES:
+                    within -= {"groups[]": 2, "names[]": 0}.get(str(form[0]), 1)
+                why = cls._message(item, hint=number < _MOST_TOLD)
+                said = {"why": why, "within": max(within, 0)}
+            custom = PydanticCustomError(_TOLD, "{why}", said)
             found.append(InitErrorDetails(type=custom, loc=place, input=item["input"]))
         return ValidationError.from_exception_data(cls.__name__, found)
 
@@ -151,9 +152,8 @@ class Section(BaseModel):
         is_short = isinstance(value, str | int | float) and len(repr(value)) < 40
         got = f" Got {value!r}." if is_short else ""
         if kind == "literal_error":
-            return (
-                f"Expected {item['ctx']['expected']}.{got}{_meant(item['ctx']['expected'], value)}"
-            )
+            allowed = item["ctx"]["expected"]
+            return f"Expected {allowed}.{got}{_meant(allowed, value)}"
         why = _EXPECTED[kind].format(**item.get("ctx", {})) if kind in _EXPECTED else item["msg"]
         return f"{why}.{got} Write it like {written}"
 
