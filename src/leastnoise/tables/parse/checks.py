@@ -15,12 +15,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.parse import added_queries
-from leastnoise.tables.parse.columns import (
-    Problem,
-    column_problems,
-    undeclared,
-    unit_problems,
-)
+from leastnoise.tables.parse.columns import Problem, column_problems, undeclared, unit_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut, LayoutError

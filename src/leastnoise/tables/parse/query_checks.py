@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _validate
 from leastnoise.tables.parse import added_queries
-from leastnoise.tables.parse.columns import (
-    Problem,
-    has_bounds,
-    unbounded,
-    undeclared,
-    uses_of,
-)
+from leastnoise.tables.parse.columns import Problem, has_bounds, unbounded, undeclared, uses_of
 from leastnoise.tables.query.lay_out import tree_count
 from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import TREE, PrivateKeys

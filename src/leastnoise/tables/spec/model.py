@@ -10,11 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Literal, final
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PlainValidator,
-)
+from pydantic import BeforeValidator, Field, PlainValidator
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours

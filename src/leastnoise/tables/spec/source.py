@@ -12,13 +12,7 @@ from urllib.parse import unquote
 from pydantic import BeforeValidator
 
 from leastnoise.tables.spec.section import Section, key
-from leastnoise.tables.spec.values import (
-    UTF_8,
-    Encoding,
-    Names,
-    Sources,
-    Text,
-)
+from leastnoise.tables.spec.values import UTF_8, Encoding, Names, Sources, Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
