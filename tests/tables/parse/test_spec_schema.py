@@ -156,6 +156,8 @@ def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:
         "Hierarchy": groups["additionalProperties"]["anyOf"][1],
         "Bands": groups["additionalProperties"]["anyOf"][2],
         "PrivateKeys": groups["additionalProperties"]["anyOf"][3],
+        "KeyFile": groups["additionalProperties"]["anyOf"][4],
+        "LevelsFile": groups["additionalProperties"]["anyOf"][5],
         "Predicate": query["conditions"]["additionalProperties"]["additionalProperties"],
         "Accuracy": query["accuracy"],
         "Assumed": query["assume"],

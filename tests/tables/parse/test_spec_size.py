@@ -23,6 +23,15 @@ def test_of_many_problems_a_hundred_are_told_and_all_are_counted() -> None:
     assert spec_text.lines(keys, caught.value.problems)[:5000] == list(range(1, 5001))
 
 
+def test_many_bad_queries_are_all_counted() -> None:
+    spec = 'version = 1\ndata.source = "a.parquet"\nprivacy = { unit = "row", epsilon = 1 }\n'
+    spec += "[[query]]\nname = 1\n" * 150
+    with pytest.raises(SpecError) as caught:
+        spec_file.loads(spec)
+    found = [key for key, why in caught.value.problems if why.startswith("Expected a text")]
+    assert found == [f"query[{index}].name" for index in range(150)]
+
+
 def test_what_is_nested_deep_is_a_problem_wherever_it_is_written() -> None:
     """500 tables in each other ended with a RecursionError."""
     deep: Any = 1

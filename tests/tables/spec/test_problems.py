@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
+from fractions import Fraction
+from typing import Any
+
 import pytest
 
-from leastnoise.tables.parse import spec_file
+from leastnoise.errors import SpecError
+from leastnoise.tables.parse import checks, spec_file
+from leastnoise.tables.query import lay_out
+from leastnoise.tables.spec.model import Spec
+from leastnoise.tables.spec.query import Query
 from tests.tables.spec.test_spec import GOOD, problems
 
 
@@ -190,3 +198,73 @@ def test_all_problems_are_listed_at_once() -> None:
     keys = {"privacy.epsilon", "privacy.delta", "contribution.max_row", "columns.mdvis.bounds"}
     keys |= {"query[0].statistics[0]", "query[0].group_by.plan", "query[1].histogram.edges"}
     assert set(problems(raw)) == {*keys, "output.fromat"}
+
+
+ONE_PROBLEM = [
+    ("data.source", 5, "data.source", "Expected a text in quotes."),
+    ("query.0.margins", 3, "query[0].margins", "Expected true or false."),
+    ("data.join", {"p": 3}, "data.join.p", "Expected a table of source, on,"),
+    ("data.types.zper", 3, "data.types.zper", "Expected 'int', 'float'"),
+    ("query.0.group_by.plan", [1, 1], "query[0].group_by.plan", "The key 1 is given 2 times."),
+    ("query.0.group_by.plan", {"file": "a.txt"}, "query[0].group_by.plan.file", "is a file itself"),
+    ("query.0.name", "\ud800", "query[0].name", "Expected a text that UTF-8 can hold."),
+    ("query.2.conditions.often", 3, "query[2].conditions.often", "Expected a table of keys."),
+    ("columns", {1: {}}, "columns.1", "Expected a name that is a text"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "key", "why"), ONE_PROBLEM)
+def test_one_bad_value_is_one_problem(path: str, value: Any, key: str, why: str) -> None:
+    """Nor does it hide another one."""
+    raw = tomllib.loads(GOOD) | {"extra": 1}
+    *above, last = path.split(".")
+    inner: Any = raw
+    for part in above:
+        inner = inner[int(part) if isinstance(inner, list) else part]
+    inner[last] = value
+    with pytest.raises(SpecError) as caught:
+        spec_file.parse(raw)
+    found = dict(caught.value.problems)
+    assert why in found[key]
+    assert found["extra"].startswith("Unknown key.")
+    without_bounds = {"query[0].statistics[1]", "query[0].statistics[2]"}  # if no column has any
+    assert {*found} - (without_bounds if path == "columns" else set()) == {key, "extra"}
+    assert len(caught.value.problems) == len(found)
+
+
+def test_keys_within_bounds_have_words_of_their_own() -> None:
+    found = changed("bounds = [0, 0.1]", "bounds = { fnd = true }")
+    assert found["columns.mdvis.bounds.fnd"] == "Unknown key. Did you mean find?"
+    assert found["columns.mdvis.bounds.find"].startswith("Missing: that the release finds them.")
+
+
+ASKING = GOOD.replace("bounds = [0, 0.1]", 'bounds = { find = true, share = "0.1" }').replace(
+    "missing = 0", "candidates = { from = 0, to = 10, step = 1 }"
+)
+
+
+def test_a_spec_is_checked_once_with_the_queries_that_it_asks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    laid: list[str] = []
+
+    def lay_out_query(spec: Spec, query: Query) -> Any:
+        laid.append(query.name)
+        return lay_out.lay_out_query(spec, query)
+
+    monkeypatch.setattr(checks, "lay_out_query", lay_out_query)
+    text = ASKING.replace('name = "use_by_plan"', 'name = "use_by_plan"\nclipping = "0.1"')
+    spec = spec_file.loads(text)
+    added = ["use_by_plan_clipping", "mdvis_bounds"]
+    assert laid == [query.name for query in spec.query]
+    assert laid == ["use_by_plan", "visits", "conditions", *added]
+    assert sum(spec.share(query) for query in spec.query if query.name == "mdvis_bounds") == (
+        Fraction(1, 10)
+    )
+
+
+def test_what_is_wrong_with_a_query_that_is_asked_for_is_told_at_the_key_that_asks() -> None:
+    named = ASKING.replace('name = "visits"', 'name = "mdvis_bounds"')
+    assert list(problems(named)) == ["columns.mdvis.bounds"]
+    both = problems(named.replace("edges = [0, 1, 5.5, 30]", "edges = [0]"))
+    assert list(both) == ["query[1].histogram.edges"]  # that first

@@ -7,7 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.parse.columns import SMALLEST_WIDTH, Problem
 from leastnoise.tables.query import finding
+from leastnoise.tables.query.lay_out import is_about_keys
+from leastnoise.tables.query.summed.cumulative import is_cumulative
 from leastnoise.tables.spec.column import FindBounds
 from leastnoise.tables.spec.query import Bands, PrivateKeys, Query
 from leastnoise.tables.spec.values import LEAST, as_table_name
@@ -23,54 +26,86 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import GroupBy
 
 
-def clipping_problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the share of a query that counts what limits take away."""
-    every = known_statistics(query, by_row=spec.privacy.by_row)
-    if any(one.of_all_groups for one in every):
-        if not all(one.of_all_groups for one in every):
+_LEAST = 'Not used with epsilon = "least".'
+_LEVELS = (Fraction(1, 100), Fraction(99, 100))
+_WRITTEN = "Written by a release: leave it out, so that this one finds bounds of its own."
+KEYS_ALONE = "Not used where keys are published alone, without a number. Leave it out, or"
+_CANDIDATES = "candidates = { from = 0, to = 1000000, step = 1000 }"
+
+
+def asking_problems(spec: Spec) -> Iterator[Problem]:
+    """Yield what is wrong with the keys that ask for queries beside those of the spec."""
+    for index, query in enumerate(spec.query):
+        path = f"query[{index}]"
+        if query.clipping is not None and (why := _why_no_clipping(spec, query)):
+            yield f"{path}.clipping", why
+        if query.rest is None:
+            continue
+        if why := _why_no_rest(spec, query) or (spec.privacy.epsilon == LEAST and _LEAST):
+            yield f"{path}.rest", why
+        if query.rest + (query.clipping or 0) >= 1:
+            why = "Expected shares, clipping and rest, of less than 1: nothing would be left."
+            yield f"{path}.rest", why
+    yield from _finding_problems(spec)
+
+
+def _why_no_clipping(spec: Spec, query: Query) -> str:
+    """Why no query can count what limits and bounds take away from this one; "" if one can."""
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
+    nothing = "Nothing to count: no limit of rows or groups, and no bounds of a column."
+    reasons = {
+        "Not used beside conditions.": bool(query.conditions),
+        "Not used with levels: a person is in one group at most.": query.hierarchy is not None,
+        "Not used with cumulative: a person is in one bin at most.": is_cumulative(query),
+        _LEAST: spec.privacy.epsilon == LEAST,
+        f'{KEYS_ALONE} give the query statistics = ["count"].': private and is_about_keys(query),
+        nothing: bool(asked) and not _counted(spec, query),
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
+
+
+def _why_no_rest(spec: Spec, query: Query) -> str:
+    """Why no query can count the rows that are in no group of this one; "" if one can."""
+    groups = spec.groupings(query)
+    if query.conditions:
+        return "Not used beside conditions."
+    if not groups and query.histogram is None:
+        return "Nothing to count: without groups, every row is in the one that there is."
+    if any(isinstance(one, PrivateKeys) for one in groups.values()):
+        return "Not used with keys that nobody listed: whatever is a key has a group."
+    return ""
+
+
+def problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """Yield what is wrong with a query that counts what limits take away, or rows in no group."""
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    if any(one.of_all_groups for one in asked):
+        if not all(one.of_all_groups for one in asked):
             why = "Expected count_over_limits and count_outside in a query of their own: they are "
             yield f"{path}.statistics", f"{why}of all groups together."
         if query.margins:
             yield f"{path}.margins", "Not used: the numbers are of all groups together."
-        if CountInNoGroup() in every and len(every) > 1:
+    if CountInNoGroup() in asked:
+        if len(asked) > 1:
             why = "Expected count_in_no_group in a query of its own: other counts are of rows in a "
             yield f"{path}.statistics", f"{why}group."
-    if query.clipping is None:
-        return
-    if query.conditions:
-        yield f"{path}.clipping", "Not used beside conditions."
-    elif spec.privacy.epsilon == LEAST:
-        yield f"{path}.clipping", 'Not used with epsilon = "least".'
-    elif every and not _counted(spec, query):
-        why = "Nothing to count: no limit of rows or groups, and no bounds of a column."
-        yield f"{path}.clipping", why
+        if why := query.rest is None and _why_no_rest(spec, query):
+            yield f"{path}.statistics", why
 
 
-def rest_problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the share of a query that counts rows in no group."""
-    key = f"{path}.rest"
-    if query.rest is None:
-        if CountInNoGroup() not in known_statistics(query, by_row=spec.privacy.by_row):
-            return
-        key = f"{path}.statistics"
-    groups = spec.groupings(query)
-    if query.conditions:
-        yield key, "Not used beside conditions."
-    elif not groups and query.histogram is None:
-        yield key, "Nothing to count: without groups, every row is in the one that there is."
-    elif any(isinstance(one, PrivateKeys) for one in groups.values()):
-        yield key, "Not used with keys that nobody listed: whatever is a key has a group."
-    elif query.rest is not None and spec.privacy.epsilon == LEAST:
-        yield key, 'Not used with epsilon = "least".'
-    if (query.rest or 0) + (query.clipping or 0) >= 1:
-        yield key, "Expected shares, clipping and rest, of less than 1: nothing would be left."
+def expand(spec: Spec) -> tuple[Spec, dict[str, str]]:
+    """The spec with the queries that its keys ask for, and by each of these queries that key."""
+    spec, counts = _with_counts(spec)
+    spec, bounds = _with_bounds(spec)
+    return spec, counts | bounds
 
 
-def with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
-    """The spec without `clipping` and `rest`, in which queries of their own count these.
+def _with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
+    """Put queries of their own in the place of `clipping` and `rest`.
 
-    With the key of each added query, the key that asks for it. Together a query and those beside it
-    have the budget that the query had. A histogram is bands here, with the same rows.
+    Together a query and those beside it have the budget that the query had. A histogram is bands
+    here, with the same rows.
     """
     kept: list[Query] = []
     added: list[Query] = []
@@ -91,7 +126,7 @@ def with_counts(spec: Spec) -> tuple[Spec, dict[str, str]]:
             keys[f"query[{len(spec.query) + len(added)}]"] = f"query[{index}].{name}"
             counts = _counted(spec, query) if name == "clipping" else (CountInNoGroup.kind,)
             added.append(
-                Query(
+                Query.model_construct(
                     name=f"{query.name}_{name}",
                     importance=query.importance * share,
                     filter=query.filter,
@@ -119,13 +154,7 @@ def _counted(spec: Spec, query: Query) -> tuple[str, ...]:
     return (*over, *(f"{CountOutside.kind}({column})" for column in bounded))
 
 
-Problem = tuple[str, str]
-_LEVELS = (Fraction(1, 100), Fraction(99, 100))
-_WRITTEN = "Written by a release: leave it out, so that this one finds bounds of its own."
-_CANDIDATES = "candidates = { from = 0, to = 1000000, step = 1000 }"
-
-
-def finding_problems(spec: Spec) -> Iterator[Problem]:
+def _finding_problems(spec: Spec) -> Iterator[Problem]:
     """Yield what is wrong with bounds that are to be found."""
     shares = Fraction(0)
     for name, column in spec.columns.items():
@@ -138,7 +167,10 @@ def finding_problems(spec: Spec) -> Iterator[Problem]:
         if finds.low is not None and finds.high is not None:
             yield path, "Nothing is left to find: write bounds = [low, high]."
         elif finds.share is not None:
-            yield from _levels(finds, path)
+            low, high = finds.levels or _LEVELS
+            if not 0 < low < high < 1:
+                why = 'Expected two levels, 0 < low < high < 1, such as ["0.01", "0.99"].'
+                yield f"{path}.levels", why
             if finds.found is not None:
                 yield f"{path}.found", _WRITTEN
         elif finds.query is None:
@@ -149,12 +181,6 @@ def finding_problems(spec: Spec) -> Iterator[Problem]:
         yield from _ends(name, column, finds, path)
         if shares >= 1:
             yield f"{path}.share", "Expected shares of less than 1 in all: nothing would be left."
-
-
-def _levels(finds: FindBounds, path: str) -> Iterator[Problem]:
-    low, high = finds.levels or _LEVELS
-    if not 0 < low < high < 1:
-        yield f"{path}.levels", 'Expected two levels, 0 < low < high < 1, such as ["0.01", "0.99"].'
 
 
 def _query(spec: Spec, name: str, finds: FindBounds, path: str) -> Iterator[Problem]:
@@ -176,7 +202,7 @@ def _query(spec: Spec, name: str, finds: FindBounds, path: str) -> Iterator[Prob
 
 def _ends(name: str, column: Column, finds: FindBounds, path: str) -> Iterator[Problem]:
     """Yield what is wrong with the candidates, beside what is known or was found."""
-    values, smallest = column.ends, Fraction(1, 10**290)
+    values = column.ends
     if not values:
         yield f"{path}.candidates", f"Missing: what a bound may be, in public. Write {_CANDIDATES}"
         return
@@ -187,7 +213,7 @@ def _ends(name: str, column: Column, finds: FindBounds, path: str) -> Iterator[P
     if finds.high is not None and not float(values[-1]) < float(finds.high):
         yield f"{path}.high", "Expected a number above the last of the candidates."
     every = [one for one in (finds.low, *values, finds.high) if one is not None]
-    if any(0 < high - low < smallest for low, high in pairwise(every)):
+    if any(0 < high - low < SMALLEST_WIDTH for low, high in pairwise(every)):
         why = f"Expected candidates apart by 1e-290 at least. Give {name} in a smaller unit."
         yield f"{path}.candidates", why
     if finds.found is not None:
@@ -198,36 +224,10 @@ def _ends(name: str, column: Column, finds: FindBounds, path: str) -> Iterator[P
             yield f"{path}.found", "Expected two of the candidates, or what is known, in order."
 
 
-def with_candidates(spec: Spec) -> Spec:
-    """Return a spec in which candidates of bounds are those of the column, which has no others."""
-    columns = dict(spec.columns)
-    for name, column in spec.columns.items():
-        finds = column.finds
-        if finds is not None and finds.candidates is not None and column.candidates is None:
-            bounds = finds.model_copy(update={"candidates": None})
-            told = {"bounds": bounds, "candidates": finds.candidates}
-            columns[name] = column.model_copy(update=told)
-    return spec.model_copy(update={"columns": columns})
+def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
+    """Put queries that find bounds in the place of `share`.
 
-
-def accuracy_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield a problem if an accuracy is asked for of what has no unit before bounds are found."""
-    if query.accuracy is None:
-        return
-    for asked in known_statistics(query, by_row=spec.privacy.by_row):
-        for part in asked.parts:
-            known = spec.columns.get(part.column)
-            if part.of_values and known is not None and known.finds is not None:
-                why = f"Not used where columns.{part.column}.bounds are found: no error in units is"
-                yield f"{path}.accuracy", f"{why} known before. Leave it out, or give the bounds."
-                return
-
-
-def with_queries(spec: Spec) -> tuple[Spec, dict[str, str]]:
-    """Return a spec in which queries find bounds, in the place of `share`.
-
-    With the key of each added query, the key that asks for it. Each has exactly its share of the
-    whole budget, and the others have what they had of the rest.
+    Each has exactly its share of the whole budget, and the others have what they had of the rest.
     """
     asking = {
         name: finds
@@ -246,7 +246,7 @@ def with_queries(spec: Spec) -> tuple[Spec, dict[str, str]]:
         levels = [low] * (finds.low is None) + [high] * (finds.high is None)
         keys[f"query[{len(queries)}]"] = f"columns.{name}.bounds"
         queries.append(
-            Query(
+            Query.model_construct(
                 name=called,
                 importance=(finds.share or 0) * total,
                 statistics=tuple(f"quantile({name}, {decimal_text(one)})" for one in levels),

@@ -15,14 +15,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.parse import added_queries
-from leastnoise.tables.parse.columns import (
-    Problem,
-    column_problems,
-    reads_csv,
-    source_names_of,
-    undeclared,
-    unit_problems,
-)
+from leastnoise.tables.parse.columns import Problem, column_problems, undeclared, unit_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut, LayoutError
@@ -42,11 +35,11 @@ from leastnoise.tables.spec.source import (
 from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
-    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.model import Data, Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.source import Join
 
@@ -61,27 +54,16 @@ MOST_PROBLEMS = 1000  # of one check: finding what was meant takes time
 _DEEPEST_KEY = 100  # dots and brackets in a key, those in names of columns among them
 
 
-def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
-    """Return `spec` with the layouts of its queries, or every problem of it.
+def check(written: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
+    """Check a spec as it is `written`, with the queries that its keys ask for.
 
-    Those of the keys in `unread`, whose values couldn't be read, are known. Such a value is None,
-    or its default. What follows from it is no second problem.
+    Returns the whole spec with the layouts of its queries, or every problem of it. Keys in `unread`
+    have values that couldn't be read: None, or a default. Nothing that follows is told again.
     """
-    found = [
-        problem
-        for check in (
-            _source,
-            _join_problems,
-            _expressions,
-            _privacy,
-            _series,
-            _contribution,
-            column_problems,
-            added_queries.finding_problems,
-            _names,
-        )
-        for problem in islice(check(spec), MOST_PROBLEMS)
-    ]
+    found = [*islice(added_queries.asking_problems(written), MOST_PROBLEMS)]
+    spec, askers = (written, {}) if unread or found else added_queries.expand(written)
+    for check in _SPEC_CHECKS:
+        found += islice(check(spec), MOST_PROBLEMS)
     known = {*unread}
     above = {outer for key in known for outer in around(key)}
     bounded = spec.privacy.by_row or _has_limits(spec)
@@ -96,7 +78,7 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
             for check in QUERY_CHECKS
             for problem in islice(check(spec, query, path), MOST_PROBLEMS)
         ]
-        # Only a block without a problem has a layout, nor one where its persons have no limits.
+        # Only a query without a problem has a layout, nor one where its persons have no limits.
         if not of_query and path not in known and path not in above and query.name and bounded:
             try:
                 laid.append(lay_out_query(spec, query))
@@ -111,8 +93,15 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
         if key not in known and key not in above and known.isdisjoint(around(key))
     ]
     if known or told:
-        return told
+        return _at_askers(told, askers)
     return LaidOut(spec=spec, queries=tuple(laid), ranks=tuple(ranks))
+
+
+def _at_askers(told: list[Problem], askers: Mapping[str, str]) -> list[Problem]:
+    """The problems of what is written; of added queries only without others, at the asking key."""
+    at = [askers.get(key.partition("]")[0] + "]", "") for key, _ in told]
+    written = [one for one, asker in zip(told, at, strict=True) if not asker]
+    return written or [(asker, why) for asker, (_, why) in zip(at, told, strict=True)]
 
 
 def around(key: str, *, marks: str = ".[") -> Iterator[str]:
@@ -122,21 +111,36 @@ def around(key: str, *, marks: str = ".[") -> Iterator[str]:
 
 
 def _source(spec: Spec) -> Iterator[Problem]:
-    names, engine = source_names_of(spec), spec.data.engine
-    if why := why_no_engine(engine):
+    if why := why_no_engine(spec.data.engine):
         yield "data.engine", why
-    if not names and not (spec.data.table and is_spark(engine)):
+    if not spec.data.sources and not (spec.data.table and is_spark(spec.data.engine)):
         yield "data.source", "Missing: a file, a pattern, a folder, or a list of these."
+    yield from _named_rows(spec, spec.data, "data")
+    if spec.data.join and is_spark(spec.data.engine):
+        yield "data.join", ON_SPARK
+    for name, join in spec.data.join.items():
+        path = f"data.join.{name}"
+        if IN_MEMORY in join.sources:
+            yield f"{path}.source", "A frame can't be joined: write it to a file."
+        yield from _named_rows(spec, join, path)
+        if why := _why_not_on(spec, join):
+            yield f"{path}.on", why
+
+
+def _named_rows(spec: Spec, section: Data | Join, path: str) -> Iterator[Problem]:
+    """Yield what is wrong with the names of a source, and what is said of how it is written."""
+    names = section.sources
     for index, name in enumerate(names):
         if why := why_no_source(name):
-            several = isinstance(spec.data.source, tuple)
-            yield f"data.source[{index}]" if several else "data.source", why
-    if names and (why := why_no_table(names, spec.data.table)):
-        yield "data.table", why
-    for told in () if reads_csv(spec) else told_of(spec.data):
-        yield f"data.{told}", _ONLY_CSV
+            several = isinstance(section.source, tuple)
+            yield f"{path}.source[{index}]" if several else f"{path}.source", why
+    if names and (why := why_no_table(names, section.table)):
+        yield f"{path}.table", why
+    csv = any(map(is_csv, names))
+    for told in () if csv else told_of(section):
+        yield f"{path}.{told}", _ONLY_CSV
     if any(map(needs_types, names)) and not spec.data.types:
-        what = "a CSV" if reads_csv(spec) else "SQLite"
+        what = "a CSV" if csv else "SQLite"
         yield "data.types", f"Missing: {what} needs the type of each column that is used."
 
 
@@ -251,31 +255,6 @@ def _has_limits(spec: Spec) -> bool:
     return given is not None and any(value is not None for _, value in given)
 
 
-def _join_problems(spec: Spec) -> Iterator[Problem]:
-    """Yield what is wrong with the joins of a spec, each with its key."""
-    if spec.data.join and is_spark(spec.data.engine):
-        yield "data.join", ON_SPARK
-    for name, join in spec.data.join.items():
-        path = f"data.join.{name}"
-        for source in join.sources:
-            why = why_no_source(source)
-            if source == IN_MEMORY:
-                why = "A frame can't be joined: write it to a file."
-            if why:
-                yield f"{path}.source", why
-        if why := why_no_table(join.sources, join.table):
-            yield f"{path}.table", why
-        for told in () if any(map(is_csv, join.sources)) else told_of(join):
-            yield f"{path}.{told}", _ONLY_CSV
-        if any(map(needs_types, join.sources)) and not spec.data.types:
-            why = (
-                "Missing: a joined CSV or SQLite table needs the type of each column that is used."
-            )
-            yield "data.types", why
-        if why := _why_not_on(spec, join):
-            yield f"{path}.on", why
-
-
 def _why_not_on(spec: Spec, join: Join) -> str | None:
     """Return why the column of a join doesn't keep the guarantee; None if it does."""
     if join.on in spec.derive:
@@ -292,3 +271,14 @@ def _why_not_on(spec: Spec, join: Join) -> str | None:
         f"Joined by {join.on!r}, a row of it would stand beside rows of several of {unit!r}, and "
         f"one of them could change what others add. Join by {unit!r}. {public}"
     )
+
+
+_SPEC_CHECKS: tuple[Callable[[Spec], Iterator[Problem]], ...] = (
+    _source,
+    _expressions,
+    _privacy,
+    _series,
+    _contribution,
+    column_problems,
+    _names,
+)

@@ -5,10 +5,8 @@ One table for the types that a spec declares and for those that its source has.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate
@@ -19,11 +17,11 @@ from leastnoise.tables.statistics.registry import read_statistics
 from leastnoise.tables.values.casts import MAX_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
-    from leastnoise.tables.spec.values import ColumnType, Edge, Key
+    from leastnoise.tables.spec.values import ColumnType, Key
 
 Problem = tuple[str, str]
 """The key that is wrong, and what is wrong with it."""
@@ -46,8 +44,12 @@ class ColumnUse:
     keys: tuple[Key, ...] | None = None
     keys_at: str = ""
 
-    def problems(self, kind: ColumnType) -> Iterator[Problem]:
-        """Yield what is wrong with it if its column is of this type."""
+    def problems(self, kind: ColumnType | None) -> Iterator[Problem]:
+        """Yield what is wrong with it if its column is of this type, or whatever type it has."""
+        if kind is None:
+            if len({type(value) for value in self.keys or ()}) > 1:
+                yield self.keys_at, "Expected keys of one type."
+            return
         if self.number_for and (kind == "text" or (kind == "bool" and not self.bounded)):
             why = f"Expected a number column for {self.number_for}, got the {kind} column"
             yield self.key, f"{why} {self.column!r}."
@@ -97,7 +99,7 @@ def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
                     bounded=part.of_values,
                 )
     for condition, predicates in (query.conditions or {}).items():
-        for column, predicate in predicates.items():
+        for column, predicate in (predicates or {}).items():
             key = f"{path}.conditions.{condition}.{column}"
             keys, at = predicate.among or None, f"{key}.among"
             number = "" if keys else "histogram"
@@ -123,12 +125,7 @@ SMALLEST_WIDTH = Fraction(1, 10**290)
 
 def reads_csv(spec: Spec) -> bool:
     """Say whether the source is CSV by its name."""
-    return any(map(source.is_csv, source_names_of(spec)))
-
-
-def source_names_of(spec: Spec) -> tuple[str, ...]:
-    """Return the texts of the source; () if it couldn't be read."""
-    return spec.data.sources
+    return any(map(source.is_csv, spec.data.sources))
 
 
 def column_problems(spec: Spec) -> Iterator[Problem]:
@@ -140,64 +137,29 @@ def column_problems(spec: Spec) -> Iterator[Problem]:
         useful = (column.keys or column.label) and rest == Column()
         if spec.data.types.get(name) == "text" and not useful:
             yield path, "A text column has no bounds; declare a number type, or leave it out."
-        yield from key_problems(column.keys, f"{path}.keys") if column.keys else ()
-        yield from edge_problems(column.edges, f"{path}.edges") if column.edges else ()
         if column.keys and column.edges:
             yield f"{path}.edges", "Not used beside keys: a query groups by one of them."
-        if column.widest is None:
-            continue
-        low, high = column.widest
-        if column.finds is not None:
-            yield from _missing_where_found(column, path)
-            continue
-        if low > high:
-            yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
-        elif float(low) >= float(high):
-            yield f"{path}.bounds", "Expected low < high, apart by more than float64 can tell."
-        elif high - low < SMALLEST_WIDTH:
-            why = f"Expected bounds apart by 1e-290 at least. Give {name} in a smaller unit."
-            yield f"{path}.bounds", why
-        else:
-            yield from _missing_number(column, path)
+        if column.widest is not None:
+            yield from _bounds(name, column, column.widest)
 
 
-def _missing_number(column: Column, path: str) -> Iterator[Problem]:
-    """Yield a problem if what missing values count as is outside of all bounds."""
-    number, (low, high) = column.number, column.widest or (0, 0)
-    if number is not None and not low <= number <= high:
+def _bounds(name: str, column: Column, widest: tuple[Fraction, Fraction]) -> Iterator[Problem]:
+    """Yield what is wrong with bounds, and with the number that missing values become."""
+    (low, high), path, number = widest, f"columns.{name}", column.number
+    if column.finds is not None:
+        if number not in {None, column.finds.low, column.finds.high}:
+            why = "It may be outside of the bounds that are found, and would be clamped. "
+            yield f"{path}.missing", why + 'Write "skip", "none", or the bound that is known.'
+    elif low > high:
+        yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
+    elif float(low) >= float(high):
+        yield f"{path}.bounds", "Expected low < high, apart by more than float64 can tell."
+    elif high - low < SMALLEST_WIDTH:
+        why = f"Expected bounds apart by 1e-290 at least. Give {name} in a smaller unit."
+        yield f"{path}.bounds", why
+    elif number is not None and not low <= number <= high:
         why = f"Expected a number within the bounds, got {float(number):g}: it would be clamped. "
         yield f"{path}.missing", why + "Let the bounds hold it, or choose another."
-
-
-def _missing_where_found(column: Column, path: str) -> Iterator[Problem]:
-    """Yield a problem if what missing values count as may be outside of bounds that are found."""
-    finds = column.finds
-    if finds is not None and column.number not in {None, finds.low, finds.high}:
-        why = "It may be outside of the bounds that are found, and would be clamped. "
-        yield f"{path}.missing", why + 'Write "skip", "none", or the bound that is known.'
-
-
-def edge_problems(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
-    """Yield what is wrong with edges, which increase."""
-    if len(edges) < 2:
-        yield key, "Expected two or more edges."
-    for left, right in pairwise(edges):
-        if left == right:
-            yield key, f"{float(left):g} is given twice."
-        elif float(left) >= float(right):
-            yield key, f"Expected increasing edges, got {float(left):g} before {float(right):g}."
-
-
-def key_problems(keys: Sequence[Key], path: str) -> Iterator[Problem]:
-    """Yield what is wrong with public keys, which are of one type, each given once."""
-    if not keys:
-        yield path, "Expected at least one key."
-    # True == 1 in Python, so the type goes beside the value.
-    for (_, value), times in Counter((type(value), value) for value in keys).items():
-        if times > 1:
-            yield path, f"The key {value!r} is given {times} times."
-    if len({type(value) for value in keys}) > 1:
-        yield path, "Expected keys of one type."
 
 
 def undeclared(spec: Spec, column: str, key: str) -> Iterator[Problem]:

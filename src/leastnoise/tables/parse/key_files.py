@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from leastnoise import _files
-from leastnoise.tables.parse.named_files import SUFFIXES
 from leastnoise.tables.query.summed.levels import MOVED, find_conflict
-from leastnoise.tables.spec.values import LARGEST_SPEC
+from leastnoise.tables.spec.values import KEY_FILES, LARGEST_SPEC
 from leastnoise.tables.values import csv_lines, parquet_rows
 from leastnoise.tables.values.casts import MAX_TEXT, TYPES
 from leastnoise.tables.values.connection import open_connection
@@ -74,8 +73,8 @@ def read_keys(
     if folder is None:
         raise ValueError("A file is read with a spec that is a file itself. List the keys here.")
     name = entry["file"]
-    if not isinstance(name, str) or not name.lower().endswith(SUFFIXES):
-        raise ValueError(f"Expected the path of a file ending in {', '.join(SUFFIXES)}.")
+    if not isinstance(name, str) or not name.lower().endswith(KEY_FILES):
+        raise ValueError(f"Expected the path of a file ending in {', '.join(KEY_FILES)}.")
     heads = [column] if named is None else _heads(column, named, name)
     content = _files.read_bytes(folder / name, most=LARGEST_SPEC)
     above: list[list[Key]] = []

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leastnoise.errors import SourceError
+from leastnoise.tables.spec.section import UNREAD
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-SUFFIXES = (".csv", ".txt", ".parquet")
 
 
 def resolved(
@@ -38,7 +37,7 @@ def resolved(
             return read_keys(entry, column, kind, folder, levels=levels)
         except (SourceError, ValueError) as error:
             problems.append((f"{key}.file", str(error)))
-            return []
+            return UNREAD
 
     found = dict(raw)
     if isinstance(columns, dict):

@@ -5,30 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
-from leastnoise.tables.parse import accuracy_checks, added_queries
-from leastnoise.tables.parse.columns import (
-    Problem,
-    edge_problems,
-    has_bounds,
-    key_problems,
-    unbounded,
-    undeclared,
-    uses_of,
-)
+from leastnoise.tables.parse import added_queries
+from leastnoise.tables.parse.columns import Problem, has_bounds, unbounded, undeclared, uses_of
 from leastnoise.tables.query.lay_out import tree_count
 from leastnoise.tables.query.summed import cumulative, levels, margins
-from leastnoise.tables.spec.query import TREE, Bands, Hierarchy, PrivateKeys
+from leastnoise.tables.spec.query import TREE, PrivateKeys
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.quantiles import Quantile
-from leastnoise.tables.statistics.registry import known_statistics, read_statistics
+from leastnoise.tables.statistics.registry import known_statistics, parse, read_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.spec.query import Accuracy, Assumed, Query
     from leastnoise.tables.statistics.base import Asked
 
     Parts = tuple[tuple[Layout, ...], ...]
@@ -78,24 +70,17 @@ def _keys_alone(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         why = 'Expected one: with epsilon = "least" an error decides, and keys alone have none.'
         yield f"{path}.statistics", why
     names = ("accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp")
-    for name in (*names, "min_count", "top", "clipping", "rest", "prefer"):
+    for name in (*names, "min_count", "top", "prefer"):
         if getattr(query, name):
-            why = "Not used where keys are published alone, without a number. Leave it out, or"
-            yield f"{path}.{name}", f'{why} give the query statistics = ["count"].'
+            why = f'{added_queries.KEYS_ALONE} give the query statistics = ["count"].'
+            yield f"{path}.{name}", why
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     for use in dict.fromkeys(uses_of(spec, query, path)):
         wrong = [*undeclared(spec, use.column, use.key)]
-        declared = spec.data.types.get(use.column)
-        wrong += use.problems(declared) if declared is not None else ()
+        wrong += use.problems(spec.data.types.get(use.column))
         yield from wrong or (unbounded(spec, use.column, use.key) if use.bounded else ())
-
-
-def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    del spec
-    if query.histogram is not None and query.histogram.column:
-        yield from edge_problems(query.histogram.edges or (), f"{path}.histogram.edges")
 
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -195,7 +180,7 @@ def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
                 f"{path}.conditions.{name}",
                 "Expected at least one column, like { age = { min = 65 } }.",
             )
-        for column, predicate in predicates.items():
+        for column, predicate in (predicates or {}).items():
             key = f"{path}.conditions.{name}.{column}"
             ends = [
                 end for end in (predicate.min, predicate.max, predicate.below) if end is not None
@@ -204,8 +189,6 @@ def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
                 yield key, "Expected min, max or below, or else among."
             if predicate.max is not None and predicate.below is not None:
                 yield key, "Expected max or below, not both."
-            if len({type(value) for value in predicate.among}) > 1:
-                yield f"{key}.among", "Expected keys of one type."
 
 
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -218,13 +201,10 @@ def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         key = f"{path}.group_by.{column}"
         if not column:
             yield key, "Expected a column with a name. Give it one in the source."
-        if isinstance(grouping, PrivateKeys):
-            yield from _unlisted(spec, key)
-        elif isinstance(grouping, Bands):
-            yield from edge_problems(grouping.edges or (), f"{key}.edges")
-        else:
-            keys = grouping.keys if isinstance(grouping, Hierarchy) else grouping
-            yield from key_problems(keys or (), key)
+        if isinstance(grouping, PrivateKeys) and spec.privacy.delta == 0:
+            why = "Needs delta > 0: a group that one person alone is in has to come out sometimes, "
+            why += "and its key tells of them. Give privacy.delta, or list the keys here."
+            yield key, why
 
 
 def _declared_groups(spec: Spec, names: Sequence[str], key: str) -> Iterator[Problem]:
@@ -242,27 +222,71 @@ def _declared_groups(spec: Spec, names: Sequence[str], key: str) -> Iterator[Pro
             yield f"columns.{name}", f'{why} Write it like keys = ["north", "south"]'
 
 
-def _unlisted(spec: Spec, key: str) -> Iterator[Problem]:
-    if spec.privacy.delta == 0:
-        why = "Needs delta > 0: a group that one person alone is in has to come out sometimes, and "
-        yield key, f"{why}its key tells of them. Give privacy.delta, or list the keys here."
+def _accuracy(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """Yield what is wrong with the accuracy, the assumed size and the weight of a block."""
+    every = known_statistics(query, by_row=spec.privacy.by_row)
+    sized = any(one.needs_size for one in every)
+    statistics = [one for one in every if isinstance(one, Statistic)]
+    if query.assume is not None and every and not sized:
+        yield f"{path}.assume", "Not used: the errors of counts and sums are known without it."
+    if spec.privacy.epsilon == LEAST:
+        if query.accuracy is None:
+            why = 'Missing: with epsilon = "least" every query says how far off it may be, such as'
+            yield f"{path}.accuracy", f"{why} accuracy = {{ half_width_95 = 10 }}."
+        if query.importance not in {1, None}:
+            why = 'Not used with epsilon = "least": the accuracies say how much each error counts.'
+            yield f"{path}.importance", why
+    if query.accuracy is not None and every and not statistics:
+        why = "Not used: the error of a quantile is one in ranks, which no accuracy is about."
+        yield f"{path}.accuracy", why
+    elif query.accuracy is not None:
+        yield from _of_wish(query.accuracy, statistics, query.assume, path)
+    if query.accuracy is not None:
+        yield from _of_found_bounds(spec, statistics, path)
+
+
+def _of_wish(
+    asked: Accuracy, statistics: Sequence[Statistic], assume: Assumed | None, path: str
+) -> Iterator[Problem]:
+    if (asked.half_width_95 is None) == (asked.std is None):
+        yield f"{path}.accuracy", "Expected half_width_95 or std, one of the two."
+    if asked.statistic is not None:
+        try:
+            named = parse(asked.statistic)
+        except ValueError as error:
+            yield f"{path}.accuracy.statistic", str(error)
+            return
+        if statistics and named not in statistics:
+            known = ", ".join(one.label for one in statistics)
+            yield f"{path}.accuracy.statistic", f"The query has no {named.label}, only {known}."
+        statistics = [named] if isinstance(named, Statistic) else []
+    if assume is None and any(one.needs_size for one in statistics):
+        why = "Its error depends on how many values a group has: say how many, such as"
+        yield f"{path}.assume", f"{why} assume = {{ n = 1000 }}, or give the accuracy a statistic."
+
+
+def _of_found_bounds(spec: Spec, statistics: Sequence[Statistic], path: str) -> Iterator[Problem]:
+    """Yield a problem if an accuracy has no unit before bounds are found."""
+    used = [part.column for one in statistics for part in one.parts if part.of_values]
+    for name in used:
+        if name in spec.columns and spec.columns[name].finds is not None:
+            why = f"Not used where columns.{name}.bounds are found: no error in units is known"
+            yield f"{path}.accuracy", f"{why} before. Leave it out, or give the bounds."
+            return
 
 
 QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _statistics,
     _uses,
     _where,
-    _histogram,
     _group_by,
     _published,
     _quantiles,
     _objective,
     _prefer,
-    accuracy_checks.problems,
+    _accuracy,
     margins.problems,
     cumulative.problems,
     levels.problems,
-    added_queries.clipping_problems,
-    added_queries.rest_problems,
-    added_queries.accuracy_problems,
+    added_queries.problems,
 )

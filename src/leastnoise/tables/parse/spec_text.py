@@ -21,14 +21,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, final
 
 import tomli_w
+from pydantic.json_schema import GenerateJsonSchema
 
-from leastnoise.tables.parse.named_files import SUFFIXES
-from leastnoise.tables.parse.sql_queries import SQL
 from leastnoise.tables.spec.model import Spec
+from leastnoise.tables.spec.query import SQL
 from leastnoise.tables.statistics import registry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+
+    from pydantic.json_schema import JsonSchemaMode
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _REFERENCE = "#/$defs/"
@@ -36,71 +38,64 @@ _SQL = (
     "The query as SQL, in place of statistics and filter. Example:\n\n"
     'sql = "select region, avg(income) from data where age >= 18 group by region"'
 )
-# Beside keys and edges; `named_files` reads it before the models see it.
-_KEY_FILE = {
-    "type": "object",
-    "description": "A file of public keys, relative to the spec.",
-    "properties": {
-        "file": {
-            "type": "string",
-            "pattern": rf"({'|'.join(suffix.replace('.', '[.]') for suffix in SUFFIXES)})$",
-        }
-    },
-    "required": ["file"],
-    "additionalProperties": False,
-}
-
-
-_WITH_LEVELS = {
-    **_KEY_FILE,
-    "description": "A CSV of public keys and of what they are part of, relative to the spec.",
-    "properties": {
-        "file": {"type": "string", "pattern": "[.]csv$"},
-        "levels": {"type": "array", "items": {"type": "string"}, "minItems": 1},
-    },
-    "required": ["file", "levels"],
-}
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the schema that a spec's TOML satisfies, with its own keys."""
-    raw = Spec.model_json_schema()
-    definitions: dict[str, Any] = raw.pop("$defs")
-    query = definitions["Query"]["properties"]
-    query["statistics"]["items"]["pattern"] = registry.PATTERN
-    query[SQL] = {"type": "string", "description": _SQL}
-    query["group_by"]["anyOf"] = forms = query["group_by"].pop("oneOf")
-    groupings = forms[0]["additionalProperties"]
-    groupings["anyOf"] = [*groupings.pop("oneOf"), _KEY_FILE, _WITH_LEVELS]
-    keys = definitions["Column"]["properties"]["keys"]
-    keys["anyOf"] = [{part: keys.pop(part) for part in ("type", "items")}, _KEY_FILE]
-    raw["properties"]["query"]["minItems"] = 1
+    """The schema that a spec's TOML satisfies, with its own keys."""
     about = {"title": "leastnoise spec", "description": "A release of a table by leastnoise."}
-    return {"$schema": _DRAFT} | _plain(raw, definitions) | about
+    return {"$schema": _DRAFT} | Spec.model_json_schema(schema_generator=_Draft7) | about
 
 
-def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema without references, null (TOML has none) and what draft 7 has no word for."""
+@final
+class _Draft7(GenerateJsonSchema):
+    """Draft 7 without references, titles and null, which TOML doesn't have."""
+
+    def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
+        found = super().generate(schema, mode)
+        definitions = found.pop("$defs")
+        query = definitions["Query"]["properties"]
+        query["statistics"]["items"]["pattern"] = registry.PATTERN
+        query[SQL] = {"type": "string", "description": _SQL}
+        found["properties"]["query"]["minItems"] = 1
+        return _inlined(found, definitions)
+
+    def generate_inner(self, schema: Any) -> dict[str, Any]:
+        found = super().generate_inner(schema)
+        if examples := found.pop("examples", None):  # as TOML, for people
+            meaning = found["description"]
+            text = f"{meaning[0].upper()}{meaning[1:]}. Example:\n\n{examples[0]}"
+            found["description"] = text
+        return found
+
+    def nullable_schema(self, schema: Any) -> dict[str, Any]:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        found = super().default_schema(schema)
+        return {key: one for key, one in found.items() if key != "default" or one is not None}
+
+    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
+        return {"anyOf": super().tagged_union_schema(schema)["oneOf"]}
+
+    def tuple_schema(self, schema: Any) -> dict[str, Any]:
+        found = super().tuple_schema(schema)
+        return {"items" if key == "prefixItems" else key: one for key, one in found.items()}
+
+
+def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:
+    """A schema with what it refers to in its place, and without titles."""
+    if isinstance(node, list):
+        return [_inlined(one, definitions) for one in node]
+    if not isinstance(node, dict):
+        return node
     if "$ref" in node:
-        target = definitions[node["$ref"].removeprefix(_REFERENCE)]
-        return _plain({**target, **{key: node[key] for key in node if key != "$ref"}}, definitions)
-    found: dict[str, Any] = {}
-    for key, value in node.items():
-        if key == "properties":
-            found[key] = {name: _plain(inner, definitions) for name, inner in value.items()}
-        elif key == "examples":  # as TOML, for people
-            meaning = node["description"]
-            found["description"] = f"{meaning[0].upper()}{meaning[1:]}. Example:\n\n{value[0]}"
-        elif key in {"anyOf", "oneOf"}:
-            kinds = [_plain(one, definitions) for one in value if one != {"type": "null"}]
-            found |= {"anyOf": kinds} if len(kinds) > 1 else {**kinds[0], **found}
-        elif key == "prefixItems":
-            found["items"] = [_plain(one, definitions) for one in value]
-        elif key in {"items", "additionalProperties", "propertyNames"}:
-            found[key] = _plain(value, definitions) if isinstance(value, dict) else value
-        elif key not in {"title", "discriminator"} and not (key == "default" and value is None):
-            found[key] = value
-    return found
+        node = definitions[node["$ref"].removeprefix(_REFERENCE)] | node
+    named = not isinstance(node.get("title"), str)  # a property may have this name, too
+    return {
+        key: _inlined(one, definitions)
+        for key, one in node.items()
+        if key != "$ref" and (named or key != "title")
+    }
 
 
 _QUERY = re.compile(r"^(?=\[\[query\]\]$)", re.MULTILINE)

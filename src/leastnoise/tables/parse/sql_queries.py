@@ -10,17 +10,18 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
+from sqlglot import exp
 
+from leastnoise.tables.expressions import language
+from leastnoise.tables.expressions.words import WITHIN_A_UNIT
+from leastnoise.tables.spec.query import SQL
 from leastnoise.tables.statistics import registry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sqlglot import exp
-
     from leastnoise.tables.parse.columns import Problem
 
-SQL = "sql"
 TABLE = "data"
 """What the rows are called."""
 _BESIDE = ("filter", "statistics", "histogram", "conditions", "max_conditions")
@@ -72,7 +73,6 @@ def _keys(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict
         raise ValueError('Expected a text, such as "select count(*) from data".')  # noqa: TRY004  # a problem of the spec
     if beside := [name for name in _BESIDE if name in rest]:
         raise ValueError(f"Not used beside {beside[0]}: sql says it, or leave sql out.")
-    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
 
     query = _checked(language.parse_sql(text))
     known = _known_names(rest, raw)
@@ -92,8 +92,6 @@ def _keys(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict
 
 def _checked(query: exp.Expr) -> exp.Select:
     """The query, if keys can say all its clauses; raises ValueError naming one that they can't."""
-    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
-
     if not isinstance(query, exp.Select):
         why = 'Expected one select, such as "select count(*) from data", in each query.'
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec
@@ -120,8 +118,6 @@ def _known_names(rest: Mapping[str, Any], raw: Mapping[str, Any]) -> set[str]:
 
 def _spell_as_known(query: exp.Select, known: Collection[str]) -> None:
     """Spell names without quotes as the spec does: to SQL, capitals are small letters."""
-    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
-
     for column in query.find_all(exp.Column):
         if isinstance(name := column.this, exp.Identifier) and not name.args.get("quoted"):
             alike = [other for other in known if other.lower() == column.name.lower()]
@@ -141,13 +137,10 @@ def _grouped(query: exp.Select) -> list[exp.Expr]:
 
 def _name(node: exp.Expr | None, where: str, known: Collection[str]) -> str:
     """The name of a column; raises ValueError for anything else."""
-    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
-
     if node is None:
         raise ValueError(f"Expected the name of a column in {where}, got nothing.")
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier) and not node.table:
         return node.name
-    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
 
     text = language.quote(node)
     why = f"Expected the name of a column in {where}, got {text[:60]!r}."
@@ -156,10 +149,6 @@ def _name(node: exp.Expr | None, where: str, known: Collection[str]) -> str:
 
 def _named_first(node: exp.Expr, text: str, known: Collection[str]) -> str:
     """How to get the values of a node that isn't the name of a column; "" if nothing is known."""
-    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
-
-    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
-
     if isinstance(node, exp.Distinct):
         return "Leave distinct out: whether a value is a first one depends on other rows."
     if isinstance(node, exp.Column):
@@ -178,8 +167,6 @@ def _named_first(node: exp.Expr, text: str, known: Collection[str]) -> str:
 
 def _is_grouped(node: exp.Expr, grouped: list[str], known: Collection[str]) -> bool:
     """True if a node is a column that is grouped by; ValueError if it has an alias."""
-    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
-
     if isinstance(node, exp.Alias):
         why = f"Leave 'as {node.alias}' out: results are called as statistics are."
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec
@@ -192,8 +179,6 @@ def _is_grouped(node: exp.Expr, grouped: list[str], known: Collection[str]) -> b
 
 def _statistic(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> str:
     """The spelling of the statistic of the same meaning; raises ValueError if there is none."""
-    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
-
     kind = type(node).__name__
     if kind == "Count":
         return _count(node, raw, known)
@@ -211,10 +196,6 @@ def _statistic(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -
 
 def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> str:
     """The spelling of a count: of rows, of rows with a value, or of units."""
-    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
-
-    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
-
     if node.expressions:
         text = language.quote(node)[:60]
         raise ValueError(f"{text!r} counts two columns: write a count for each of them.")
@@ -241,8 +222,6 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
 
 def _quantile(node: exp.Expr, known: Collection[str]) -> str | None:
     """The spelling of a quantile, which is one of the public candidates; None for another node."""
-    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
-
     inner = node.this if isinstance(node, exp.WithinGroup) else node
     if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc | exp.Quantile):
         return None
@@ -272,11 +251,6 @@ def _spelled(kind: str, name: str, more: str = "") -> str:
 
 def _refusal(node: exp.Expr) -> str:
     """What is wrong with a node that is no statistic, and what to write instead."""
-    from sqlglot import exp  # noqa: PLC0415  (0.1 s)
-
-    from leastnoise.tables.expressions import language  # noqa: PLC0415  (0.1 s)
-    from leastnoise.tables.expressions.words import WITHIN_A_UNIT  # noqa: PLC0415  (as sqlglot)
-
     text = language.quote(node)[:60]
     if isinstance(node, exp.Filter):
         return f"{text!r} has a filter of its own: write where, in a query of its own."

@@ -1,6 +1,6 @@
 """The error that the noise of a block causes, and the accuracy that the block asks for.
 
-Every number stays in float64's range. `parse.accuracy_checks` says whether a spec asks well for an
+Every number stays in float64's range. `parse.query_checks` says whether a spec asks well for an
 accuracy, and this module whether a plan has it.
 """
 

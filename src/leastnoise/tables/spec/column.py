@@ -23,21 +23,20 @@ from pydantic import (
 
 from leastnoise.balls.core import AMPLE_BITS, ball, precision
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.spec.section import Section, key
 from leastnoise.tables.spec.values import (
     NONE,
     SKIP,
     Bounds,
     Edges,
-    Keys,
+    KeysOrFile,
     Missing,
     Number,
     Positive,
-    Section,
     Share,
     Text,
     Written,
     as_tuple,
-    key,
     read_missing,
 )
 
@@ -214,7 +213,7 @@ class Column(Section):
         'missing = "skip"',
         default=SKIP,
     )
-    keys: Keys = key(
+    keys: KeysOrFile = key(
         "the public keys, or a file of them, for queries that group by its name",
         'keys = ["north", "south"]',
         default=(),
@@ -232,6 +231,14 @@ class Column(Section):
     label: Text | None = key(
         "what the column is called in words", 'label = "Doctor visits"', default=None
     )
+
+    @model_validator(mode="after")
+    def _share_candidates(self) -> Self:
+        """Let those of the bounds be candidates of the column, which has no others."""
+        if self.finds is None or self.finds.candidates is None or self.candidates is not None:
+            return self
+        bounds = self.finds.model_copy(update={"candidates": None})
+        return self.model_copy(update={"bounds": bounds, "candidates": self.finds.candidates})
 
     @property
     def number(self) -> Fraction | None:

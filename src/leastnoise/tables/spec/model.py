@@ -1,8 +1,8 @@
 """The spec of a release: what TOML and the Python twin both become, strict and exact.
 
 The models check one value at a time; what each key means, and TOML that gives it, stands with its
-field, for errors and for the JSON Schema. The sections of a query are in `query`, what needs two
-values is in `checks`; how text becomes a `Spec`, with every problem listed, is in `spec_file`.
+field, for errors and for the JSON Schema: see `section`. The sections of a query are in `query`;
+`parse.checks` has what needs two values, and `parse.spec_file` reads text, and lists every problem.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Literal, final
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PlainValidator,
-)
+from pydantic import BeforeValidator, Field, PlainValidator
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.query import Bands, Grouping, Hierarchy, Query
+from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.source import (
     DECIMAL,
     DELIMITER,
@@ -36,15 +33,13 @@ from leastnoise.tables.spec.values import (
     Encoding,
     Epsilon,
     Expression,
-    Names,
     Positive,
     PublicCount,
     RowLimit,
-    Section,
+    Sources,
     Text,
     Written,
     as_tuple,
-    key,
     read_delta,
     read_epsilon,
     read_version,
@@ -53,20 +48,17 @@ from leastnoise.tables.spec.values import (
 
 @final
 class Data(Section):
-    """Where the rows are: a file, a pattern or a folder of files, or a list of these.
+    """Where the rows are: files, or a `table` of a database or of Spark's catalog.
 
-    Or a database, whose `table` they are; or, without a source, a table of Spark's catalog.
-
-    `types` is required for CSV: types are declared, never sniffed. Nor is how it is written: in
-    UTF-8, its fields apart by commas or (in a .tsv) tabs, its numbers with a point, its first line
-    the names of its columns, unless `encoding`, `delimiter`, `decimal` or `header` say otherwise.
-    Texts that aren't in its encoding are missing. `join` has tables by name, whose columns stand
-    beside those of the source. `filter` is what is true of the rows that there are to every query.
-    `engine` says what reads the rows: "duckdb" (the default), "spark" for the session of this
-    process, or the address of a Spark Connect server, such as "sc://localhost:15002".
+    `types` is required for CSV: types are declared, never sniffed. Nor is it sniffed how a CSV is
+    written: in UTF-8, its fields apart by commas or (in a .tsv) tabs, its numbers with a point, its
+    first line the names of its columns, unless `encoding`, `delimiter`, `decimal` or `header` say
+    otherwise. Texts that aren't in its encoding are missing. `engine` says what reads the rows:
+    "duckdb" (the default), "spark" for the session of this process, or the address of a Spark
+    Connect server, such as "sc://localhost:15002".
     """
 
-    source: Text | Names | None = key(
+    source: Sources | None = key(
         "a file, a pattern, a folder, a list of these, or a database, relative to the spec",
         'source = "visits.parquet"',
         default=None,
@@ -84,7 +76,7 @@ class Data(Section):
     delimiter: Delimiter | None = DELIMITER
     decimal: Decimal | None = DECIMAL
     header: Header | None = HEADER
-    types: dict[str, ColumnType] = key(
+    types: dict[str, Annotated[ColumnType, entry(ColumnType)]] = key(
         "the type of each column that is used, for CSV and SQLite, which say none",
         'types = { person = "int", visits = "float" }',
         default_factory=dict,
@@ -276,7 +268,7 @@ class Spec(Section):
     contribution: Contribution | None = key(
         "what one person can add at most", "[contribution]\nmax_rows = 5", default=None
     )
-    derive: dict[Text, Expression] = key(
+    derive: dict[Text, Annotated[Expression, entry(Expression)]] = key(
         "columns that are computed from others, a row at a time",
         '[derive]\nmonth = "month(visited)"',
         default_factory=dict,

@@ -7,23 +7,26 @@ from typing import Annotated, Literal, final
 
 from pydantic import Discriminator, Field, Tag
 
+from leastnoise.tables.spec.section import Section, entry, key
 from leastnoise.tables.spec.values import (
     MAX_TEXT,
     Edges,
     Expression,
+    KeyFile,
     Keys,
+    Labels,
     Margins,
     Names,
     Number,
     Positive,
     PublicCount,
-    Section,
     Share,
     Text,
     Texts,
-    key,
 )
 
+SQL = "sql"
+"""The key of a query that says it as SQL: reading a spec puts other keys in its place."""
 FLIP, TREE = "permute-and-flip", "tree"
 QuantilesBy = Literal["permute-and-flip", "tree"]
 """How quantiles are found."""
@@ -97,9 +100,21 @@ class Hierarchy(Section):
     """
 
     keys: Keys = key("the public keys", 'keys = ["001", "003"]')
-    levels: dict[Text, Keys] = key(
+    levels: dict[Text, Labels] = key(
         "what each key is part of, by level, the nearest first",
         'levels = { state = ["AL", "AL"] }',
+    )
+
+
+@final
+class LevelsFile(Section):
+    """A CSV of public keys and of what they are part of, relative to the spec."""
+
+    file: Annotated[str, Field(pattern="[.]csv$")] = key(
+        "the path of the CSV", 'file = "counties.csv"'
+    )
+    levels: Annotated[list[str], Field(min_length=1)] = key(
+        "its columns of what the keys are part of, the nearest first", 'levels = ["state"]'
     )
 
 
@@ -113,7 +128,8 @@ _Given = Annotated[
     Discriminator(_grouping),
 ]
 GroupBy = Annotated[
-    Annotated[dict[str, _Given], Tag("groups[]")] | Annotated[Names, Tag("names[]")],
+    Annotated[dict[str, Annotated[_Given, entry(_Given | KeyFile | LevelsFile)]], Tag("groups[]")]
+    | Annotated[Names, Tag("names[]")],
     Discriminator(_group_by),
 ]
 """What there is of each column that rows are grouped by; or columns that say it themselves."""
@@ -128,7 +144,10 @@ class Predicate(Section):
     below: Number | None = key(
         "what values that satisfy it are less than", "below = 100", default=None
     )
-    among: Keys = key("the public keys that satisfy it", "among = [1, 2]", default=())
+    among: Labels = key("the public keys that satisfy it", "among = [1, 2]", default=())
+
+
+_Condition = dict[Text, Predicate]
 
 
 @final
@@ -157,21 +176,13 @@ class Assumed(Section):
 
 @final
 class Query(Section):
-    """One query: one vector query and one draw of noise, with `importance` of the budget.
+    """One query: a table, from one draw of noise with `importance` of the budget.
 
-    `accuracy` says which errors would do, `assume` of how many values in a group where they depend
-    on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
-    predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
-    `margins` tables of sums are published beside the cells, and add up. `objective` says what the
-    noise of tables that add up makes small, if that is the largest error. `prefer` says what noise
-    is chosen for where nobody listed the groups. `quantiles_by` says how quantiles are found, by
-    permute-and-flip if it doesn't. With `round` the counts are published whole, with `round_to` as
-    multiples of it, with `clamp` counts and sums are published as 0 where the noise makes them
-    negative. Tables that add up take both of `round` and `clamp`: whole numbers, none below 0,
-    that still do. Groups whose first published count is below `min_count` are left out, and of the
-    others the `top` largest are kept. `clipping` is the part of its budget for a query beside it,
-    of what limits and bounds take away, and `rest` that for one of rows in no group: reading a
-    spec puts these queries in their place.
+    `conditions` are by name, each a predicate on every column that it lists. With `round` counts
+    are published whole, with `clamp` negative counts and sums as 0; tables that add up take both,
+    and still do. Groups whose first published count is below `min_count` are left out, and of the
+    others the `top` largest are kept. `clipping` and `rest` are parts of its budget for queries
+    beside it: reading a spec puts these in their place.
     """
 
     name: Text = key("the name of its table", 'name = "use_by_plan"')
@@ -231,7 +242,7 @@ class Query(Section):
         'histogram = { column = "visits", edges = [0, 5, 30] }',
         default=None,
     )
-    conditions: dict[Text, dict[Text, Predicate]] = key(
+    conditions: dict[Text, Annotated[_Condition, entry(_Condition)]] = key(
         "named conditions, which may overlap",
         "conditions = { often = { visits = { min = 10 } } }",
         default_factory=dict,

@@ -11,7 +11,8 @@ from urllib.parse import unquote
 
 from pydantic import BeforeValidator
 
-from leastnoise.tables.spec.values import UTF_8, Encoding, Names, Section, Text, key
+from leastnoise.tables.spec.section import Section, key
+from leastnoise.tables.spec.values import UTF_8, Encoding, Names, Sources, Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -198,7 +199,7 @@ class Join(Section):
     several, its columns are missing.
     """
 
-    source: Text | Names = key(
+    source: Sources = key(
         "the joined table's file, pattern, folder or database", 'source = "persons.parquet"'
     )
     on: Text = key("the column by which it is joined, of both tables", 'on = "person"')
@@ -212,7 +213,7 @@ class Join(Section):
     @property
     def sources(self) -> tuple[str, ...]:
         """The texts of the source."""
-        return (self.source,) if isinstance(self.source, str) else self.source
+        return (self.source,) if isinstance(self.source, str) else self.source or ()
 
     def in_words(self, name: str) -> str:
         """Return what stands beside each row, of the table that the spec calls `name`."""

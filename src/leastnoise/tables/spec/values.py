@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from datetime import date, datetime
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Rational, Real
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal, final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.tables.spec.section import UNREAD, Section, key
 
 ColumnType = Literal["int", "float", "text", "bool"]
 Encoding = Literal["utf-8", "latin-1", "windows-1252"]
@@ -31,15 +34,9 @@ LARGEST_SPEC = 10**7  # bytes, also of a file of its keys: reading one takes sec
 MAX_TEXT = 2**12
 """Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
 _NO_TABLE_NAME, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9_-]"), 64
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
-
-
-class Section(BaseModel):
-    """A table of a spec, which holds its fields and nothing else, for good."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
 def read_version(value: object) -> int:
@@ -99,7 +96,7 @@ def _key(value: object) -> Key:
         return value.isoformat()  # what a column of dates says
     if isinstance(value, int) and abs(value) < 2**63:
         return value
-    if isinstance(value, str) and (value.isascii() or not _SURROGATE.search(value)):
+    if isinstance(value, str) and (value.isascii() or not SURROGATE.search(value)):
         return value
     hint = (
         " Floats that print alike differ: group by a whole number or a text, or give edges."
@@ -116,7 +113,13 @@ def as_table_name(text: str) -> str:
 
 def as_tuple(value: object) -> object:
     """Let a list be given for a tuple, and nothing else."""
+    if value is UNREAD:
+        return ()
     return tuple(value) if isinstance(value, list) else value
+
+
+def _form(value: object) -> str:
+    return "list[]" if isinstance(value, list | tuple) else "value[]"
 
 
 def _share(value: object) -> Fraction:
@@ -124,6 +127,37 @@ def _share(value: object) -> Fraction:
     if number >= 1:
         raise ValueError(f"Expected a share below 1, got {decimal_text(number)}.")
     return number
+
+
+def _check_edges(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """Return edges that increase; raises ValueError."""
+    if len(edges) < 2:
+        raise ValueError("Expected two or more edges.")
+    for left, right in pairwise(edges):
+        if left == right:
+            raise ValueError(f"{float(left):g} is given twice.")
+        if float(left) >= float(right):
+            raise ValueError(
+                f"Expected increasing edges, got {float(left):g} before {float(right):g}."
+            )
+    return edges
+
+
+def _check_some(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    if not keys:
+        raise ValueError("Expected at least one key.")
+    return keys
+
+
+def _check_apart(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    """Return public keys, each given once; raises ValueError."""
+    # True == 1 in Python, so the type goes beside the value.
+    counts = Counter((type(value), value) for value in keys)
+    if twice := [(value, times) for (_, value), times in counts.items() if times > 1]:
+        (value, times), *others = twice
+        more = " Others are given twice, too." if others else ""
+        raise ValueError(f"The key {value!r} is given {times} times.{more}")
+    return keys
 
 
 # What follows a validator is for the JSON Schema alone.
@@ -134,23 +168,42 @@ Share = Annotated[Fraction, PlainValidator(_share, json_schema_input_type=Writte
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Bounds = Annotated[tuple[Number, Number], BeforeValidator(as_tuple)]
 OneEdge = Annotated[Edge, PlainValidator(_edge, json_schema_input_type=Written)]
-Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(as_tuple)]
+Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(as_tuple), AfterValidator(_check_edges)]
 Expression = Annotated[str, Field(min_length=1, max_length=4096)]
 """Of a row's columns: see `expressions.language`."""
 Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+Sources = Annotated[
+    Annotated[Text, Tag("value[]")] | Annotated[Names, Tag("list[]")], Discriminator(_form)
+]
 PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]
 PublicCount = Annotated[int, Field(ge=1, le=2**34)]
 """Of a group, of which no more is ever counted."""
 Margins = Annotated[
-    bool | tuple[Annotated[tuple[Text, ...], BeforeValidator(as_tuple)], ...],
-    BeforeValidator(as_tuple),
+    Annotated[bool, Tag("value[]")]
+    | Annotated[tuple[Texts, ...], BeforeValidator(as_tuple), Tag("list[]")],
+    Discriminator(_form),
 ]
 """All tables by fewer columns, or those by these columns each."""
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
-Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(as_tuple)]
+Labels = Annotated[tuple[PublicKey, ...], BeforeValidator(as_tuple)]
+Keys = Annotated[Labels, AfterValidator(_check_some), AfterValidator(_check_apart)]
+KEY_FILES = (".csv", ".txt", ".parquet")
+"""How the name of a file of public keys ends."""
 
 
-def key(meaning: str, example: str, **options: Any) -> Any:
-    """Declare a key of a spec: what it means, without a full stop, and TOML that gives it."""
-    return Field(description=meaning, examples=[example], **options)
+@final
+class KeyFile(Section):
+    """A file of public keys, relative to the spec."""
+
+    file: Annotated[str, Field(pattern=rf"({'|'.join(KEY_FILES).replace('.', '[.]')})$")] = key(
+        "the path of the file, which has a key a line", 'file = "regions.txt"'
+    )
+
+
+KeysOrFile = Annotated[
+    tuple[PublicKey, ...],
+    BeforeValidator(as_tuple, json_schema_input_type=tuple[PublicKey, ...] | KeyFile),
+    AfterValidator(_check_apart),
+]
+"""What a spec has for keys: by the time that it is read, a file's are here."""

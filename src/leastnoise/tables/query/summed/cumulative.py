@@ -69,13 +69,11 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     if not is_cumulative(query):
         return
     key = f"{path}.histogram.cumulative"
-    if query.histogram is not None and len(query.histogram.edges) == 2:
+    if query.histogram is not None and len(query.histogram.edges or ()) == 2:
         yield key, "Not used with one bin, whose count is its only sum."
     if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         yield key, "Not used with keys that nobody listed. List the keys of group_by."
     yield from wrong_forms(query, path, called="cumulative")
-    if query.clipping is not None:
-        yield f"{path}.clipping", "Not used with cumulative: a person is in one bin at most."
     if query.accuracy is not None and query.accuracy.std is not None:
         why = "Not used with cumulative, whose counts have a std each. Give half_width_95, which"
         yield f"{path}.accuracy.std", f"{why} all of them keep."

@@ -158,8 +158,6 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
         yield key, "Not used beside other columns of group_by. Use margins for a cross-table."
     if query.margins:
         yield key, "Not used beside margins: give one of the two."
-    if query.clipping is not None:
-        yield f"{path}.clipping", "Not used with levels: a person is in one group at most."
     if query.accuracy is not None and query.accuracy.std is not None:
         why = "Not used with levels, whose counts have a std each. Give half_width_95, which all"
         yield f"{path}.accuracy.std", f"{why} of them keep."
