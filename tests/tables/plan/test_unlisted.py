@@ -154,7 +154,8 @@ def test_beside_blocks_that_are_composed_tightly() -> None:
         {"name": f"t{i}", "statistics": ["count_units"], "group_by": {"sex": [1, 2, 3]}}
         for i in range(9)
     ]
-    raw = spec_of(contribution={"max_groups": 9, "max_rows_per_group": 1})
+    limits = {"max_groups": 9, "max_rows_per_group": 1}
+    raw = spec_of(contribution=limits, privacy={"delta": "1e-5"})
     raw["query"] = [*counts, *raw["query"], *[counts[0] | {"name": "more"}]]
     made = plan(spec_file.lay_out(raw))
     rule = made.certificate.rule
