@@ -51,9 +51,11 @@ lint: install
 test: install
 	@$(MAKE) --no-print-directory -j 2 lint tests
 
-# Tests run make themselves, which is no part of this one.
+# Tests wait for disks, processes and locks: one worker more than cores. And they run make themselves,
+# which is no part of this one.
+WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 tests: install
-	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal --share
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal --share
 
 # After a change in one room of noise: make test-fast ROOM=kernels. It takes half a minute; all rooms two.
 ROOM ?=

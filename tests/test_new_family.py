@@ -127,6 +127,7 @@ def test_the_command_line_knows_a_family_that_is_installed(folder: Path) -> None
     assert [one["noise"]["name"] for one in ranked] == ["staircase", "laplace", "secant"]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("entry", "why"),
     [

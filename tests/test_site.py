@@ -105,6 +105,7 @@ def test_every_family_has_a_page_and_a_picture(name: str) -> None:
     assert name in family_pictures.PROBLEMS
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("name", ["laplace", "two-sided-staircase"])
 def test_a_picture_is_made_again_byte_by_byte(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -32,6 +32,7 @@ def test_moments_are_those_of_the_angle(dimension: int, ratio: str, tilt: str, h
         assert abs(abs(one) - arb(mp.nstr(expected[1], 35))) < arb("1e-30")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("dimension", [2, 10])
 def test_moments_of_a_large_ratio_have_all_digits(dimension: int) -> None:
     # K_0 and K_1 of flint lose most of theirs there at first

@@ -333,6 +333,7 @@ def test_masses_are_as_close_as_allowed_for(counts: tuple[int, ...]) -> None:
     assert error < 1e-7
 
 
+@pytest.mark.dense
 def test_a_loss_that_hardly_ever_happens_far_away() -> None:
     # a spread of nothing asks for tilts that no exponent of a float is enough for
     masses = np.zeros(12_000)

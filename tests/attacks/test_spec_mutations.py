@@ -163,6 +163,7 @@ def released(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return int(caught.value.code or 0)
 
 
+@pytest.mark.dense
 def test_the_command_line_ends_with_2_and_leaves_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -219,6 +219,7 @@ def test_datasets_and_a_score_of_ones_own() -> None:
     assert found.delta_lower > 0.9
 
 
+@pytest.mark.dense
 def test_what_it_says() -> None:
     honest = ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1))
     found = ln.audit_mechanism(honest, draws=10_000)

@@ -13,6 +13,7 @@ from leastnoise.guarantees.sensitivity import Integer, ShiftBounds
 from leastnoise.noise.question import Releases
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("count", "bound"), [(2, 1), (10, 3)])
 def test_cactus_meets_the_budget_just_so(count: int, bound: int) -> None:
     one = ln.calibrate(

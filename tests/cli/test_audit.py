@@ -187,6 +187,7 @@ def test_a_command_without_noise_breaks_the_sensitivity_s_claim(noise: str) -> N
     )
 
 
+@pytest.mark.dense
 def test_a_command_that_ends_its_output_and_not_itself_is_stopped(tmp_path: Path) -> None:
     script = tmp_path / "hangs.sh"
     script.write_text("#!/bin/sh\necho 1\nexec >&-\nsleep 300\n")

@@ -351,6 +351,7 @@ def test_a_parameter_that_is_set_twice_exits_2(again: tuple[str, ...]) -> None:
     assert "alpha to be set once" in done.stderr
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("arguments", "spared"),
     [

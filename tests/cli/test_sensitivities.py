@@ -81,6 +81,7 @@ def test_cells_of_a_histogram() -> None:
     assert one["mae"] == pytest.approx(30 * 0.7984977697, rel=1e-9)
 
 
+@pytest.mark.dense
 def test_cells_of_which_several_move(tmp_path: Path) -> None:
     path = tmp_path / "two.json"
     one = answer(

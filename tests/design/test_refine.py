@@ -169,6 +169,7 @@ def test_an_empty_design_has_no_gap() -> None:
     assert Design(law=None, bound=None).gap == float("inf")
 
 
+@pytest.mark.dense
 def test_the_prices_beyond_the_reach_are_repaired() -> None:
     """HiGHS finds prices to 1e-7 for masses that are divided by about δ: repair does the rest.
 

@@ -153,6 +153,7 @@ def test_as_many_releases_are_drawn_as_the_certificate_is_about(
         assert {one.certificate for one, _ in drawn} == {found.certificate_}
 
 
+@pytest.mark.dense
 @TOO_FEW
 def test_without_noise_to_speak_of_it_is_the_models_minimum() -> None:
     x, y = data(2000)

@@ -56,6 +56,7 @@ def test_a_release_of_the_whole_budget_fits_by_default(tmp_path: Path) -> None:
             ledger.charge(certificate(name, "0.1", "1e-7"), unit="person")
 
 
+@pytest.mark.dense
 def test_adaptive_charges_are_admitted_as_a_brute_recomputation_says(tmp_path: Path) -> None:
     kinds = [
         certificate("gaussian", "0.1", "1e-8"),

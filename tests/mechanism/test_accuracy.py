@@ -153,6 +153,7 @@ def test_the_epsilon_for_an_accuracy_on_whole_numbers_is_the_least(half_width: f
     assert float(again.certificate.budget.epsilon) == pytest.approx(least, rel=1e-6)
 
 
+@pytest.mark.dense
 def test_the_least_epsilon_is_found_where_errors_grow_with_epsilon_by_a_step() -> None:
     def error(epsilon: Fraction) -> float:
         noise = ln.calibrate("geometric", epsilon=epsilon, sensitivity=ln.Integer(10))

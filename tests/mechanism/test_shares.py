@@ -113,6 +113,7 @@ def test_a_sum_of_rounded_gaussians_is_nearly_a_rounded_one(deviation: float, co
     assert worst > 1e-12  # they do differ
 
 
+@pytest.mark.dense
 def test_a_client_whose_values_are_beyond_all_bounds_hides_as_well() -> None:
     """A share that was cut off would have no noise; modulo 2^64 the sum keeps all of it."""
     noise = gaussian(1)

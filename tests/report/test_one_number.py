@@ -54,6 +54,7 @@ def test_without_a_noise_to_measure_by_nothing_is_drawn() -> None:
         error_by_epsilon({Fraction(1): comparison(1, "laplace")})
 
 
+@pytest.mark.dense
 def test_the_densities_have_mass_1_and_probabilities_are_marks() -> None:
     figure = density_figure(compared(sensitivity=ln.Integer(1)))
     lines = {line.name: line for line in figure.lines}

@@ -66,6 +66,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
+@pytest.mark.dense
 def test_it_says_what_was_released(made: Path) -> None:
     text = page.report(made)
     reader = read(text)
@@ -234,6 +235,7 @@ def test_a_spec_asks_for_the_page_too(tmp_path: Path) -> None:
 ABOUT = {"title": HOSTILE, "publisher": "An office", "contact": "x@y", "text": f"A.\n\n{HOSTILE}"}
 
 
+@pytest.mark.dense
 def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     crossed = {"plan": [1, 2, 3], "x": {"edges": [0, 5, 10]}}

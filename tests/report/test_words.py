@@ -13,6 +13,7 @@ from leastnoise.tables.plan import summary
 from tests.tables.test_release import make_rows, release
 
 
+@pytest.mark.dense
 def test_a_release_in_sentences(tmp_path: Path) -> None:
     release(make_rows(tmp_path)).run()
     found = ln.verify_directory(tmp_path / "out")

@@ -198,6 +198,7 @@ def test_optimal_in_cells_is_that_for_one_number() -> None:
     assert cells.mse == pytest.approx(9 * one.mse)
 
 
+@pytest.mark.dense
 def test_no_bound_is_shown_where_nothing_can_serve() -> None:
     found = compare(epsilon="1", delta="1e-5", sensitivity=L2("1e300"), dimension=3)
     assert found.candidates == ()

@@ -89,6 +89,7 @@ def test_one_question_gets_noise_of_its_own() -> None:
     assert np.mean(drawn_errors(one, times=3000) ** 2) == pytest.approx(2, rel=0.12)
 
 
+@pytest.mark.dense
 def test_noise_in_answers_that_depend_on_each_other_is_averaged() -> None:
     """Two totals and their sum: A has no inverse, and the third is the sum of the others."""
     queries = np.array([[1.0] * 5 + [0.0] * 5, [0.0] * 5 + [1.0] * 5, [1.0] * 10])

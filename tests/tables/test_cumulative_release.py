@@ -83,6 +83,7 @@ def test_what_is_counted_is_from_the_first_edge_on(tmp_path: Path) -> None:
     assert whole.columns["count"] == [3, 8]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("rule", [{}, {"delta": "1e-6"}])
 def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
     write_rows(tmp_path)

@@ -118,6 +118,7 @@ def test_a_release_finds_them_and_verifies(tmp_path: Path, kind: str) -> None:
     assert "These bounds of x were found between 0 and 1000: by quantile(x, 0.01)" in page
 
 
+@pytest.mark.dense
 def test_noise_is_as_much_smaller_as_the_bounds_are_narrower(tmp_path: Path) -> None:
     release = written(tmp_path, spec_of(privacy={"unit": "person", "epsilon": 100}))
     wide, released = release.plan(), release.run()

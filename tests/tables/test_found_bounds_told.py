@@ -288,6 +288,7 @@ def test_bounds_that_nothing_rests_on_are_not_found(tmp_path: Path) -> None:
         written(tmp_path, raw).plan()
 
 
+@pytest.mark.dense
 def test_what_is_found_at_the_end_of_the_candidates_is_said(tmp_path: Path) -> None:
     bounds = FIND | {"low": -1, "candidates": [0, 50, 60]}
     privacy = {"unit": "person", "epsilon": 1000}

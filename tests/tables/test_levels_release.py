@@ -92,6 +92,7 @@ def large(sizes: list[int]) -> dict[str, Any]:
     return raw
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("sizes", [[60] * 50, [10 + 2 * i for i in range(50)] + [1, 49]])
 def test_the_figures_of_the_theory(sizes: list[int]) -> None:
     """Measured: 4.094, 4.07."""

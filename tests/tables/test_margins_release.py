@@ -71,6 +71,7 @@ def test_totals_agree_exactly(tmp_path: Path, kind: str, unit: str) -> None:
     assert len(rows) == 8
 
 
+@pytest.mark.dense
 def test_several_blocks_with_margins_beside_others(tmp_path: Path) -> None:
     write_rows(tmp_path)
     raw = spec_of(privacy={"delta": "1e-6"}, margins=[["sex"], []])

@@ -79,6 +79,7 @@ def test_all_persons_add_no_more_than_the_reach_of_each(tmp_path: Path) -> None:
         assert 0 < int(counts(raw, tmp_path).sum()) <= most
 
 
+@pytest.mark.dense
 def test_no_person_adds_more_than_the_reach(tmp_path: Path) -> None:
     frame = pd.DataFrame({"person": 1, "plan": [1, 2] * 40, "x": range(80)})
     frame.to_parquet(tmp_path / "rows.parquet")

@@ -61,6 +61,7 @@ def release(folder: Path, **changes: Any) -> Release:
     return Release(**{**sections, **changes}, folder=folder)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_what_is_written_is_what_is_returned_and_verifies(folder: Path, kind: str) -> None:
     stages: list[str] = []
@@ -110,11 +111,13 @@ def test_answers_are_near_the_truth_by_as_much_as_they_say(folder: Path) -> None
     assert made.plan.blocks[0].errors[0].std == columns["count_std"][0]
 
 
+@pytest.mark.dense
 def test_two_runs_draw_fresh_noise(folder: Path) -> None:
     made = release(folder, output=None)
     assert made.run().tables["bins"] != made.run().tables["bins"]
 
 
+@pytest.mark.dense
 def test_the_plan_reads_no_row(folder: Path) -> None:
     plan = release(folder).plan()
     pd.read_parquet(folder / "rows.parquet")[:0].to_parquet(folder / "rows.parquet")

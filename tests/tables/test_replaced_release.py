@@ -40,6 +40,7 @@ def release(folder: Path, dataset: str, path: str = "out", **privacy: Any) -> Re
     return Release(**raw, output={"path": path, "format": "csv"}, folder=folder)
 
 
+@pytest.mark.dense
 def test_a_release_names_the_relation_and_verifies(made: Path) -> None:
     verified = verify_directory(made / "out")
     assert verified.spec.privacy.neighbours == "replace-one"

@@ -183,6 +183,7 @@ def test_several_series_share_an_account_by_name(folder: Path) -> None:
         release(folder, series={"name": "a third"}, output=None).run()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("last", [False, True])
 def test_the_next_call_removes_what_a_killed_release_left(folder: Path, last: bool) -> None:
     """A killed release counts as published, so that no later one has its name."""

@@ -32,6 +32,7 @@ def write_rows(folder: Path, sizes: dict[str, int]) -> None:
 SIZES = {"a": 300, "\u00e9": 200, "z,\"q'": 250, "=1+1": 180, "10": 150, "9": 150, "tiny": 1}
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_a_release_verifies_and_tells_nothing_of_small_groups(tmp_path: Path, kind: str) -> None:
     """Attack: many small groups more, and nothing but the drawn numbers is another."""
@@ -64,6 +65,7 @@ def test_a_release_verifies_and_tells_nothing_of_small_groups(tmp_path: Path, ki
     assert listings[0] == listings[1]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_keys_alone_tell_nothing_of_small_groups(tmp_path: Path, kind: str) -> None:
     """Attack: 400 small groups more, and not a byte but the seal's is another."""

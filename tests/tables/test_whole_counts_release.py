@@ -323,6 +323,7 @@ def test_two_releases_are_subtracted(tmp_path: Path) -> None:
     assert len(found) == len(COUNTIES)
 
 
+@pytest.mark.dense
 def test_limits_of_other_queries_are_tried_beside_it(tmp_path: Path) -> None:
     raw = margins.spec_of(unit="who", **BOTH)
     raw["query"].append({"name": "sexes", "statistics": ["count"], "group_by": {"sex": ["f", "m"]}})

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
+
 from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.classic.law import Gaussian
@@ -9,6 +11,7 @@ from leastnoise.noise.classic.profile import gaussian_differential, zero_concent
 from leastnoise.noise.kernels.law import GaussianMixture
 
 
+@pytest.mark.dense
 def test_a_mixture_keeps_the_curve_of_its_gdp() -> None:
     mixture = GaussianMixture(scale="0.7", modes=2, spacing=1, decay=1)
     mu = gaussian_differential(sigma=mixture.scale, sensitivity=Fraction(3, 2))

@@ -63,6 +63,7 @@ def direct(noise: KernelNoise, shifts: tuple[float, ...], epsilon: float) -> flo
     return float((np.exp(p[:, None] + p2) * np.maximum(0, -np.expm1(-gap))).sum() * h * h2)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("noise", "epsilon", "apart"),
     [

@@ -80,6 +80,7 @@ def test_no_shift_is_worse_than_the_one_found(
         assert _by_brute_force(law, shift, epsilon) <= delta + 1e-6
 
 
+@pytest.mark.dense
 @settings(derandomize=True, max_examples=30, deadline=None)
 @given(
     modes=st.integers(1, 6),

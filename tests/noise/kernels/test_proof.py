@@ -141,6 +141,7 @@ def test_no_shift_exceeds_what_is_proved(
     assert interval.width <= 1e-8 * interval.upper
 
 
+@pytest.mark.dense
 def test_tail_mass_alone() -> None:
     """K = 0 is the Gaussian, whose proof is another."""
     from leastnoise.noise.classic.law import Gaussian  # noqa: PLC0415

@@ -33,6 +33,7 @@ def _calibrated(epsilon: str, delta: str, loss: Loss = Loss.MAE) -> tuple[Cactus
     return law, budget
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("epsilon", "delta", "loss"),
     [("1", "1e-2", "mae"), ("5", "0.1", "mse"), ("0.1", "1e-6", "mse"), ("0", "0.1", "mae")],

@@ -32,6 +32,7 @@ HARD = (
 )
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("alpha", "p", "shift", "epsilon"), HARD)
 def test_the_closed_form_is_tight_and_holds_the_integral(
     alpha: str, p: str, shift: str, epsilon: str

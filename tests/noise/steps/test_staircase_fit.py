@@ -71,6 +71,7 @@ def test_gamma_is_the_minimum(loss: Loss, decay: float) -> None:
         assert float(gamma) == pytest.approx(0.5, rel=decay)
 
 
+@pytest.mark.dense
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(
     st.floats(-20, 11).map(math.exp),

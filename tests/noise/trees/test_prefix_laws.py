@@ -72,6 +72,7 @@ def test_what_takes_too_much_is_bounded_by_moments(monkeypatch: pytest.MonkeyPat
     assert exact[nodes].tolist() == laws[::-1]
 
 
+@pytest.mark.dense
 def test_bounds_of_wide_noise_hold_draws() -> None:
     noise = Agreeing(scale=20, branches=(4, 5, 5), shares=("0.1", "0.28", "0.24", "0.38"))
     assert law_work(noise) > MOST_LAW_WORK

@@ -92,6 +92,7 @@ def test_a_parquet_file_has_types_of_its_own(
     assert list(map(type, found)) == list(map(type, wanted))
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("column", "name", "content", "why"),
     [

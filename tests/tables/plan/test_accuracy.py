@@ -125,6 +125,7 @@ def test_wishes_are_about_the_errors_that_are_shown(folder: Path) -> None:
         assert block.wishes == wishes(block.layout, block.errors)
 
 
+@pytest.mark.dense
 def test_the_range_is_checked_of_the_plan_that_is_taken_alone(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +235,7 @@ def test_what_no_epsilon_gives_is_refused(folder: Path) -> None:
         release(folder, tiny, epsilon="1").needed_epsilon()
 
 
+@pytest.mark.dense
 def test_a_ledger_is_charged_what_was_found(folder: Path) -> None:
     ledger = ln.Ledger(folder / "budget.db")
     ledger.open_account("rows", unit="person", budget=ln.Budget(epsilon=1, delta="1e-5"))

@@ -117,6 +117,7 @@ def test_of_what_is_true_the_least_is_taken(tmp_path: Path) -> None:
     assert found[3] == pytest.approx(found[2], rel=1e-9)
 
 
+@pytest.mark.dense
 def test_many_alike_blocks_are_alike(tmp_path: Path) -> None:
     query = [{**TWO_CELLS, "name": f"b{i}", "group_by": {"x": [*range(8)]}} for i in range(8)]
     plan = release(tmp_path, query, privacy={"unit": "row", "epsilon": 1}).plan()

@@ -161,6 +161,7 @@ def test_the_figures(raw: dict[str, Any], most: float, otherwise: float) -> None
     assert record["largest_std"] == pytest.approx(max(stds_of(plan)), rel=1e-6)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("raw", [margins.spec_of(group_by=CENSUS), levels_of([3] * 4)])
 def test_other_ways_and_the_bound_are_of_the_largest_error(raw: dict[str, Any]) -> None:
     cell = 1 / (2**0.5 * np.sinh(1 / 2))

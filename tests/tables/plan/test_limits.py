@@ -24,6 +24,7 @@ def stds(limits: dict[str, Any], statistics: list[str], cells: int = 20) -> list
     return [error.std for block in plan.blocks for error in block.errors]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("limits", "more"),
     [

@@ -69,6 +69,7 @@ def test_three_conditions_are_three_counting_queries(tmp_path: Path) -> None:
     assert len(plan.draws) == 1
 
 
+@pytest.mark.dense
 def test_what_is_drawn_together_is_released_apart_and_verifies(tmp_path: Path) -> None:
     made = release(tmp_path, [CONDITIONS[0], BINS, CONDITIONS[1]]).run()
     assert [name for name, _ in made.certificate.blocks] == ["c0+bins+c1"]
@@ -174,6 +175,7 @@ def test_rows_of_a_draw_have_less_noise_than_their_shares_give(
         assert (np.abs(lay_out_query) <= error.half95).mean() == pytest.approx(0.95, abs=0.01)
 
 
+@pytest.mark.dense
 def test_rows_drawn_together_are_released_and_verify(tmp_path: Path) -> None:
     made = of_rows(tmp_path, UNLIKE).run()
     assert [name for name, _ in made.certificate.blocks] == ["a+b", "c"]
@@ -198,6 +200,7 @@ def _one_body_less(hull: dict[str, Any]) -> None:
     del hull["bodies"][1], hull["radii"][1]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("edit", [_radii, _exponent, _bounds, _one_body_less])
 def test_a_smaller_body_than_the_spec_implies_is_rejected(
     tmp_path: Path, edit: Callable[[dict[str, Any]], None]

@@ -32,6 +32,7 @@ MEANS = {"name": "means", "statistics": ["mean(x)"], "group_by": TOWNS}
 ALL = {"name": "all", "statistics": ["count_units"], "filter": "x > 1"}
 
 
+@pytest.mark.dense
 def test_a_plan_prints_one_table(tmp_path: Path) -> None:
     plan = planned(tmp_path, [COUNTS, MEANS, ALL])
     rows = summary.list_rows(plan)
@@ -87,6 +88,7 @@ def test_gaussian_noise_is_named_where_it_errs_less(tmp_path: Path) -> None:
     assert row[4].startswith("Gaussian ")
 
 
+@pytest.mark.dense
 def test_without_delta_only_epsilon_is_shared(tmp_path: Path) -> None:
     plan = planned(tmp_path, [COUNTS, ALL], delta=0)
     assert [row[2] for row in summary.list_rows(plan)] == ["25 %", "25 %", "50 %"]

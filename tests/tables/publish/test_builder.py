@@ -87,6 +87,7 @@ def test_what_it_builds_is_the_spec_of_the_same_sections(tmp_path: Any) -> None:
     assert made.build().spec == made.spec
 
 
+@pytest.mark.dense
 def test_its_tables_are_those_of_the_rows() -> None:
     made = begun(epsilon=1000).count(by="region", keys=REGIONS)
     made = made.mean("income", by="region", bounds=(0, 5000)).median("income", candidates=GRID)

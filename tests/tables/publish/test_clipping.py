@@ -58,6 +58,7 @@ def problems(raw: dict[str, Any]) -> dict[str, str]:
     return dict(caught.value.problems)
 
 
+@pytest.mark.dense
 def test_the_counts_are_published_proved_and_close_to_the_truth(tmp_path: Path) -> None:
     out = released(tmp_path, raw_of())
     found = verify_directory(out)
@@ -77,6 +78,7 @@ def test_the_counts_are_published_proved_and_close_to_the_truth(tmp_path: Path) 
         assert said in (out / "plan.json").read_text()
 
 
+@pytest.mark.dense
 def test_a_plan_says_what_a_share_will_show() -> None:
     """Before it is bought: a count below its ± looks like none."""
     halves: list[list[float]] = []

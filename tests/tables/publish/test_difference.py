@@ -124,6 +124,7 @@ def test_sums_are_the_same_numbers_whatever_they_are_made_of(tmp_path: Path) -> 
     assert found.tables["q"].confidence == {"count": 0.95, "sum_x": 0.95}
 
 
+@pytest.mark.dense
 def test_rows_are_not_subtracted_from_persons(tmp_path: Path) -> None:
     """Where a row is a unit, units are rows."""
     pd.DataFrame({"k": ["a"] * 6, "x": 1.0, "who": [1, 1, 1, 2, 2, 2]}).to_parquet(

@@ -93,6 +93,7 @@ def test_a_column_that_is_encoded_twice(folder: Path, kind: str, made: str) -> N
     assert charges(folder) == 1
 
 
+@pytest.mark.dense
 def test_a_reader_that_was_read(folder: Path) -> None:
     reader = pa.table({"x": [1.0, 2.0]}).to_reader()
     data: dict[str, Any] = {"source": reader}

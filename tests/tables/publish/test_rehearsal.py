@@ -82,6 +82,7 @@ def test_a_mean_stays_in_range_however_much_noise_there_is(folder: Path) -> None
     verify_directory(folder / "out")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("bounds", [["-1e280", "1e280"], [0, "1e-289"], [10**9, 10**9 + 1]])
 @pytest.mark.parametrize("epsilon", ["1e-9", "1", "50000"])
 def test_numbers_in_range_are_finite_and_verify(

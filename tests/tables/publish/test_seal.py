@@ -84,6 +84,7 @@ def test_a_value_that_was_edited_is_rejected(folder: Path) -> None:
         ln.verify_directory(folder / "out", key=folder / "own.pub")  # ... but by a signature
 
 
+@pytest.mark.dense
 def test_another_ledger_and_another_key_are_rejected(folder: Path) -> None:
     with pytest.raises(CertificateRejected, match="not the signature of this key"):
         ln.verify_directory(folder / "out", key=folder / "other.pub")
@@ -140,6 +141,7 @@ def test_a_release_of_a_plan_is_one_of_its_uses(tmp_path: Path) -> None:
     assert found.account.dataset == "rows"
 
 
+@pytest.mark.dense
 def test_a_release_without_a_ledger_says_so(tmp_path: Path) -> None:
     release(make_rows(tmp_path), **PURE).run()
     assert ln.verify_directory(tmp_path / "out").signed is False

@@ -128,6 +128,7 @@ def test_floats_of_another_machine_verify(
     verify_directory(originals / "sums")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("other", "why"),
     [
@@ -258,6 +259,7 @@ def test_malformed_files_are_refused_and_crash_nothing(made: Path, case: str) ->
         verify_resealed(made / kind)
 
 
+@pytest.mark.dense
 def test_directories_that_are_no_releases(folder: Path) -> None:
     with pytest.raises(SourceError, match="found none"):
         verify_directory(folder / "none")
@@ -269,6 +271,7 @@ def test_directories_that_are_no_releases(folder: Path) -> None:
         verify_directory(folder / "out")
 
 
+@pytest.mark.dense
 def test_verification_needs_nothing_but_the_directory(folder: Path) -> None:
     release(folder).run()
     (folder / "rows.parquet").unlink()

@@ -122,6 +122,7 @@ def test_a_point_is_no_decimal_comma(tmp_path: Path, text: str, value: float | N
     assert found[0] == found[1]
 
 
+@pytest.mark.dense
 def test_a_release_says_how_its_file_is_written_and_verifies(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("1\ta\t1,5\t2\n", encoding="latin-1")
     (tmp_path / "towns.csv").write_text("a;7,5\n")

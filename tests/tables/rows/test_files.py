@@ -62,6 +62,7 @@ def test_columns_in_another_order_are_the_same_columns(tmp_path: Path, whole: li
     assert answers(tmp_path, "?.parquet") == whole
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_partitioned_folder_has_a_column_by_the_names_of_its_folders(
     tmp_path: Path, whole: list[int], kind: str
@@ -130,6 +131,7 @@ def test_links_to_folders_are_not_followed(tmp_path: Path, whole: list[int]) -> 
         assert answers(tmp_path, where) == whole
 
 
+@pytest.mark.dense
 def test_links_in_a_circle_are_looked_at_once(
     tmp_path: Path, whole: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ def test_whatever_texts_are_there_the_release_is_made(folder: Path, dtype: str, 
     assert charges(folder) == 1
 
 
+@pytest.mark.dense
 def test_objects_and_categories_are_texts() -> None:
     """Of persons, keys and, where the spec declares it, numbers; never told from the rows."""
     odd = [object(), [1], float("nan"), None, "\ud800", 10**5000]

@@ -17,6 +17,7 @@ LARGEST = 2**63 - 1
 STATISTICS = ["count", "count(y)", "sum(y)"]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("value", [30.0, -30.0])
 def test_totals_end_where_int64_does(tmp_path: Path, value: float) -> None:
     """With 50 bits after 8,192 rows, as with 28 bits after more than any table has: none wraps."""
