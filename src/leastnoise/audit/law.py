@@ -151,8 +151,8 @@ class _Known(ClaimedLaw):
     def _enclose(self, t: float) -> tuple[float, float]:
         if self._beyond is not None and math.isfinite(t):
             with precision(PLAIN_BITS):
-                found = 1 - self._beyond(self._noise, Fraction(t), 0)
-                return max(0.0, float_below(found)), min(1.0, float_above(found))
+                below = 1 - self._beyond(self._noise, Fraction(t), 0)
+                return max(0.0, float_below(below)), min(1.0, float_above(below))
         # a point t < 0 belongs to P(X <= t) = P(X >= |t|) = (1 − P(|X| < |t|))/2
         at = self._inside(t) if t >= 0 else self._inside(math.nextafter(-t, 0))
         about = (1 + at) / 2 if t >= 0 else (1 - at) / 2

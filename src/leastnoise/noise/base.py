@@ -186,7 +186,7 @@ class Noise(ABC):
 
     @property
     def lattice_step(self) -> Fraction | None:
-        """The number of which all its values are whole multiples; None if there is none."""
+        """The number of which all values are whole multiples; None if there is no such number."""
         return None
 
     @property

@@ -114,7 +114,7 @@ def list_alike(noise: Noise) -> NDArray[np.int64]:
 
 
 def has_independent_coordinates(noise: Noise | None) -> bool:
-    """Whether many draws of `noise` are one draw of as many more coordinates."""
+    """Return True if several draws of `noise` together have the law of one longer draw."""
     if noise is None or noise.name not in FAMILIES:
         return False
     return registered(type(noise)).independent
@@ -126,7 +126,7 @@ def find_characteristic(
     """Return E cos(u Σ w_j X_j) at each u, of the weights of some coordinates.
 
     A law for one number stands for as many independent draws of it as are asked for. Raises
-    NotApplicable where it isn't known.
+    NotApplicable where the characteristic function of `noise` isn't known.
     """
     family = registered(type(noise))
     find = family.part("characteristic")
@@ -134,10 +134,10 @@ def find_characteristic(
         return find(noise, weights, u)
     if find is None or not (family.independent or noise.dimension == 1):
         raise NotApplicable(family=noise.name, why="its characteristic function isn't known here")
-    found = np.ones_like(u)
+    product = np.ones_like(u)
     for weight in weights.values():
-        found = found * find(noise, weight * u)
-    return found
+        product = product * find(noise, weight * u)
+    return product
 
 
 def find_difference(

@@ -65,7 +65,8 @@ class Family:
         slopes of δ(ε) do as well.
     enough_bits: the relative accuracy of δ at which the proof tries no higher precision.
     lengthy: a proof at one ε takes up to a second; `quick`: microseconds.
-    independent: its coordinates are: many draws are one draw of as many more.
+    independent: True if the coordinates are independent, so that several draws together have the
+        law of one longer draw.
     longest_is_worst: the longest shift is the worst one at every ε, and the losses that it makes
         are symmetric: P(Z > z) before it is what P(Z < −z) is after it. So it is for one number
         where the density is symmetric and falls on both sides of 0, and for vectors where it

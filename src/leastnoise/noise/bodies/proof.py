@@ -211,7 +211,7 @@ def _binomial(powers: list[arb], first: Fraction) -> arb:
 
 
 def _variation_by_waves(noise: KStaircase) -> arb:
-    """Enclose the same number by Poisson's summation formula, which is short where steps are.
+    """Enclose the total variation by Poisson's summation formula, of few terms if steps are short.
 
     notation: λ = decay, c = (2π/λ)². For D >= 1 and 0 <= a <= 1,
     Σ_{k>=0} q^k (k + a)^D = e^(λa) D!/λ^(D+1) S(a) with S(a) = Σ_m e^(2πima) (1 + 2πim/λ)^(−D−1),
@@ -236,7 +236,7 @@ def _variation_by_waves(noise: KStaircase) -> arb:
 
 
 def _summed_variation(noise: KStaircase) -> arb:
-    """Enclose the same number, step by step.
+    """Enclose the total variation, step by step.
 
     The first sum is cut off, and what is left of the second is at most a geometric series. It is 1
     if too many steps are left.

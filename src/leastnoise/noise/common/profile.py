@@ -378,7 +378,7 @@ def _level_sets(steps: RadialSteps, epsilon: Fraction) -> list[tuple[float, int,
     pairs = list(zip(steps.weights, steps.levels, strict=True))
     ours = [_Height(weight=w, exponent=-steps.decay * k, shifted=False) for w, k in pairs]
     others = [_Height(weight=w, exponent=epsilon - steps.decay * k, shifted=True) for w, k in pairs]
-    # where heights agree, that of c·f(·−v) is passed first: the merge is stable
+    # where heights agree, the height of c·f(·−v) is passed first: the merge is stable
     heights = list(merge(others, ours, key=cmp_to_key(_lower_last)))
     kept = [-math.expm1(-here.log_above(below)) for here, below in pairwise(heights)]
     sets, i, k = [], -1, -1

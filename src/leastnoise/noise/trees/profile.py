@@ -1,4 +1,4 @@
-"""Quantiles of one cell of noise on a tree, and which cells have the same."""
+"""Quantiles of one cell of noise on a tree, and which cells have the same law."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _CANDIDATES = "candidates = { from = 0, to = 1000000, step = 1000 }"
 
 
 def asking_problems(spec: Spec) -> Iterator[Problem]:
-    """Yield what is wrong with the keys that ask for queries beside those of the spec."""
+    """Yield the problems of keys that ask for further queries, such as `clipping` and `rest`."""
     for index, query in enumerate(spec.query):
         path = f"query[{index}]"
         if query.clipping is not None and (why := _why_no_clipping(spec, query)):
@@ -66,19 +66,19 @@ def _why_no_clipping(spec: Spec, query: Query) -> str:
 
 
 def _why_no_rest(spec: Spec, query: Query) -> str:
-    """Why no query can count the rows that are in no group of this one; "" if one can."""
+    """Return why the rows in no group of this query can't be counted; "" if they can."""
     groups = spec.groupings(query)
     if query.conditions:
         return "Not used beside conditions."
     if not groups and query.histogram is None:
-        return "Nothing to count: without groups, every row is in the one that there is."
+        return "Nothing to count: a query without groups has every row in its only cell."
     if any(isinstance(one, PrivateKeys) for one in groups.values()):
         return "Not used with keys that nobody listed: whatever is a key has a group."
     return ""
 
 
 def problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield what is wrong with a query that counts what limits take away, or rows in no group."""
+    """Yield the problems of a query that counts clipped persons, or rows in no group."""
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if any(one.of_all_groups for one in asked):
         if not all(one.of_all_groups for one in asked):

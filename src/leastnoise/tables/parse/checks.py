@@ -98,7 +98,10 @@ def check(written: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem
 
 
 def _at_askers(told: list[Problem], askers: Mapping[str, str]) -> list[Problem]:
-    """The problems of what is written; of added queries only without others, at the asking key."""
+    """Return the problems of the written spec; if it has none, those of the queries added to it.
+
+    A problem of an added query stands at the key that asked for the query.
+    """
     at = [askers.get(key.partition("]")[0] + "]", "") for key, _ in told]
     written = [one for one, asker in zip(told, at, strict=True) if not asker]
     return written or [(asker, why) for asker, (_, why) in zip(at, told, strict=True)]
@@ -128,7 +131,7 @@ def _source(spec: Spec) -> Iterator[Problem]:
 
 
 def _named_rows(spec: Spec, section: Data | Join, path: str) -> Iterator[Problem]:
-    """Yield what is wrong with the names of a source, and what is said of how it is written."""
+    """Yield the problems of a source: of its names, and of the keys that describe its files."""
     names = section.sources
     for index, name in enumerate(names):
         if why := why_no_source(name):

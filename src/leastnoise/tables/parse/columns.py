@@ -45,7 +45,7 @@ class ColumnUse:
     keys_at: str = ""
 
     def problems(self, kind: ColumnType | None) -> Iterator[Problem]:
-        """Yield what is wrong with it if its column is of this type, or whatever type it has."""
+        """Yield the problems of this column if it has this type, and those for every type."""
         if kind is None:
             if len({type(value) for value in self.keys or ()}) > 1:
                 yield self.keys_at, "Expected keys of one type."
@@ -144,7 +144,7 @@ def column_problems(spec: Spec) -> Iterator[Problem]:
 
 
 def _bounds(name: str, column: Column, widest: tuple[Fraction, Fraction]) -> Iterator[Problem]:
-    """Yield what is wrong with bounds, and with the number that missing values become."""
+    """Yield the problems of bounds, and of the number that replaces missing values."""
     (low, high), path, number = widest, f"columns.{name}", column.number
     if column.finds is not None:
         if number not in {None, column.finds.low, column.finds.high}:

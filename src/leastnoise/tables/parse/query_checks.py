@@ -223,7 +223,7 @@ def _declared_groups(spec: Spec, names: Sequence[str], key: str) -> Iterator[Pro
 
 
 def _accuracy(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield what is wrong with the accuracy, the assumed size and the weight of a block."""
+    """Yield the problems of a query's accuracy, assumed size and importance."""
     every = known_statistics(query, by_row=spec.privacy.by_row)
     sized = any(one.needs_size for one in every)
     statistics = [one for one in every if isinstance(one, Statistic)]

@@ -41,7 +41,7 @@ _SQL = (
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema that a spec's TOML satisfies, with its own keys."""
+    """The JSON schema of a spec's TOML, with the keys as TOML spells them."""
     about = {"title": "leastnoise spec", "description": "A release of a table by leastnoise."}
     return {"$schema": _DRAFT} | Spec.model_json_schema(schema_generator=_Draft7) | about
 
@@ -83,7 +83,7 @@ class _Draft7(GenerateJsonSchema):
 
 
 def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:
-    """A schema with what it refers to in its place, and without titles."""
+    """A schema in which each reference is replaced by its definition, without titles."""
     if isinstance(node, list):
         return [_inlined(one, definitions) for one in node]
     if not isinstance(node, dict):

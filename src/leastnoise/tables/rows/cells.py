@@ -48,7 +48,7 @@ def names_of(layout: Layout) -> list[str]:
 def scatter(
     rows: list[tuple[Any, ...]], layout: Layout, places: Sequence[int]
 ) -> NDArray[np.int64]:
-    """Return the totals that are at these places behind their cell; a cell without rows is 0."""
+    """Return the totals at these places of each cell's tuple; a cell without rows is 0."""
     vector = np.zeros((layout.cells, len(layout.components)), dtype=np.int64)
     for cell, *values in rows:
         vector[int(cell)] = [int(values[place]) for place in places]

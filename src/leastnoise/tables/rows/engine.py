@@ -135,8 +135,9 @@ class Engine(ABC):
     ) -> nw.LazyFrame[Any]:
         """Return `frame` with a column `name`: SHA-256 of the salt and of what is in `columns`.
 
-        In the same order on every engine, that of its hexadecimal digits or of the first 32: of the
-        salt and then, for each column, the bytes of its text, after their number and a colon.
+        Hashed are the bytes of the salt and then, for each column, the number of bytes of its
+        text, a colon and these bytes. An engine may keep the first 128 bits alone: the hashes sort
+        alike on every engine.
         """
 
     @abstractmethod

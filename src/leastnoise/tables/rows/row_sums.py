@@ -1,4 +1,4 @@
-"""Sum the integers of rows: over all rows of a cell, over those of a unit, or weighed by unit."""
+"""Sum the integers of rows: over a cell, over a unit, or over a cell with weights of units."""
 
 from __future__ import annotations
 

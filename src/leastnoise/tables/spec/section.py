@@ -24,8 +24,10 @@ from leastnoise import _validate
 
 UNREAD: Any = object()
 """Stands where a spec has a value that can't be read, so that the rest is read all the same."""
-_MOST_TOLD = 100  # problems of one key, and those with what may have been meant, which takes time
-_TOLD = "told"  # our kind of error; with `within` parts of its place below what is unread for it
+_MOST_TOLD = 100  # problems of one key, and problems that suggest a key, which takes time
+_TOLD = (
+    "told"  # our kind of error; the last `within` parts of its place are inside the unread value
+)
 _ENTRIES = (
     "types",
     "group_by",
@@ -70,7 +72,8 @@ def _none_if_unread(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
 class Section(BaseModel):
     """A table of a spec, which holds its fields and nothing else, for good.
 
-    A key that is None isn't there. A field that is `UNREAD` has its default, or None without one.
+    A key that is None counts as absent. A field that is `UNREAD` becomes its default, or None if it
+    has no default.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -114,7 +117,7 @@ class Section(BaseModel):
 
     @classmethod
     def _in_our_words(cls, error: ValidationError) -> ValidationError:
-        """The error with our messages; those of sections within this one have them already."""
+        """The error with our messages; errors of sections within this section have them already."""
         told = Counter[int | str]()
         found: list[InitErrorDetails] = []
         for number, item in enumerate(error.errors(include_url=False)):
@@ -159,7 +162,7 @@ class Section(BaseModel):
 
 
 def _known(name: str, known: tuple[str, ...], *, hint: bool) -> str:
-    """The key that was meant by `name`, or those that there are."""
+    """Return a hint: the key that `name` may stand for, or all known keys."""
     if _RENAMED.get(name) in known:
         return f"It is called {_RENAMED[name]} now."
     return (hint and _validate.nearest(name, known)) or f"Known: {', '.join(known)}."

@@ -361,5 +361,5 @@ def _tail_of_two(
 
 def one_coordinate_known(noise: BodyNoise) -> bool:
     """Whether the law of each coordinate is known."""
-    found = np.unique(list_alike(noise)).tolist()
-    return all(tail_of(noise, one) is not None for one in found)
+    representatives = np.unique(list_alike(noise)).tolist()
+    return all(tail_of(noise, one) is not None for one in representatives)

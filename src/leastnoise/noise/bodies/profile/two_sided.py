@@ -38,7 +38,7 @@ def two_sided_known(noise: TwoSided) -> bool:
 
 
 def list_alike(noise: TwoSided) -> NDArray[np.int64]:
-    """Return the first coordinate of the block that each one is in; of a cube there is one."""
+    """Return for each coordinate the first coordinate of its block; a cube is a single block."""
     sizes = [noise.dimension] if _cube(noise) else [one.queries for one in _blocks(noise)]
     return np.repeat(np.cumsum([0, *sizes])[:-1], sizes)
 
