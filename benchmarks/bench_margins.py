@@ -235,11 +235,14 @@ def main() -> None:
     )  # fmt: skip
     rows = [(name, *largest_figures(marginals)) for name, marginals in NAMES.items()]
     print_rows("Tables with margins: the largest of the standard deviations", heads, rows)
-    nested: list[list[str]] = [[], ["c0"], ["c0", "c1"]]
+    nested: list[list[str]] = [[], ["c0"], ["c0", "c1"], ["c0", "c1", "c2"]]
+    columns = ("c0", "c1", "c2", "c3")
+    up_to_2 = [list(by) for size in range(3) for by in itertools.combinations(columns, size)]
     asked = {
         "20 × 2 × 10, all tables": ((20, 2, 10), True),
+        "2 × 5 × 10 × 20, total, 1- and 2-way": ((2, 5, 10, 20), up_to_2),
         "total, 20, × 2, × 10": ((20, 2, 10), nested),
-        "total, 20, × 2, × 5, × 4": ((20, 2, 5, 4), [*nested, ["c0", "c1", "c2"]]),
+        "total, 20, × 2, × 5, × 4": ((20, 2, 5, 4), [*nested, ["c0", "c1", "c2", "c3"]]),
     }
     heads = ("tables", "noise in", "cells, summed", "a share each", "chosen", "bound")
     rows = [(name, *chosen_figures(*one)) for name, one in asked.items()]

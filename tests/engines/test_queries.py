@@ -44,7 +44,7 @@ TABLES: list[dict[str, Any]] = [
         "name": "three",
         "statistics": ["count", "sum(x)", "mean(x)"],
         "group_by": {"region": ["s"], "age": {"edges": [0, 40, 99]}, "seen_on": [1, 2, 7]},
-        "margins": [["region"], []],
+        "margins": [["region", "age", "seen_on"], ["region"], []],
     },
     {
         "name": "selected",

@@ -91,6 +91,14 @@ class Marginals:
             return np.full(len(self.tables), math.inf)
         return self.spread @ (1 / np.where(needed, theta, 1.0))
 
+    def cell_variance(self, theta: Floats) -> float:
+        """Return the variance of the estimate of a cell: of the P_A alone that have θ_A > 0."""
+        contrasts = np.array([self.contrasts(one) for one in self.every], dtype=float)
+        estimated = theta > 0
+        estimated[0] &= not self.total_is_known
+        cells = self.cells(len(self.every) - 1)
+        return float((contrasts[estimated] / theta[estimated]).sum() / cells)
+
     def coefficients(self, information: Floats, published: int) -> dict[int, list[_Equal]]:
         """Return what a number of a table is made of, by the measured tables (those of τ > 0).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,32 +158,55 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
-    """Raise CertificateRejected unless counts and sums are those of the cells, exactly.
+    """Raise CertificateRejected unless all tables have the same counts and sums by what they share.
 
     And unless means follow from the sums and counts that are published beside them. Where no count
     is below 0 they are those that intervals tell: see `whole_counts`. The tables are as
     `check_table` found them.
     """
     margins = margins_of(blocks)
-    marginals, sizes = margins.marginals, margins.marginals.sizes
     told = [read_table(folder / f"{one.name}.{kind}", [one.layout]) for one in blocks]
     for asked in (one for one in margins.cells.statistics if one.kind in ADDED):
-        cells = np.array(told[0][asked.label], dtype=float).reshape(sizes)
-        for block, own, table in zip(blocks, told, margins.cells.margins, strict=True):
-            inside = marginals.axes(table)
-            outside = marginals.axes(marginals.every[-1] & ~table)
-            totals = np.array(own[asked.label], dtype=float).tolist()
-            parts = cells.transpose(*inside, *outside).reshape(len(totals), -1)
-            if list(map(math.fsum, parts.tolist())) != totals:
-                what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
-                raise CertificateRejected(
-                    f"The table {block.name}.{kind} isn't the sum of {blocks[0].name}.{kind}{what}."
-                )
+        numbers = [np.array(own[asked.label], dtype=float) for own in told]
+        for first, other, shared in _disagreeing(margins, numbers):
+            name, cells = (f"{blocks[one].name}.{kind}" for one in (other, first))
+            what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
+            if margins.cells.margins[other] == shared:
+                raise CertificateRejected(f"The table {name} isn't the sum of {cells}{what}.")
+            by = margins.columns(shared)
+            why = f"don't have the same sums by {by}" if shared else "don't have the same total"
+            raise CertificateRejected(f"The tables {name} and {cells} {why}{what}.")
     for block, own in zip(blocks, told, strict=True):
         for label in _wrong_means(margins, block, own):
             why = f"has a {label} that isn't its sum over its count"
             raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
     check_whole_counts(folder, blocks, kind, partial(_sums, margins), exact=margins.is_whole)
+
+
+def _disagreeing(margins: Margins, numbers: Sequence[Floats]) -> Iterator[tuple[int, int, int]]:
+    """Yield the places of two tables, and the table that both hold, but with other numbers.
+
+    Of all tables that hold one, each is compared with the first.
+    """
+    tables = margins.cells.margins
+    for shared in dict.fromkeys(one & other for one, other in combinations(tables, 2)):
+        holding = [place for place, table in enumerate(tables) if table & shared == shared]
+        first, *others = (
+            _exact_sums(margins, numbers[place], tables[place], shared) for place in holding
+        )
+        for place, sums in zip(holding[1:], others, strict=True):
+            if sums != first:
+                yield holding[0], place, shared
+
+
+def _exact_sums(margins: Margins, numbers: Floats, table: int, shared: int) -> list[float]:
+    """Return the table `shared` of the numbers of another `table` that holds it."""
+    marginals = margins.marginals
+    axes = marginals.axes(table)
+    kept = [place for place, one in enumerate(axes) if shared >> one & 1]
+    summed = [place for place, one in enumerate(axes) if not shared >> one & 1]
+    placed = numbers.reshape([marginals.sizes[one] for one in axes]).transpose(*kept, *summed)
+    return list(map(math.fsum, placed.reshape(marginals.cells(shared), -1).tolist()))
 
 
 def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]]) -> Iterator[str]:

@@ -94,8 +94,8 @@ class Layout:
     published then, by the count that `decides`: see `results`. `accuracy` is what is wished of
     errors, those of means in groups of as many values as is `assumed`.
 
-    `within` is what rows are grouped by where its one row is about all groups together, `clipped`
-    says in sentences what that counts.
+    `within` holds the axes that rows are grouped by where the result is by fewer `axes`, or has one
+    row for all groups together. `clipped` says in sentences what is counted of limits.
     """
 
     name: str
@@ -185,8 +185,8 @@ class Layout:
 
     @property
     def grouped(self) -> tuple[Axis, ...]:
-        """What rows are grouped by, whether or not the result has a row a group."""
-        return self.axes or self.within
+        """The axes that a row needs a group of each of; the result is by the `axes`."""
+        return self.within or self.axes
 
     @property
     def clipped_record(self) -> dict[str, Any]:

@@ -156,7 +156,6 @@ def in_cells(
     # alone has one row on some engines.
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
     frame = _fixed_point(frame, spec, values)
-    cell = nw.lit(0, nw.Int64)
     for index, axis in enumerate(layout.grouped):
         by, at = f"by{index}", f"at{index}"
         if isinstance(axis, Unlisted):
@@ -169,8 +168,20 @@ def in_cells(
         else:
             known = engine.keys(axis.values, key=by, index=at)
             frame = frame.join(known, on=by, how="inner")
-        cell = cell * axis.cells + nw.col(at)
-    return frame.with_columns(cell.alias(CELL))
+    return frame.with_columns(cell_of(layout))
+
+
+def cell_of(layout: Layout) -> nw.Expr:
+    """Return the cell of a row that `in_cells` found for any layout with the same `grouped` axes.
+
+    Keys that nobody listed have no place in it.
+    """
+    cell = nw.lit(0, nw.Int64)
+    for axis in layout.axes:
+        if not isinstance(axis, Unlisted):
+            at = nw.col(f"at{layout.grouped.index(axis)}")
+            cell = cell * axis.cells + at
+    return cell.alias(CELL)
 
 
 def _grouped(

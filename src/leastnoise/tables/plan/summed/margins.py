@@ -150,6 +150,15 @@ class Margins:
             return np.array([[self.chain.variance(table) for table in self.cells.margins]])
         return self.variances_of(self.cells.margins)
 
+    @cached_property
+    def _cell_variances(self) -> Floats:
+        """The variance of each measured number in the estimate of a cell, published or not."""
+        marginals = self.marginals
+        if self.chain is not None:
+            return np.array([self.chain.noise.variance])
+        theta = [marginals.carried @ one for one in self.information]
+        return np.array([marginals.cell_variance(one) for one in theta])
+
     @property
     def total_is_known(self) -> bool:
         """True if the total is the number of rows, which is public: it has no noise then."""
@@ -169,7 +178,7 @@ class Margins:
         """What the cells' measured numbers are multiples of: powers of two, of public numbers."""
         if self.is_whole:
             return (Fraction(1),)
-        found = [_power_of_two(_FINEST, float(own)) for own in self._variances[:, 0]]
+        found = [_power_of_two(_FINEST, float(own)) for own in self._cell_variances]
         whole = self.cells.projected or self.total_is_known
         return tuple(min(one, Fraction(1)) if whole else one for one in found)
 
@@ -181,7 +190,7 @@ class Margins:
             if one.of_values:
                 own = np.array(added_up(self.cells)[place], dtype=float)
                 largest = math.ceil(math.log2(abs(one.centre) + one.radius))
-                scaled = (own / 2.0**largest) ** 2 @ self._variances[:, 0]
+                scaled = (own / 2.0**largest) ** 2 @ self._cell_variances
                 found[place] = _power_of_two(_FINEST, float(scaled)) * Fraction(2) ** largest
         return tuple(found)
 

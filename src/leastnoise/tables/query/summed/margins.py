@@ -11,9 +11,11 @@ radius·(measured sum) + middle·(count).
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from leastnoise.guarantees.bodies.cells import Cells
@@ -45,36 +47,48 @@ _KINDS = (*ADDED, "mean")
 
 
 def published_tables(query: Query) -> tuple[int, ...]:
-    """Return the tables of a block with margins, the cells first; () of another."""
+    """Return the tables that `margins` lists, or all if it is true; those by most columns first."""
     columns = list(query.group_by)
-    whole = 2 ** len(columns) - 1
     if query.margins is True:
-        asked = [*range(whole)]
+        tables = [*range(2 ** len(columns))]
     else:
-        asked = [sum(1 << columns.index(one) for one in by) for by in query.margins or ()]
-    others = sorted(asked, key=lambda one: (-one.bit_count(), one))
-    return (whole, *others) if asked else ()
+        tables = [sum(1 << columns.index(column) for column in by) for by in query.margins or ()]
+    return tuple(sorted(tables, key=lambda table: (-table.bit_count(), table)))
 
 
-def table_name(query: str, columns: Sequence[str], table: int) -> str:
-    """Return what a table and its file are called; the cells' as the block."""
-    if table == 2 ** len(columns) - 1:
+def table_name(query: str, columns: Sequence[str], by: Sequence[str]) -> str:
+    """Return the name of the table `by` some of the `columns` of a query, and of its file."""
+    if len(by) == len(columns):
         return query
-    by = "_".join(one for i, one in enumerate(columns) if table >> i & 1)
-    return f"{query}_by_{by}" if by else f"{query}_total"
+    return f"{query}_by_{'_'.join(by)}" if by else f"{query}_total"
+
+
+def keep_listed(layout: Layout, tables: Sequence[int]) -> Layout:
+    """Return the layout whose cells are by the columns of these tables alone.
+
+    Rows count as before, in a group of every column. A table by more columns than are listed would
+    only have less information of each sum.
+    """
+    listed = reduce(operator.or_, tables)
+    kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
+    if len(kept) == len(layout.axes):
+        return replace(layout, margins=tuple(tables))
+    moved = [sum(1 << new for new, i in enumerate(kept) if one >> i & 1) for one in tables]
+    axes = tuple(layout.axes[i] for i in kept)
+    return replace(layout, axes=axes, within=layout.axes, margins=tuple(moved))
 
 
 def table_layout(layout: Layout, table: int) -> Layout:
     """Return the layout of one table of a block with margins, the cells' too."""
-    columns = [axis.column for axis in layout.axes]
     axes = tuple(axis for i, axis in enumerate(layout.axes) if table >> i & 1)
-    name = table_name(layout.name, columns, table)
+    columns = [axis.column for axis in layout.grouped]
+    name = table_name(layout.name, columns, [axis.column for axis in axes])
     dropped = tuple(
         f"Rows are left out where {axis.column} is {axis.dropped}."
-        for axis in layout.axes
+        for axis in layout.grouped
         if axis not in axes and isinstance(axis, Bins) and axis.dropped
     )
-    way = layout.bounding if len(axes) == len(columns) else _in_sums(layout)
+    way = layout.bounding if len(axes) == len(layout.axes) else _in_sums(layout)
     return replace(
         layout, name=name, axes=axes, bounding=way, missing=layout.missing + dropped, margins=()
     )
@@ -140,7 +154,7 @@ def in_one_cell(layout: Layout) -> bool:
 
 def every_row_counts(layout: Layout) -> bool:
     """Return True if every row is in a cell, whatever its values are."""
-    dropped = any(not isinstance(axis, Bins) or axis.dropped for axis in layout.axes)
+    dropped = any(not isinstance(axis, Bins) or axis.dropped for axis in layout.grouped)
     return not (dropped or layout.filters or layout.joined)
 
 
@@ -284,8 +298,6 @@ def _lists(given: Sequence[Sequence[str]], columns: Sequence[str], key: str) -> 
             yield f"{key}[{place}]", f"Expected columns of group_by, got {unknown[0]!r}."
         elif len(set(by)) < len(by) or frozenset(by) in seen:
             yield f"{key}[{place}]", f"{list(by)!r} is given twice, or has a column twice."
-        elif len(by) == len(columns):
-            yield f"{key}[{place}]", "The table by all columns is published anyway. Leave it out."
         seen.add(frozenset(by))
 
 
@@ -299,6 +311,11 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
     elif len(asked) > 1 and not spec.privacy.by_row and any(x.kind == "count_units" for x in asked):
         yield key, "Beside count_units of persons no other statistic has margins. Use two queries."
     path, counts = key.removesuffix(".margins"), all(one.kind in COUNTS for one in asked)
+    listed = query.margins is not True and isinstance(query.margins, tuple)
+    every = set(query.group_by)
+    if listed and query.clamp and not any(set(by) == every for by in query.margins or ()):
+        why = "Whole counts, none below 0, are found from the cells: list the table by all columns"
+        yield key, f"{why}, {list(query.group_by)!r}, too."
     yield from kept_apart(query, path, key=key, called="Margins", counts=counts)
     columns = list(query.group_by)
     if query.name and len(columns) <= MOST_COLUMNS:
@@ -348,4 +365,7 @@ def file_names(query: Query) -> list[str]:
     columns = list(query.group_by)
     known = query.margins is True or all(set(by) <= set(columns) for by in query.margins or ())
     tables = published_tables(query) if known and len(columns) <= MOST_COLUMNS else ()
-    return [table_name(query.name, columns, table) for table in tables] or [query.name]
+    return [
+        table_name(query.name, columns, [one for i, one in enumerate(columns) if table >> i & 1])
+        for table in tables
+    ] or [query.name]
