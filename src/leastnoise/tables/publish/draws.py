@@ -29,6 +29,7 @@ from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut, Layout
 from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.query.results import joined, select, table_of
+from leastnoise.tables.query.summed.margins import layouts_read as margins_read
 from leastnoise.tables.query.summed.margins import table_layout
 from leastnoise.tables.rows.exact import ExactTotals
 
@@ -104,9 +105,11 @@ class Draws:
             return [publish_groups(first, totals)]
         if first.margin is not None:
             rows.tell(f"Drawing the noise of {first.name}")
-            cells, *totals = vectors
-            total = int(totals[0][0]) >> margins_of(draw).drawn.bits if totals else 0
-            return publish_margins(draw, cells, total=total)
+            margins = margins_of(draw)
+            if not margins.total_is_known:
+                return publish_margins(draw, *vectors)
+            *exact, total = vectors
+            return publish_margins(draw, *exact, total=int(total[0]) >> margins.drawn.bits)
         if first.running is not None:
             rows.tell(f"Drawing the noise of {first.name}")
             return publish_running_sums(draw, *vectors)
@@ -137,7 +140,10 @@ def layouts_read(draw: Sequence[BlockPlan]) -> list[Layout]:
     if first.margin is not None:
         margins = margins_of(draw)
         whole = [table_layout(margins.drawn, 0)] if margins.total_is_known else []
-        return [margins.drawn, *whole]  # the total is of all rows, whatever cell is found for them
+        return [
+            *margins_read(margins.cells),
+            *whole,
+        ]  # the total is of all rows, whatever cell is found for them
     if first.running is not None:
         return [first.running.whole.cells]
     if first.level is not None:

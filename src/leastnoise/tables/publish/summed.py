@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastnoise.design.contrasts import BITS, exact_contrasts
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
@@ -18,7 +19,7 @@ from leastnoise.tables.publish.whole_counts import check_whole_counts, put_whole
 from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
 from leastnoise.tables.query.results import table_of
 from leastnoise.tables.query.summed.levels import KeyTree, tree_of
-from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of
+from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of, tables_read
 from leastnoise.tables.statistics.base import CLOSE
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leastnoise.design.marginals import Components, Marginals
     from leastnoise.tables.plan.plan import BlockPlan
     from leastnoise.tables.plan.summed.cumulative import Cumulative
     from leastnoise.tables.plan.summed.levels import Levels
@@ -37,34 +39,42 @@ if TYPE_CHECKING:
     Sums = Callable[[NDArray[Any]], list[NDArray[Any]]]
 
 
-def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArray[np.int64]:
-    """Return one table of the exact sums of `cells`, shape (numbers,); as secret as they are.
+def sum_exactly(
+    margins: Margins, exact: NDArray[np.int64], table: int, *, of: int | None = None
+) -> NDArray[np.int64]:
+    """Return one table of the exact sums of the cells, shape (numbers,); as secret as they are.
 
-    Of several numbers in a cell they follow one another, cell by cell.
+    `exact` has the numbers of a table `of` that holds it, without that of the cells. Of several
+    numbers in a cell they follow one another, cell by cell.
 
     A sum that int64 can't hold ends where that does, so that a unit moves it by no more.
     """
-    whole = cells.astype(object).reshape(*margins.marginals.sizes, -1)
-    others = margins.marginals.axes(margins.marginals.every[-1] & ~table)
-    summed = np.clip(whole.sum(axis=others, keepdims=True), 1 - INT64_END, INT64_END - 1)
+    marginals = margins.marginals
+    axes = marginals.axes(marginals.whole if of is None else of)
+    placed = exact.astype(object).reshape(*(marginals.sizes[i] for i in axes), -1)
+    others = tuple(place for place, i in enumerate(axes) if not table >> i & 1)
+    summed = np.clip(placed.sum(axis=others, keepdims=True), 1 - INT64_END, INT64_END - 1)
     return summed.reshape(-1).astype(np.int64)
 
 
 def publish_margins(
-    blocks: Sequence[BlockPlan], cells: NDArray[np.int64], *, total: int = 0
+    blocks: Sequence[BlockPlan], *exact: NDArray[np.int64], total: int = 0
 ) -> list[Table]:
-    """Return the published tables of a query with margins, given the exact integers of its cells.
+    """Return the published tables of a query with margins, given its exact integers.
 
-    Noise goes into each measured table; the rest is post-processing of these numbers, and of the
-    `total`, if that is public.
+    Those of its cells, or of all `tables_read`. Noise goes into each measured table; the rest is
+    post-processing of these numbers, and of the `total`, if that is public.
     """
     margins = margins_of(blocks)
+    read = dict(zip(tables_read(margins.cells), exact, strict=True))
     noisy: dict[int, NDArray[np.float64]] = {}
     for table, claim in margins.measured.items():
-        exact, chain = sum_exactly(margins, cells, table), margins.chain
-        exact = exact if chain is None else chain.placed(exact)
-        numbers = ScaledIntegers(numerators=exact, bits=margins.cells.bits)
-        values = Mechanism(claim).release(numbers).values
+        of = next(one for one in read if one & table == table)
+        numbers, chain = sum_exactly(margins, read[of], table, of=of), margins.chain
+        numbers, bits = numbers if chain is None else chain.placed(numbers), margins.cells.bits
+        if margins.contrasts:  # of counts, which are whole
+            numbers, bits = exact_contrasts(numbers >> bits, margins.sizes(table)), BITS
+        values = Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
         noisy[table] = values if chain is None else chain.replaced(values)
     return add_up(blocks, noisy, total=total)
 
@@ -84,7 +94,13 @@ def add_up(
     numbers: list[NDArray[np.int64]] = []
     for one, grid in enumerate(grids):
         own = {table: values.reshape(-1, each)[:, one] for table, values in noisy.items()}
-        estimate = marginals.estimate(margins.information[one], own, total=total)
+        components = margins.components(own, one, total=total)
+        if not marginals.is_small:  # of one count
+            rounded = round_together(marginals, components, grid)
+            tables = [rounded[table].reshape(-1) * grid for table in margins.cells.margins]
+            pairs = zip(blocks, tables, strict=True)
+            return [_published(margins, block, [table], [table]) for block, table in pairs]
+        estimate = marginals.table(components, marginals.whole)
         steps_of_cells = whole_steps(estimate / grid)
         if margins.total_is_known:
             steps_of_cells = _moved_to(steps_of_cells, int(total / Fraction(grid)))
@@ -108,6 +124,37 @@ def add_up(
     return put_whole_counts(blocks, found, numbers[0], grid=margins.grids[0], sums=sums)
 
 
+def round_together(
+    marginals: Marginals, components: Components, grid: float
+) -> dict[int, NDArray[np.int64]]:
+    """Return tables in whole steps of the grid that agree exactly, by table, without any cells.
+
+    Of each table the numbers that are at no attribute's last value are rounded. All others follow
+    from these and from the tables by fewer attributes, by subtraction: a number of table B is a sum
+    of at most n_B rounded ones. Where all together might be no float, each has its share of what
+    is.
+    """
+    found: dict[int, NDArray[np.int64]] = {}
+    tables = (one for one in marginals.every if one != marginals.whole or one in marginals.tables)
+    for table in sorted(tables, key=int.bit_count):
+        axes = marginals.axes(table)
+        estimate = marginals.table(components, table) / grid
+        size = max(estimate.size, 1)
+        if np.abs(estimate).sum() >= EXACT_SUMS / 8:
+            estimate = np.clip(estimate, -EXACT_SUMS // (8 * size), EXACT_SUMS // (8 * size))
+        whole = np.rint(estimate).astype(np.int64)
+        kept = whole[tuple(slice(marginals.sizes[i] - 1) for i in axes)]
+        for place, i in enumerate(axes):
+            above = found[table & ~(1 << i)]
+            free = [marginals.sizes[one] - 1 for one in axes[place + 1 :]]
+            full = [marginals.sizes[one] for one in axes[:place]]
+            above = above[tuple(map(slice, (*full, *free)))]
+            last = np.expand_dims(above - kept.sum(axis=place), place)
+            kept = np.concatenate([kept, last], axis=place)
+        found[table] = kept
+    return found
+
+
 def _moved_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     """Return whole numbers that add up to `total`: all of them moved alike, but by 1 more or less.
 
@@ -120,7 +167,7 @@ def _moved_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
 def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:
     """Return the numbers of all published tables, given those of the cells."""
     marginals, whole = margins.marginals, cells.reshape(margins.marginals.sizes)
-    others = [marginals.axes(marginals.every[-1] & ~table) for table in margins.cells.margins]
+    others = [marginals.axes(marginals.whole & ~table) for table in margins.cells.margins]
     return [whole.sum(axis=axes).reshape(-1) for axes in others]
 
 
@@ -221,7 +268,7 @@ def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]])
         for asked, uses in pairs
         if asked.kind in ADDED
     }
-    summed = margins.marginals.cells(margins.marginals.every[-1]) // layout.cells
+    summed = margins.marginals.cells(margins.marginals.whole) // layout.cells
     for asked, uses in pairs:
         place, count = places_of(cells, layout.components[uses[0]])
         if asked.kind != "mean" or count is None or not {place, count} <= sums.keys():

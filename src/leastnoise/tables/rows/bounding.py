@@ -185,7 +185,7 @@ def _batch_vectors(
             rows = engine.materialise(rows.select(*used))
         vectors = dict[Any, "NDArray[np.int64]"]()
         for axes, table in by_axes.items():
-            sums = sums_of_rows(engine, summands, rows.with_columns(cell_of(table)), [CELL])
+            sums = sums_of_rows(engine, summands, rows.with_columns(cell_of(table, axes)), [CELL])
             totals = read_totals(engine, summands, sums, keys=1)
             vectors |= {
                 key: scatter(totals, layout, [summands.index(one) for one in summands_of(layout)])

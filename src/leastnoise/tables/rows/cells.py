@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leastnoise.tables.query.axes import Axis
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
@@ -168,16 +169,16 @@ def in_cells(
         else:
             known = engine.keys(axis.values, key=by, index=at)
             frame = frame.join(known, on=by, how="inner")
-    return frame.with_columns(cell_of(layout))
+    return frame.with_columns(cell_of(layout, layout.axes))
 
 
-def cell_of(layout: Layout) -> nw.Expr:
-    """Return the cell of a row that `in_cells` found for any layout with the same `grouped` axes.
+def cell_of(layout: Layout, axes: Sequence[Axis]) -> nw.Expr:
+    """Return the cell of a row that `in_cells` found, by some of the axes that it is grouped by.
 
     Keys that nobody listed have no place in it.
     """
     cell = nw.lit(0, nw.Int64)
-    for axis in layout.axes:
+    for axis in axes:
         if not isinstance(axis, Unlisted):
             at = nw.col(f"at{layout.grouped.index(axis)}")
             cell = cell * axis.cells + at

@@ -18,9 +18,12 @@ from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from leastnoise.design.contrasts import squared_reach
+from leastnoise.design.marginals import MOST_CELLS, MOST_COLUMNS, Marginals
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import Box
-from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
+from leastnoise.guarantees.exact import float_at_least, root_above
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.tables.query.axes import Bins
 from leastnoise.tables.query.limits import OF_A_ROW, FirstCells, InBall, InCells
@@ -37,8 +40,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
-MOST_COLUMNS = 6  # with which 64 tables may be measured
-MOST_CELLS = 2**16
+MOST_LISTED = 30  # columns, of which a list names some in each table
+MOST_TABLES = 1024  # with all tables by fewer columns
 FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 COUNTS = ("count", "count_units")
 ADDED = (*COUNTS, "sum")
@@ -177,6 +180,64 @@ def _is_of_a_row(layout: Layout) -> bool:
     return layout.by_row and layout.bounding == OF_A_ROW
 
 
+def marginals_of(layout: Layout) -> Marginals:
+    """Return the tables that are published."""
+    sizes = tuple(axis.cells for axis in layout.axes)
+    return Marginals(sizes=sizes, tables=layout.margins, total_is_known=total_is_known(layout))
+
+
+def tables_read(layout: Layout) -> tuple[int, ...]:
+    """Return the tables whose exact sums are read, of which all others are sums.
+
+    The cells, if they are few; else each listed table that is no sum of another.
+    """
+    marginals = marginals_of(layout)
+    if marginals.has_cells:
+        return (marginals.whole,)
+    return tuple(
+        one for one in layout.margins if not any(one & o == one != o for o in layout.margins)
+    )
+
+
+def layouts_read(layout: Layout) -> list[Layout]:
+    """Return the layouts of `tables_read`: of the same rows, those in a group of every column."""
+    drawn = measured_layout(layout)
+    tables = tables_read(layout)
+    if tables == (2 ** len(drawn.axes) - 1,):
+        return [drawn]
+    return [replace(table_layout(drawn, one), within=drawn.grouped) for one in tables]
+
+
+def too_large(layout: Layout) -> str | None:
+    """Return why there are no margins of so many columns or cells, or None."""
+    marginals = marginals_of(layout)
+    if marginals.is_small:
+        return None
+    largest = max(map(marginals.cells, marginals.tables))
+    if largest > MOST_CELLS:
+        told = f"Expected at most {MOST_CELLS:,} cells with margins, got {largest:,}"
+        return f"{told} in one table. Use fewer keys."
+    if len(marginals.every) > MOST_TABLES:
+        told = f"Expected at most {MOST_TABLES:,} tables with all tables by fewer columns"
+        return f"{told}, got {len(marginals.every):,}. List fewer."
+    if layout.projected or not in_one_cell(layout) or not layout.by_row:
+        return (
+            f"Margins of more than {MOST_COLUMNS} columns, or of more than {MOST_CELLS:,} cells "
+            "together, are of one count of rows, not made whole. Use fewer columns, or keys."
+        )
+    return None
+
+
+def contrasts_sensitivity(layout: Layout, table: int) -> L2:
+    """Return the ball that holds all shifts of a table's `design.contrasts` by one unit.
+
+    Of a unit that is in one cell at most.
+    """
+    sizes = [axis.cells for axis in table_layout(layout, table).axes]
+    square = squared_reach(sizes, replaced=layout.neighbours == "replace-one")
+    return L2(Fraction(float_at_least(root_above(square))))
+
+
 def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
     """Return what is true of every shift of one table's exact sums by one unit, each by itself.
 
@@ -281,8 +342,10 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     key, columns = f"{path}.margins", list(query.group_by)
     if not query.margins:
         yield key, "Expected at least one table, such as margins = true or [[]], the total."
-    if not 2 <= len(columns) <= MOST_COLUMNS:
-        yield key, f"Expected 2 to {MOST_COLUMNS} columns in group_by, got {len(columns)}."
+    most = MOST_COLUMNS if query.margins is True else MOST_LISTED
+    if not 2 <= len(columns) <= most:
+        hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""
+        yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
     elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
     elif query.margins is not True:
@@ -317,8 +380,7 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
         why = "Whole counts, none below 0, are found from the cells: list the table by all columns"
         yield key, f"{why}, {list(query.group_by)!r}, too."
     yield from kept_apart(query, path, key=key, called="Margins", counts=counts)
-    columns = list(query.group_by)
-    if query.name and len(columns) <= MOST_COLUMNS:
+    if query.name:
         for name in file_names(query):
             if not FILE.fullmatch(name):
                 why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, -"
@@ -364,7 +426,8 @@ def file_names(query: Query) -> list[str]:
     """Return the names of the tables that a block publishes, with margins or without."""
     columns = list(query.group_by)
     known = query.margins is True or all(set(by) <= set(columns) for by in query.margins or ())
-    tables = published_tables(query) if known and len(columns) <= MOST_COLUMNS else ()
+    most = MOST_COLUMNS if query.margins is True else MOST_LISTED
+    tables = published_tables(query) if known and len(columns) <= most else ()
     return [
         table_name(query.name, columns, [one for i, one in enumerate(columns) if table >> i & 1])
         for table in tables
