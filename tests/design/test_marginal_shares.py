@@ -259,6 +259,8 @@ def test_any_weights_bound_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
     right, random = module._cheapest, np.random.default_rng(4)
     for wrong in (*np.exp(2 * random.normal(size=(10, 8))), np.eye(8)[3] + 1e-30):
         monkeypatch.setattr(
-            module, "_cheapest", lambda m, prices, costs, wrong=wrong: right(m, prices * wrong, costs)
+            module,
+            "_cheapest",
+            lambda m, prices, costs, wrong=wrong: right(m, prices * wrong, costs),
         )
         assert bound_of_largest(CENSUS, budget=ONE) < value
