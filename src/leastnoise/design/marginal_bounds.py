@@ -40,7 +40,7 @@ def gaussian_optimum(
     wanted, theta = np.array(weights, dtype=float), np.zeros(len(marginals.every))
     prices = np.ones(len(wanted))
     for _ in range(_FIXED_POINT_STEPS):
-        theta = _cheapest(marginals, prices, costs)
+        theta = cheapest(marginals, prices, costs)
         prices = wanted / marginals.variances(theta)
     return theta
 
@@ -52,7 +52,7 @@ def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = Non
     """
     prices, best, least = np.ones(len(marginals.tables)), np.zeros(0), np.inf
     for _ in range(_FIXED_POINT_STEPS):
-        theta = _cheapest(marginals, prices, costs)
+        theta = cheapest(marginals, prices, costs)
         variances = marginals.variances(theta)
         if variances.max() < least:
             best, least = theta, variances.max()
@@ -60,7 +60,7 @@ def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = Non
     return best
 
 
-def _cheapest(marginals: Marginals, prices: Floats, costs: Floats | None) -> Floats:
+def cheapest(marginals: Marginals, prices: Floats, costs: Floats | None) -> Floats:
     """Return the θ with the least Σ ω_B v_B under Σ_A θ_A c_A <= N, ω the `prices`."""
     needed = (marginals.spread > 0).any(axis=0)
     if costs is None:
@@ -120,9 +120,9 @@ def bound_of_largest(
     """
     prices = np.ones(len(marginals.tables))
     for _ in range(_FIXED_POINT_STEPS):
-        variances = marginals.variances(_cheapest(marginals, prices, None))
+        variances = marginals.variances(cheapest(marginals, prices, None))
         prices *= variances / variances.max()
-    parts = prices * marginals.variances(_cheapest(marginals, prices, None))
+    parts = prices * marginals.variances(cheapest(marginals, prices, None))
     least = Fraction(1, 10**6)  # every table has a weight, so that no logarithm is that of 0
     exact = [Fraction(float(one)) + least for one in parts / parts.sum()]
     whole = sum(exact, Fraction(0))

@@ -432,7 +432,8 @@ class Margins:
         said = f"Noise is drawn for the numbers by {'; '.join(drawn)}."
         if self.contrasts:
             said = _IN_CONTRASTS.format(count=len(self.measured))
-        found = [f"{said if self.chain is None else self.chain.in_words(self.cells)} {_AGREE}"]
+        agree = _AGREE if self.marginals.is_small else _AGREE.replace(" of the cells", "")
+        found = [f"{said if self.chain is None else self.chain.in_words(self.cells)} {agree}"]
         found += [_KNOWN] if self.total_is_known else []
         found += [FOR_THE_LARGEST] if self.cells.largest else []
         for label, one in self.compared.items():
