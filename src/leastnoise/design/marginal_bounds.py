@@ -91,7 +91,8 @@ def bound(
     room = Fraction(whole - 1, 2) if known else Fraction(whole)
     with precision():
         least = least_variance(budget) * ball(reach**2)
-        exact = dict(zip(marginals.every, map(ball, map(Fraction, theta.tolist())), strict=True))
+        floats: list[float] = theta.tolist()
+        exact = {one: ball(Fraction(at)) for one, at in zip(marginals.every, floats, strict=True)}
         total, value = ball(sum(weights, Fraction(0))), ball(0)
         prices = dict[int, "arb"]()
         for table, weight in zip(marginals.tables, weights, strict=True):

@@ -97,9 +97,12 @@ def add_up(
         components = margins.components(own, one, total=total)
         if not marginals.is_small:  # of one count
             rounded = round_together(marginals, components, grid)
-            tables = [rounded[table].reshape(-1) * grid for table in margins.cells.margins]
-            pairs = zip(blocks, tables, strict=True)
-            return [_published(margins, block, [table], [table]) for block, table in pairs]
+            pairs = zip(blocks, margins.cells.margins, strict=True)
+            numbers_of = {one: np.asarray(own.reshape(-1) * grid) for one, own in rounded.items()}
+            return [
+                _published(margins, block, [numbers_of[table]], [numbers_of[table]])
+                for block, table in pairs
+            ]
         estimate = marginals.table(components, marginals.whole)
         steps_of_cells = whole_steps(estimate / grid)
         if margins.total_is_known:
