@@ -170,15 +170,21 @@ def numbers_of(
 
 
 def _check_form(path: Path, layout: Layout, columns: dict[str, list[Any]]) -> None:
-    """Check that what the spec has rounded and clamped is whole, and isn't negative."""
+    """Check that rounded numbers are multiples of the step, and clamped ones not negative."""
+    text = path.suffix == ".csv"
     for asked in layout.statistics:
+        step = layout.multiple if asked.counts else 0
+        clamped = layout.clamp and asked.clamps
+        if not step and not clamped:
+            continue
         for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
-            found = [_number(value, text=path.suffix == ".csv") for value in columns[label]]
-            step = layout.multiple if asked.counts else 0
-            if step and not all(_is_whole(number, step) for number in found):
-                what = "whole" if step == 1 else f"a multiple of {step:,}"
-                raise CertificateRejected(f"The table {path.name} has a {label} that isn't {what}.")
-            if layout.clamp and asked.clamps and not all(0 <= x < math.inf for x in found):
+            numbers = [_number(value, text=text) for value in columns[label]]
+            if step and not all(_is_whole(number, step) for number in numbers):
+                multiple = "whole" if step == 1 else f"a multiple of {step:,}"
+                raise CertificateRejected(
+                    f"The table {path.name} has a {label} that isn't {multiple}."
+                )
+            if clamped and not all(0 <= number < math.inf for number in numbers):
                 raise CertificateRejected(f"The table {path.name} has a {label} below 0.")
 
 

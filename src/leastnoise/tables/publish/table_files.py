@@ -106,8 +106,10 @@ def _write_csv(table: Table, path: Path) -> None:
 
 
 def _csv_field(value: object) -> str:
-    """Escape formulas, and quote what a reader may take a part of for something else."""
-    text = escape_formulas(value) if isinstance(value, str) else str(value)
+    """Escape formulas, and quote texts that a reader could split or trim; numbers need neither."""
+    if not isinstance(value, str):
+        return str(value)
+    text = escape_formulas(value)
     if text and text.isprintable() and text == text.strip() and not {'"', ","} & set(text):
         return text
     return '"' + text.replace('"', '""') + '"'
