@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from leastnoise.guarantees.structured import Linf, Within
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.publish.summed import sum_exactly
+from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.query.summed.margins import (
     measured_layout,
     published_tables,
@@ -46,14 +49,19 @@ VALUES = (0, 30, -30, 12.345, 99, math.nan)
 """Of a column with bounds [0, 30], or [-30, 10]."""
 
 
+@cache
+def lay_out(spec: str) -> LaidOut:
+    """The layouts of a spec in JSON, which is read once for all of its tables."""
+    return spec_file.lay_out(json.loads(spec))
+
+
 def cells_of(raw: dict[str, Any], rows: list[tuple[Any, ...]]) -> Any:
     """Return the plan of a spec, and the exact integers of its cells for these rows."""
     columns = [*COLUMNS, "x"] if "columns" in raw else COLUMNS
     frame = pd.DataFrame(rows, columns=columns)
     frame = frame.astype({"x": "float64"} if "x" in columns else {})
     frame = frame.astype({"who": "int64", "region": "int64", "sex": "string", "age": "int64"})
-    raw = raw | {"data": {"source": IN_MEMORY}}
-    laid = spec_file.lay_out(raw)
+    laid = lay_out(json.dumps(raw | {"data": {"source": IN_MEMORY}}))
     ((layout,),) = laid.queries[0]
     found = source.find_source(laid.spec, Path(), frame_of(frame))
     with source.open_engine(found) as engine:
