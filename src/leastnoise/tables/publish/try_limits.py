@@ -36,7 +36,8 @@ from leastnoise.tables.statistics.base import CLOSE, NoiseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.spec.model import Spec
 
