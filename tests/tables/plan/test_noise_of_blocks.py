@@ -15,7 +15,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.classic.law import Gaussian
@@ -96,7 +96,7 @@ def test_units_in_few_of_many_groups_get_noise_in_each_cell(folder: Path) -> Non
     ]
     (block,) = release(folder, query=many, contribution={"max_rows": 2}).plan().blocks
     certificate = block.mechanism.certificate
-    assert certificate.geometry == Cells(count=40)
+    assert certificate.geometry == CellGeometry(count=40)
     assert certificate.sensitivity == Linf(1, l0=2, whole=True)
     assert block.mechanism.mse / 40 == pytest.approx(7.834, abs=5e-4)
     assert block.saved is not None

@@ -14,6 +14,7 @@ from typing import cast
 
 import numpy as np
 from flint import arb, ctx
+from numpy.typing import NDArray
 
 from leastnoise.balls.core import ball, exponential_between
 from leastnoise.noise.common.proof import over
@@ -67,7 +68,11 @@ def beyond(noise: DiscreteStaircase, t: Fraction, coordinate: int = 0) -> arb:
 
 
 class _Law:
-    """The weights over all whole k, and e^ε, at the current precision."""
+    """The weights over all whole k, and e^ε, at the current precision.
+
+    Most places expose nothing: there a_k is far below e^ε a_{k−j}. Logarithms in floats find them,
+    with a margin that no rounding reaches, and the whole numbers of the others alone are looked at.
+    """
 
     def __init__(self, lattice: Lattice, epsilon: Fraction) -> None:
         right = np.array(lattice.masses, dtype=object)
@@ -75,12 +80,19 @@ class _Law:
         self._bits = ctx.prec
         self._below, self._above = exponential_between(epsilon, bits=self._bits)
         self._total = ball(lattice.total * 2**self._bits)
+        logs = lattice.log_probabilities()
+        self._logs = np.concatenate([logs[:0:-1], logs])
+        margin = 1e-9 * (1 + abs(float(epsilon)) + float(np.max(-logs[np.isfinite(logs)])))
+        self._least_ratio = float(epsilon) - margin
 
     def at(self, shift: int) -> arb:
         """Enclose H(shift), shift >= 0 in lattice steps."""
         if shift >= len(self._weights):
             return arb(1)
-        low, high = self._sum(shift, self._above), self._sum(shift, self._below)
+        here, there = self._exposed(shift)
+        low, high = (
+            int(np.maximum(here - there * factor, 0).sum()) for factor in (self._above, self._below)
+        )
         return (ball(low) / self._total).union(ball(high) / self._total)
 
     def largest(self, shifts: Iterable[int]) -> arb:
@@ -92,14 +104,14 @@ class _Law:
                 break
         return largest
 
-    def _sum(self, shift: int, factor: int) -> int:
-        """Σ (2^b a_k − factor · a_{k−shift})₊, exactly."""
-        gaps = self._weights * (1 << self._bits)
-        if shift:
-            gaps[shift:] -= self._weights[:-shift] * factor
-        else:
-            gaps = gaps - self._weights * factor
-        return int(np.maximum(gaps, 0).sum())
+    def _exposed(self, shift: int) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+        """Return 2^b a_k and a_{k−shift} wherever (2^b a_k − C a_{k−shift})₊ may not be 0."""
+        inner = self._logs[shift:] >= self._logs[: len(self._logs) - shift] + self._least_ratio
+        inner &= np.isfinite(self._logs[shift:])
+        places = np.flatnonzero(inner)
+        here = np.concatenate([self._weights[:shift], self._weights[places + shift]])
+        there = np.concatenate([np.zeros(shift, dtype=object), self._weights[places]])
+        return here * (1 << self._bits), there
 
 
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.ledger.ledger import Ledger
-    from leastnoise.ledger.series import Begun, Series
+    from leastnoise.ledger.series import Begun, LedgerSeries
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.seal import SigningKey
     from leastnoise.tables.query.layout import LaidOut
@@ -178,7 +178,7 @@ class Standing:
     `begun` is what the ledger has of it; None before the first.
     """
 
-    series: Series
+    series: LedgerSeries
     releases: int
     begun: Begun | None
 
@@ -191,9 +191,9 @@ class Standing:
         asked, privacy = spec.series, spec.privacy
         if asked is None or privacy.ledger is None:
             return None
-        from leastnoise.ledger.series import Series
+        from leastnoise.ledger.series import LedgerSeries
 
-        series = Series(
+        series = LedgerSeries(
             path=folder / privacy.ledger.path,
             name=asked.name,
             unit=privacy.unit_label,
