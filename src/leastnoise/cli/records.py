@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.exact import Interval
     from leastnoise.selection.comparison import Candidate
-    from leastnoise.tables.answers.base import Part
+    from leastnoise.tables.answers.base import TablePart
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
@@ -71,7 +71,7 @@ def print_plan(
         say()
 
 
-def _print_part(part: Part, plan: Plan) -> None:
+def _print_part(part: TablePart, plan: Plan) -> None:
     """Print the plan of one part of a query, with all that is known of it."""
     from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 

@@ -18,7 +18,7 @@ from leastnoise.tables.query.results import statistics_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leastnoise.tables.answers.base import Part
+    from leastnoise.tables.answers.base import TablePart
     from leastnoise.tables.plan.plan import QueryPlan
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
@@ -254,7 +254,7 @@ def _cell(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FB
     return f"<td>{value}<small>{low} to {high}</small></td>"
 
 
-def _decided(parts: Sequence[Part], names: Mapping[str, str]) -> list[str]:
+def _decided(parts: Sequence[TablePart], names: Mapping[str, str]) -> list[str]:
     """Return how it was decided which groups of a table are there, and which quantiles."""
     sentences = [sentence for part in parts for sentence in part.sentences(names)]
     return [

@@ -117,7 +117,7 @@ class Error(Protocol):
         ...
 
 
-class Part(Protocol):
+class TablePart(Protocol):
     """The columns that one draw gives to one published table; public numbers only."""
 
     @property
@@ -216,7 +216,7 @@ class Part(Protocol):
         """
         ...
 
-    def with_all_groups(self) -> Part:
+    def with_all_groups(self) -> TablePart:
         """The same part of a table in which no count leaves a group out."""
         ...
 
@@ -238,7 +238,7 @@ class Answered(Protocol):
         ...
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[TablePart, ...]:
         """The columns that it gives to published tables."""
         ...
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.answers.base import Columns, Part, Reading, Totals
+    from leastnoise.tables.answers.base import Columns, Reading, TablePart, Totals
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.noise_error import Wish
     from leastnoise.tables.query.results import Table
@@ -219,7 +219,7 @@ class KeysPlan:
     ) -> None:
         """No column but the keys can be wrong."""
 
-    def with_all_groups(self) -> Part:
+    def with_all_groups(self) -> TablePart:
         """The same keys where no count leaves any out."""
         return KeysPlan(layout=publish_all(self.layout), budget=self.budget, claim=self.claim)
 

@@ -10,7 +10,7 @@ from leastnoise.tables.answers.keys import KeysAlone
 from leastnoise.tables.answers.plain import list_plain
 from leastnoise.tables.answers.quantiles import list_quantiles
 from leastnoise.tables.answers.sums import LevelTables, MarginTables, RunningSums, Sums
-from leastnoise.tables.answers.unlisted import Unlisted
+from leastnoise.tables.answers.unlisted import UnlistedGroups
 from leastnoise.tables.plan.shared_draws import list_blocks
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _of_its_own(laid: LaidOut, block: Block) -> Answer | None:
     """The answer to a query that shares no draw; None if it may share one."""
     layout = block.ways[0]
     if layout.unlisted:
-        kind = Unlisted if layout.statistics else KeysAlone
+        kind = UnlistedGroups if layout.statistics else KeysAlone
         return kind(laid=laid, block=block)
     if layout.margins:
         return Sums(laid=laid, block=block, kind=MarginTables)

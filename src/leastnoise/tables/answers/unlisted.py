@@ -46,7 +46,7 @@ GROUPS_NOTE = (
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Unlisted(OfOneQuery):
+class UnlistedGroups(OfOneQuery):
     """A query by keys that nobody listed."""
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:

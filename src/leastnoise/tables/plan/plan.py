@@ -11,7 +11,7 @@ from leastnoise import _words
 from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
-from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Answered, Part, Topic, texts
+from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Answered, TablePart, Topic, texts
 from leastnoise.tables.answers.keys import KeysPlan
 from leastnoise.tables.answers.noisy import BlockPlan
 from leastnoise.tables.answers.quantiles import QuantilePlan
@@ -38,7 +38,7 @@ class QueryPlan:
     """One published table of a query: the parts that its columns come from."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[TablePart, ...]
 
     @property
     def blocks(self) -> tuple[BlockPlan, ...]:
@@ -51,7 +51,7 @@ class QueryPlan:
         return tuple(layout for part in self.parts for layout in part.layouts)
 
 
-def _of_kind(parts: Sequence[Part], kind: type[_Kind]) -> tuple[_Kind, ...]:
+def _of_kind(parts: Sequence[TablePart], kind: type[_Kind]) -> tuple[_Kind, ...]:
     return tuple(part for part in parts if isinstance(part, kind))
 
 
@@ -79,10 +79,10 @@ class Plan(Framed, Shown):
     """The proof of the whole release: of each draw, and of all together."""
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[TablePart, ...]:
         """The columns of all tables, query by query, and those with noise first."""
 
-        def order(part: Part) -> tuple[int, int, int]:
+        def order(part: TablePart) -> tuple[int, int, int]:
             places = [place for layout in part.layouts for place in layout.places]
             section = SECTIONS.index(part.section)
             return self.names.index(part.query), section, min(places, default=0)
@@ -159,7 +159,7 @@ class Plan(Framed, Shown):
         return bool(finding.columns_by_query(self.spec))
 
     @property
-    def sections(self) -> dict[str, list[Part]]:
+    def sections(self) -> dict[str, list[TablePart]]:
         """The parts by the section of the record that lists them, in its order."""
         return {
             section: [part for part in self.parts if part.section == section]
@@ -191,7 +191,7 @@ class Plan(Framed, Shown):
             columns["bounds"] = [self._bounds(part, error.statistic) for part, error in rows]
         return columns
 
-    def _marked(self, part: Part) -> dict[str, Any]:
+    def _marked(self, part: TablePart) -> dict[str, Any]:
         """The record of a part, in which errors of the widest bounds say so."""
         record = part.to_record()
         for error in record.get("errors", ()):
@@ -199,7 +199,7 @@ class Plan(Framed, Shown):
                 error["bounds"] = "widest"
         return record
 
-    def _bounds(self, part: Part, label: str) -> str | None:
+    def _bounds(self, part: TablePart, label: str) -> str | None:
         """Return "widest" if an error is that of the widest bounds that may be found."""
         statistics = (one for layout in part.layouts for one in layout.statistics)
         (asked,) = (one for one in statistics if one.label == label)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.certificate.plan import PlanCertificate
-    from leastnoise.tables.answers.base import Part
+    from leastnoise.tables.answers.base import TablePart
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.model import Privacy, Spec
@@ -100,7 +100,7 @@ def weak_promises(epsilon: Fraction, privacy: Privacy) -> Iterator[str]:
         )
 
 
-def _share(part: Part, plan: Plan) -> Fraction:
+def _share(part: TablePart, plan: Plan) -> Fraction:
     if plan.budget.epsilon:
         return part.budget.epsilon / plan.budget.epsilon
     return part.budget.delta / plan.budget.delta

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from leastnoise.tables.answers.base import Part
+    from leastnoise.tables.answers.base import TablePart
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.statistics.base import Ends
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SAME = 1e-7
 
 
-def check_table(path: Path, parts: Sequence[Part]) -> int:
+def check_table(path: Path, parts: Sequence[TablePart]) -> int:
     """Return the number of rows of a table that holds what was released.
 
     Checked are names, keys, rows and form, the `_std` of counts and sums, intervals and means, and
