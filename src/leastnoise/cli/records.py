@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from leastnoise.selection.comparison import Candidate
     from leastnoise.tables.answers.base import TablePart
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.table_shape import TableShape
 
 
 def finite(value: object) -> object:
@@ -86,7 +85,7 @@ def _print_part(part: TablePart, plan: Plan) -> None:
     say()
 
 
-def _rows_of(layout: Layout | Ranks, unit: str, said: Sequence[str]) -> list[str]:
+def _rows_of(layout: TableShape, unit: str, said: Sequence[str]) -> list[str]:
     """Return which rows count and for how much, in sentences, around those that are `said`."""
     from leastnoise.tables.query.axes import Bins
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import TablePart
     from leastnoise.tables.plan.plan import QueryPlan
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import Asked
 
@@ -43,7 +42,7 @@ class TableSection:
     """
 
     name: str
-    layout: Layout | Ranks
+    layout: TableShape
     heads: tuple[str, ...]
     keys: tuple[tuple[str, ...], ...]
     statistics: tuple[tuple[str, bool, Numbers], ...]
@@ -175,7 +174,7 @@ def in_words(asked: Asked, spec: Spec) -> str:
     return asked.in_words(columns | spec.labels)
 
 
-def names_of(parts: Sequence[Layout | Ranks], spec: Spec) -> dict[str, str]:
+def names_of(parts: Sequence[TableShape], spec: Spec) -> dict[str, str]:
     """Return what a page calls the statistics of a table, by their columns."""
     return {asked.label: in_words(asked, spec) for asked in statistics_of(parts)}
 
@@ -198,13 +197,13 @@ def _is_known(value: float, low: float, high: float) -> bool:
     return math.isfinite(value) and (all(map(math.isnan, ends)) or all(map(math.isfinite, ends)))
 
 
-def _heads(layout: Layout | Ranks, labels: Mapping[str, str]) -> tuple[str, ...]:
+def _heads(layout: TableShape, labels: Mapping[str, str]) -> tuple[str, ...]:
     if layout.conditions:
         return ("condition",)
     return tuple(labels.get(axis.column, axis.column) for axis in layout.axes)
 
 
-def _keys(parts: Sequence[Layout | Ranks], columns: dict[str, list[Any]]) -> list[list[str]]:
+def _keys(parts: Sequence[TableShape], columns: dict[str, list[Any]]) -> list[list[str]]:
     """Return the columns that tell groups apart, as texts, the two ends of a band in one."""
     values = {f"{asked.label}{end}" for asked in statistics_of(parts) for end in asked.suffixes}
     left = [found for name, found in columns.items() if name not in values]
@@ -264,7 +263,7 @@ def _decided(parts: Sequence[TablePart], names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _asked_in_words(parts: Sequence[Layout | Ranks], spec: Spec) -> str:
+def _asked_in_words(parts: Sequence[TableShape], spec: Spec) -> str:
     """Return a table's statistics and its keys, in a sentence."""
     layout = parts[0]
     what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts)) or "keys alone"

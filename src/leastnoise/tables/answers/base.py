@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.tables.query.layout import LaidOut, Layout
     from leastnoise.tables.query.noise_error import Wish
-    from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import Ends, NoiseError
 
@@ -146,7 +146,7 @@ class TablePart(Protocol):
         ...
 
     @property
-    def layouts(self) -> tuple[Layout | Ranks, ...]:
+    def layouts(self) -> tuple[TableShape, ...]:
         """The layouts of its columns."""
         ...
 

@@ -1,7 +1,8 @@
-"""The one place that asks which kind of answer a query has, and matches certificates to answers."""
+"""The answers to the queries of a spec, by their kinds, and the certificates that are theirs."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import CertificateRejected
@@ -12,14 +13,14 @@ from leastnoise.tables.answers.quantiles import list_quantiles
 from leastnoise.tables.answers.sums import LevelTables, MarginTables, RunningSums, Sums
 from leastnoise.tables.answers.unlisted import UnlistedGroups
 from leastnoise.tables.plan.shared_draws import list_blocks
+from leastnoise.tables.query.kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.answers.base import Answer, Answered, Reading
-    from leastnoise.tables.plan.shared_draws import Block
     from leastnoise.tables.query.layout import LaidOut
 
     Named = list[tuple[str, Claim]]
@@ -28,25 +29,23 @@ if TYPE_CHECKING:
 def list_answers(laid: LaidOut) -> list[Answer]:
     """The answers to all queries of a spec, those that share draws first."""
     blocks = list_blocks(laid)
-    alone = {block.label: answer for block in blocks if (answer := _of_its_own(laid, block))}
-    shared = [block for block in blocks if block.label not in alone]
-    quantiles = list_quantiles(laid, first=len(blocks))
-    return [*list_plain(laid, shared), *alone.values(), *quantiles]
+    shared = [block for block in blocks if block.ways[0].kind is Kind.PLAIN]
+    alone = [
+        _OF_ONE_QUERY[kind](laid=laid, block=block)
+        for block in blocks
+        if (kind := block.ways[0].kind) is not Kind.PLAIN
+    ]
+    return [*list_plain(laid, shared), *alone, *list_quantiles(laid, first=len(blocks))]
 
 
-def _of_its_own(laid: LaidOut, block: Block) -> Answer | None:
-    """The answer to a query that shares no draw; None if it may share one."""
-    layout = block.ways[0]
-    if layout.unlisted:
-        kind = UnlistedGroups if layout.statistics else KeysAlone
-        return kind(laid=laid, block=block)
-    if layout.margins:
-        return Sums(laid=laid, block=block, kind=MarginTables)
-    if layout.cumulative:
-        return Sums(laid=laid, block=block, kind=RunningSums)
-    if layout.hierarchy is not None:
-        return Sums(laid=laid, block=block, kind=LevelTables)
-    return None
+_OF_ONE_QUERY: Mapping[Kind, Callable[..., Answer]] = {
+    Kind.UNLISTED: UnlistedGroups,
+    Kind.KEYS: KeysAlone,
+    Kind.MARGINS: partial(Sums, kind=MarginTables),
+    Kind.CUMULATIVE: partial(Sums, kind=RunningSums),
+    Kind.LEVELS: partial(Sums, kind=LevelTables),
+}
+"""The answer to a query that shares no draw, given the spec and the query."""
 
 
 def read_answers(laid: LaidOut, reading: Reading) -> Iterator[Answered]:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.noise_error import Wish
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import Ends, NoiseError
 
@@ -174,7 +175,7 @@ class QuantilePlan(ABC):
         return (self,)
 
     @property
-    def layouts(self) -> tuple[Layout | Ranks, ...]:
+    def layouts(self) -> tuple[TableShape, ...]:
         """The layouts of its columns."""
         return (*(layout for layout, _ in self.noisy), self.layout)
 

@@ -17,7 +17,7 @@ from leastnoise.tables.answers.noisy import BlockPlan
 from leastnoise.tables.answers.quantiles import QuantilePlan
 from leastnoise.tables.plan import summary
 from leastnoise.tables.query import finding
-from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
+from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leastnoise._notebooks import Columns
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Neighbours
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Spec
 
 _Kind = TypeVar("_Kind")
@@ -46,7 +46,7 @@ class QueryPlan:
         return _of_kind(self.parts, BlockPlan)
 
     @property
-    def layouts(self) -> tuple[Layout | Ranks, ...]:
+    def layouts(self) -> tuple[TableShape, ...]:
         """The layouts of all parts."""
         return tuple(layout for part in self.parts for layout in part.layouts)
 

@@ -20,8 +20,7 @@ from leastnoise.tables.answers.base import Topic
 from leastnoise.tables.expressions.weeks import mixes_years
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.axes import KeyColumn
-from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.statistics.base import IN_NO_GROUP
+from leastnoise.tables.statistics.totals import CountInNoGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.answers.base import TablePart
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Privacy, Spec
     from leastnoise.tables.statistics.base import Statistic
 
@@ -120,7 +119,7 @@ def _percentages(shares: Sequence[Fraction]) -> list[str]:
     return [f"{one / 10**digits:.{digits}f} %" for one in whole]
 
 
-def limits_of_values(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]:
+def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     """Return what the bounds of columns do to the statistics of `layouts`, a sentence each."""
     parts = (one for layout in layouts for asked in layout.statistics for one in asked.parts)
     used = {one.column for one in parts if one.of_values}
@@ -134,13 +133,13 @@ def limits_of_values(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]
     ]
 
 
-def counted_in(layouts: Sequence[Layout | Ranks], *, rest: bool = False) -> list[str]:
+def counted_in(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str]:
     """The sentences about queries that count what limits and bounds take away; none without any.
 
     With `rest`, about those that count rows in no group.
     """
-    own = [one for one in layouts if isinstance(one, Layout) and one.clipped]
-    own = [one for one in own if (one.components == (IN_NO_GROUP,)) is rest]
+    own = [one for one in layouts if one.clipped]
+    own = [one for one in own if (one.statistics == (CountInNoGroup(),)) is rest]
     if not own:
         return []
     names = [*dict.fromkeys(layout.name for layout in own)]
@@ -164,7 +163,7 @@ def least_counted(plan: Plan) -> list[str]:
     return said
 
 
-def rows_in_no_group(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]:
+def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     """The sentences about rows that a join, or another spelling of a key, leaves in no group."""
     said = [
         f"A row whose {join.on} no row of {name} has, or several have, stands alone: it has none "
@@ -191,7 +190,7 @@ def mixed_years(spec: Spec) -> list[str]:
     ]
 
 
-def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:
+def _filters(layouts: Sequence[TableShape]) -> list[str]:
     """Return which rows count, each with its query."""
     said = [
         f"In {layout.name}, only rows where {text} count."
@@ -201,7 +200,7 @@ def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:
     return list(dict.fromkeys(said))
 
 
-def limits_of_persons(layouts: Sequence[Layout | Ranks], person: str) -> list[str]:
+def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
     """Return what one person can do, once for all queries of which it is the same."""
     found: dict[str, dict[str, None]] = {}
     for layout in layouts:
@@ -210,7 +209,7 @@ def limits_of_persons(layouts: Sequence[Layout | Ranks], person: str) -> list[st
     said = [f"In {_words.in_turn([*names])}, {limit}" for limit, names in found.items()]
     if len(found) == 1:
         said = [limit[0].upper() + limit[1:] for limit in found]
-    some = [one.name for one in layouts if isinstance(one, Layout) and one.leaves_out]
+    some = [one.name for one in layouts if one.leaves_out]
     return [*said, f"{LEFT_OUT} {_words.in_turn([*dict.fromkeys(some)])}."] if some else said
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.axes import Axis
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.values import ColumnType
     from leastnoise.tables.statistics.base import NoiseError
 
@@ -140,7 +141,7 @@ def _key_columns(layout: Layout, rows: Sequence[tuple[Any, ...]]) -> list[list[A
 
 
 def wrong_keys(
-    layout: Layout,
+    layout: TableShape,
     columns: Sequence[list[Any]],
     kind: str,
     *,

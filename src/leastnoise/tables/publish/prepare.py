@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.seal import SigningKey
     from leastnoise.tables.query.layout import LaidOut
-    from leastnoise.tables.query.results import Part, Table
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.rows.source import Source
     from leastnoise.tables.spec.model import LedgerAccount, Query, Spec
 
@@ -146,7 +147,7 @@ def make_room(folder: Path) -> None:
     shutil.rmtree(folder / _RESERVE)
 
 
-def _longest(table: Table, parts: Sequence[Part]) -> Table:
+def _longest(table: Table, parts: Sequence[TableShape]) -> Table:
     """Return the table with numbers that take at least as many letters, and bytes, as any others.
 
     They are all different, with no digit to spare and a long exponent.

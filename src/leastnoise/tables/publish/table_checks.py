@@ -12,7 +12,6 @@ from leastnoise.errors import CertificateRejected, SourceError
 from leastnoise.tables.answers.columns import numbers_of
 from leastnoise.tables.publish.groups import wrong_keys
 from leastnoise.tables.publish.table_files import as_read, read_table
-from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import key_columns, key_names, result_columns, wrong_rows
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.tables.answers.base import TablePart
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.statistics.base import Ends
 
 # Floats of another machine: a scale that is found again may be off by 1e-9.
@@ -74,7 +73,7 @@ def _length(columns: Mapping[str, Sequence[Any]]) -> int:
 
 def _check_keys(
     path: Path,
-    layout: Layout | Ranks,
+    layout: TableShape,
     keys: Sequence[list[Any]],
     told: Mapping[str, Sequence[float]],
     *,
@@ -82,7 +81,7 @@ def _check_keys(
 ) -> None:
     """Check that the keys are the public ones, cell by cell, or as `wrong_keys` says."""
     kind = path.suffix.removeprefix(".")
-    if isinstance(layout, Layout) and (layout.unlisted or layout.decides):
+    if not layout.rows_are_public:
         order = told[layout.decides] if layout.decides and layout.top is not None else None
         if why := wrong_rows(layout, told) or wrong_keys(layout, keys, kind, counts=order):
             raise CertificateRejected(f"The table {path.name} has {why}.")

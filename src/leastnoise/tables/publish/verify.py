@@ -18,8 +18,8 @@ from leastnoise.tables.publish import output, seal
 from leastnoise.tables.publish.table_checks import check_table, is_close
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.query import finding
-from leastnoise.tables.query.layout import LaidOut, Layout
-from leastnoise.tables.query.ranks import Ranks
+from leastnoise.tables.query.layout import LaidOut
+from leastnoise.tables.query.table_shape import TableShape
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.exact import Interval
@@ -44,7 +44,7 @@ class VerifiedRelease:
     certificate: PlanCertificate
     plan: Plan
     delta: Interval
-    layouts: tuple[Layout | Ranks, ...]
+    layouts: tuple[TableShape, ...]
     rows: dict[str, int]
     entry: int | None
     place: int | None
