@@ -218,7 +218,7 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
     plan = plan_of(spec_of(SMALL, privacy=LITTLE))
     whole = whole_of(plan)
     truth = np.arange(24, dtype=np.int64) << whole.cells.bits
-    draws = [publish_margins(plan.blocks, truth) for _ in range(600)]
+    draws = [publish_margins(whole, plan.blocks, truth) for _ in range(600)]
     for place, block in enumerate(plan.blocks):
         numbers = np.array([tables[place].columns["count"] for tables in draws])
         axes = [

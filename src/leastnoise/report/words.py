@@ -39,15 +39,6 @@ def as_float(value: Any) -> float:
         return math.nan
 
 
-def number(value: float) -> str:
-    """Return a number: as `_words.tenths`, whole ones as such, with signs that a page has."""
-    if not math.isfinite(value):
-        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    whole = value == round(value) and abs(value) < _WHOLE
-    text = f"{round(value):,}" if whole else _words.tenths(value, digits=4, comma=",")
-    return text.replace("-", "−")
-
-
 def beside_noise(value: float, low: float, high: float, *, whole: bool) -> tuple[str, str, str]:
     """Return a value and the ends of its interval with no more digits than the noise leaves.
 
@@ -60,10 +51,10 @@ def beside_noise(value: float, low: float, high: float, *, whole: bool) -> tuple
     """
     half = (high - low) / 2
     if not (math.isfinite(half) and 0 < half < _WHOLE and abs(value) < _WHOLE):
-        return number(value), number(low), number(high)
+        return _words.shown(value), _words.shown(low), _words.shown(high)
     digits = max(0, 1 - math.floor(math.log10(half)))
     if digits > _MOST_DIGITS:
-        return number(value), number(low), number(high)
+        return _words.shown(value), _words.shown(low), _words.shown(high)
     unit = 10.0 ** (0 if whole else digits)
     ends = round(value * unit) / unit, math.floor(low * unit) / unit, math.ceil(high * unit) / unit
     told = [f"{end:,.{0 if whole else digits}f}".replace("-", "−") for end in ends]
