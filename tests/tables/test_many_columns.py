@@ -91,6 +91,7 @@ def test_rows_are_summed_by_listed_table() -> None:
     ((layout,),) = laid.queries[0]
     layouts = layouts_read(layout)
     assert len(layouts) == 21
+    assert len(bounding.batches_of(layouts)) == 1
     with source.open_engine(source.find_source(laid.spec, Path(), frame_of(rows))) as engine:
         vectors = bounding.query_vectors(engine, laid.spec, layouts, salt=SALT)
     for one, vector in zip(layouts, vectors, strict=True):

@@ -142,7 +142,7 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
         numbers: set[tuple[Any, ...]] = set()
         for place in places:
             layout = layouts[place]
-            more = {(_bound_to(layout), one) for one in layout.components}
+            more = {(_bound_to(layout)[1:], one) for one in layout.components}
             if batch and len(numbers | more) > _MOST_NUMBERS:
                 batches.append(batch)
                 batch, numbers = [], set()
