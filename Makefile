@@ -75,8 +75,8 @@ test-gate: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m '(slow or dense) and not engines' --gate
 	$(MAKE) test-attacks ATTACKS=300 SEED=$(or $(COMMIT),1)
 
-# So many attacks of each kind, a tenth where one takes as long as ten others and a fiftieth of
-# models; from another SEED, others. The guard of tests/attacks says how many were tried, and how to
+# So many attacks of each kind, a tenth where one takes as long as ten others, a fiftieth of models,
+# a hundredth of containers; from another SEED, others. The guard of tests/attacks says how many were tried, and how to
 # see one again.
 ATTACKS ?= 10000
 SEED ?= 1
