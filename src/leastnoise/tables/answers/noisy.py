@@ -14,8 +14,7 @@ from leastnoise import _words
 from leastnoise.certificate.records import write_record
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.tables.answers.base import Listing, Sentence, Topic
-from leastnoise.tables.answers.columns import find_wrong, stated_deviations
+from leastnoise.tables.answers.base import Listing, Sentence, TablePart, Topic
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.layout import ASSUMED
 from leastnoise.tables.query.noise_error import (
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Columns, Reads, Totals
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.noise_error import ExpectedError, Wish
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.statistics.base import Asked, Ends, NoiseError
+    from leastnoise.tables.statistics.base import Asked, NoiseError
 
 PARTS_NOTE = (
     "Where a query counts persons beside rows, plain Laplace and Gaussian noise have a scale for "
@@ -52,6 +50,10 @@ SELECTED_NOTE = (
     "nothing. Those that are there are biased upwards. Intervals hold for each group whether it is "
     "published or not; of those that are published fewer than 95 % may."
 )
+SELECTED_CHECKED = (
+    "Of groups that min_count or top leaves out nothing is there: that their counts were lower "
+    "can't be checked."
+)
 BIASED = ": noise decides which of its groups are there, and their differences are biased."
 WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
@@ -59,7 +61,7 @@ _TYPICAL = ASSUMED[1]
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class BlockPlan:
+class BlockPlan(TablePart):
     """One query, or one part of it: its layout, share of the budget, noise and expected error.
 
     Persons and rows that a query counts side by side are two parts (see `Layout`). The part is at
@@ -67,33 +69,16 @@ class BlockPlan:
     """
 
     layout: Layout
-    budget: Budget
     baselines: Baselines
     answered: NoisyAnswer
     place: int = 0
 
     section: ClassVar[str] = "blocks"
-    may_state: ClassVar[Mapping[str, float]] = {}
-
-    @property
-    def name(self) -> str:
-        """The name of the table: that of the query, except for tables of sums."""
-        return self.layout.name
-
-    @property
-    def label(self) -> str:
-        """What a draw of noise calls it."""
-        return self.layout.label
 
     @property
     def query(self) -> str:
         """The name of the query."""
         return self.answered.query_of(self.place)
-
-    @property
-    def layouts(self) -> tuple[Layout]:
-        """Its layout."""
-        return (self.layout,)
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -243,7 +228,7 @@ class BlockPlan:
         if self.layout.part:
             yield Sentence(Topic.PARTS, PARTS_NOTE)
         if self.layout.decides:
-            yield Sentence(Topic.SELECTED, SELECTED_NOTE)
+            yield from describe_selected()
         yield from self.answered.describe_part(self)
         for wish in self.wishes:
             yield Sentence(Topic.WISH, wish.in_words())
@@ -282,16 +267,11 @@ class BlockPlan:
             **({} if self.too_high is None else {"too_high": self.too_high}),
         }
 
-    @property
-    def stated(self) -> Mapping[str, Ends]:
-        """The standard deviations that follow from the noise alone."""
-        return stated_deviations(self.layout, self.noise_errors)
-
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
         """What is wrong with its columns, to end a sentence; None if nothing is."""
-        why = find_wrong((self.layout, self.noise_errors), columns, numbers, kind)
+        why = super().find_wrong(columns, numbers, kind)
         return why or self.answered.find_wrong(self.layout, numbers)
 
     def with_all_groups(self) -> BlockPlan:
@@ -432,6 +412,12 @@ class NoisyAnswer(ABC):
     def make_zeros(self, layout: Layout, noise: tuple[NoiseError, ...]) -> Table:
         """The part's columns without rows and noise."""
         return table_of(layout, np.zeros(layout.dimension), noise)
+
+
+def describe_selected() -> Iterator[Sentence]:
+    """What follows where published counts choose the groups."""
+    yield Sentence(Topic.SELECTED, SELECTED_NOTE)
+    yield Sentence(Topic.CHECKED, SELECTED_CHECKED)
 
 
 def half_width(error: ExpectedError) -> str:

@@ -10,7 +10,7 @@ one has to beat it (theory/release.md §10).
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
@@ -22,9 +22,8 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.answers.base import Listing, Offer, Reads, Sentence, Topic
-from leastnoise.tables.answers.columns import find_wrong, stated_deviations
-from leastnoise.tables.answers.noisy import SELECTED_NOTE, half_width
+from leastnoise.tables.answers.base import AloneInDraw, Listing, Offer, Reads, Sentence, Topic
+from leastnoise.tables.answers.noisy import describe_selected, half_width
 from leastnoise.tables.plan.count_trees import (
     MISSED,
     RankTree,
@@ -47,18 +46,16 @@ from leastnoise.tables.statistics.quantiles import ROWS_95
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Columns, Reading, Totals
     from leastnoise.tables.query.layout import LaidOut, Layout
-    from leastnoise.tables.query.noise_error import Wish
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.statistics.base import Ends, NoiseError
+    from leastnoise.tables.statistics.base import NoiseError
 
 _CHOSEN = (
     "No noise is added to a quantile{which}, and no interval of values exists for it: it is off by "
@@ -106,23 +103,17 @@ class RankError:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuantilePlan(ABC):
+class QuantilePlan(AloneInDraw):
     """The plan of the quantiles of one column in a query: one part, and its answer.
 
     All of the budget that they spend is ε. Of a series `budget` is that of all releases.
     """
 
     layout: Ranks
-    budget: Budget
 
     section: ClassVar[str] = "quantiles"
-    chosen_by: ClassVar[str]
-    """How they are found, as the spec calls it."""
     how: ClassVar[str]
-    """The same for people."""
-    is_composed: ClassVar[bool] = False
-    split: ClassVar[None] = None
-    wishes: ClassVar[tuple[Wish, ...]] = ()
+    """What finds them, for people."""
     why_no_difference: ClassVar[str] = (
         ": of quantiles no error is known by which two can be subtracted."
     )
@@ -150,39 +141,9 @@ class QuantilePlan(ABC):
         return [*self.describe_draw(), *(one.in_words() for one in self.errors)]
 
     @property
-    def name(self) -> str:
-        """The name of the query and of its table."""
-        return self.layout.name
-
-    @property
-    def query(self) -> str:
-        """The name of the query."""
-        return self.layout.name
-
-    @property
-    def label(self) -> str:
-        """What its certificate is called in that of the release."""
-        return self.layout.label
-
-    @property
-    def labels(self) -> tuple[str]:
-        """Its label."""
-        return (self.layout.label,)
-
-    @property
-    def parts(self) -> tuple[Self]:
-        """The one part is the answer itself."""
-        return (self,)
-
-    @property
     def layouts(self) -> tuple[TableShape, ...]:
         """The layouts of its columns."""
         return (*(layout for layout, _ in self.noisy), self.layout)
-
-    @property
-    def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
-        """The count in the same draw that decides which groups are published, and its error."""
-        return ()
 
     @property
     def errors(self) -> tuple[RankError, ...]:
@@ -218,21 +179,6 @@ class QuantilePlan(ABC):
         """The rows at each candidate of each group."""
         return Reads(cells=(self.layout.counted,))
 
-    @property
-    def stage(self) -> str:
-        """What a release does while it draws."""
-        return f"Choosing the quantiles of {self.name}"
-
-    @abstractmethod
-    def draw(self, totals: Totals) -> list[Table]:
-        """The quantiles of each group."""
-
-    def check(self, folder: Path, kind: str) -> None:  # noqa: B027 (nothing can be wrong)
-        """The one table fits itself."""
-
-    def check_range(self) -> None:  # noqa: B027 (nothing can be wrong)
-        """Candidates are in range."""
-
     def read_chosen(self, columns: Columns, kind: str = "parquet") -> list[Fraction]:
         """The candidates in the one row of a table, exactly, by rising level."""
         return chosen_in(self.layout, columns, kind)
@@ -242,7 +188,7 @@ class QuantilePlan(ABC):
         for layout, _ in self.noisy:
             for text in describe_kept_groups(layout):
                 yield Sentence(Topic.KEPT, text)
-            yield Sentence(Topic.SELECTED, SELECTED_NOTE)
+            yield from describe_selected()
         for text in self.in_words():
             yield Sentence(Topic.DETAIL, text)
         yield from self.describe_values()
@@ -284,27 +230,12 @@ class QuantilePlan(ABC):
             rows=[(one.statistic, f"{one.rows_95:.4g}") for one in self.errors],
         )
 
-    @property
-    def stated(self) -> Mapping[str, Ends]:
-        """The standard deviation of the count that decides."""
-        return {
-            label: std
-            for layout, noise in self.noisy
-            for label, std in stated_deviations(layout, noise).items()
-        }
-
-    @property
-    def may_state(self) -> Mapping[str, float]:
-        """The error in ranks, in a column for each quantile without an interval."""
-        return {}
-
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
         """What is wrong with its columns, to end a sentence; None if nothing is."""
-        for part in self.noisy:
-            if why := find_wrong(part, columns, numbers, kind):
-                return why
+        if why := super().find_wrong(columns, numbers, kind):
+            return why
         label = wrong_quantile(self.layout, columns, kind)
         if label is None:
             return None

@@ -13,7 +13,14 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.certificate.unlisted import ThresholdCertificate
 from leastnoise.errors import CertificateRejected
-from leastnoise.tables.answers.base import Listing, Offer, Reads, Sentence, Topic
+from leastnoise.tables.answers.base import (
+    KEYS_CHECKED,
+    Listing,
+    Offer,
+    Reads,
+    Sentence,
+    Topic,
+)
 from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.plan.shared_draws import find_layouts
@@ -42,6 +49,8 @@ GROUPS_NOTE = (
     "group whose noise was lower isn't there. Intervals hold for each group whether it is "
     "published or not; of those that are published, near the threshold fewer than 95 % do."
 )
+
+_REACHED = ", and each published count that decides reaches its threshold"
 
 
 @final
@@ -151,6 +160,7 @@ class ByThreshold(NoisyAnswer):
         for text in self.groups.in_words():
             yield Sentence(Topic.NOISE, text)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)
+        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{_REACHED}.")
         yield Sentence(Topic.PAGE, _on_page(self.groups))
 
     def part_record(self, place: int) -> dict[str, Any]:
