@@ -225,7 +225,7 @@ class TablePart(ABC):
 
         `columns` are those of a file of this `kind`, and `numbers` the same as floats.
         """
-        wrong = (find_wrong(one, columns, numbers, kind) for one in self.noisy)
+        wrong = (find_wrong(part, columns, numbers, kind) for part in self.noisy)
         return next((why for why in wrong if why is not None), None)
 
     @abstractmethod

@@ -186,13 +186,14 @@ class BlockPlan(TablePart):
         ]
 
     def _statistic(self, error: ExpectedError, spec: Spec) -> str:
-        (asked,) = (one for one in self.layout.statistics if one.label == error.statistic)
+        by_label = {asked.label: asked for asked in self.layout.statistics}
+        asked = by_label[error.statistic]
         words = asked.in_words(spec.labels) + (f" ({error.rows:,} values)" if error.rows else "")
         return words + bounds_of_error(spec, asked)
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
         """All its errors, and what its answer lists beside them."""
-        widest = {one.label: bounds_of_error(spec, one) for one in self.layout.statistics}
+        widest = {asked.label: bounds_of_error(spec, asked) for asked in self.layout.statistics}
         rows = [
             (
                 error.statistic
@@ -212,7 +213,7 @@ class BlockPlan(TablePart):
     def _title(self, person: str) -> str:
         """Its numbers, its part of the budget and its noise."""
         layout, budget = self.layout, self.budget
-        what = ", ".join(one.label for one in layout.statistics) if layout.part else ""
+        what = ", ".join(asked.label for asked in layout.statistics) if layout.part else ""
         numbers = _words.counted(layout.dimension, "number")
         return (
             f"{self.name}: {what}{what and '; '}{numbers} in "
@@ -239,12 +240,12 @@ class BlockPlan(TablePart):
         errors, kept = self.errors, [*describe_kept_groups(layout)]
         return {
             "name": layout.name,
-            "statistics": [one.label for one in layout.statistics],
+            "statistics": [asked.label for asked in layout.statistics],
             "cells": layout.cells,
             "dimension": self.answered.dimension(self.place),
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
-            "sensitivities": [write_record(one) for one in self.answered.moves(self.place)],
+            "sensitivities": [write_record(shift) for shift in self.answered.moves(self.place)],
             "bounding": None if layout.by_row else layout.bounding.to_record(),
             "bits": layout.bits,
             "exact_rows": self.exact_rows,

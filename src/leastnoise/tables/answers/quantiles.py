@@ -138,7 +138,7 @@ class QuantilePlan(AloneInDraw):
 
     def in_words(self) -> list[str]:
         """How they are found and how far off they are, in sentences."""
-        return [*self.describe_draw(), *(one.in_words() for one in self.errors)]
+        return [*self.describe_draw(), *(error.in_words() for error in self.errors)]
 
     @property
     def layouts(self) -> tuple[TableShape, ...]:
@@ -149,8 +149,8 @@ class QuantilePlan(AloneInDraw):
     def errors(self) -> tuple[RankError, ...]:
         """How far off each quantile is, in ranks."""
         return tuple(
-            RankError(statistic=one.label, rows_95=self.rows_off(place), sizes=self.layout.sizes)
-            for place, one in enumerate(self.layout.statistics)
+            RankError(statistic=asked.label, rows_95=self.rows_off(place), sizes=self.layout.sizes)
+            for place, asked in enumerate(self.layout.statistics)
         )
 
     @property
@@ -192,9 +192,8 @@ class QuantilePlan(AloneInDraw):
         for text in self.in_words():
             yield Sentence(Topic.DETAIL, text)
         yield from self.describe_values()
-        rows = [
-            f"{names.get(one.statistic, one.statistic)} {one.rows_95:,.3g}" for one in self.errors
-        ]
+        called = [names.get(error.statistic, error.statistic) for error in self.errors]
+        rows = [f"{x} {error.rows_95:,.3g}" for x, error in zip(called, self.errors, strict=True)]
         yield Sentence(Topic.PAGE, self._on_page(", ".join(rows), names))
 
     @abstractmethod
@@ -208,9 +207,9 @@ class QuantilePlan(AloneInDraw):
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
         """Each quantile and by how many rows it is off; the half-width of a count that decides."""
         labels = spec.labels
-        asked = [one.in_words(labels) for one in self.layout.statistics]
+        called = [asked.in_words(labels) for asked in self.layout.statistics]
         off = [f"{error.rows_95:,.4g} rows" for error in self.errors]
-        rows = [(one, rows, "–") for one, rows in zip(asked, off, strict=True)]
+        rows = [(name, rows, "–") for name, rows in zip(called, off, strict=True)]
         for layout, _ in self.noisy:
             if (error := self.count_error) is not None:
                 rows.append((layout.statistics[0].in_words(labels), half_width(error), "–"))
@@ -219,7 +218,7 @@ class QuantilePlan(AloneInDraw):
     def listings(self, spec: Spec) -> Iterator[Listing]:
         """By how many rows each quantile is off."""
         layout = self.layout
-        what = ", ".join(one.label for one in layout.statistics)
+        what = ", ".join(asked.label for asked in layout.statistics)
         cells = _words.counted(layout.cells, "cell")
         ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
         epsilon = _words.at_least(self.budget.epsilon)
@@ -227,7 +226,7 @@ class QuantilePlan(AloneInDraw):
             title=f"{self.name}: {what}; in {cells}, for ε = {epsilon}. Each is one of "
             f"{layout.candidates.cells:,} candidates {ends}, by {self.how}.",
             heads=("in each cell", "rows from the true rank, 95 %"),
-            rows=[(one.statistic, f"{one.rows_95:.4g}") for one in self.errors],
+            rows=[(error.statistic, f"{error.rows_95:.4g}") for error in self.errors],
         )
 
     def find_wrong(
@@ -253,7 +252,7 @@ class QuantilePlan(AloneInDraw):
         """Its columns without rows and noise: the first candidate everywhere."""
         layout = self.layout
         least = [[[0] * len(asked.chosen) for asked in layout.statistics]] * layout.cells
-        counts = [table_of(one, np.zeros(one.dimension), noise) for one, noise in self.noisy]
+        counts = [table_of(count, np.zeros(count.dimension), noise) for count, noise in self.noisy]
         return [*counts, table_at(layout, least, self.may_state)]
 
     def to_record(self) -> dict[str, Any]:
@@ -262,7 +261,7 @@ class QuantilePlan(AloneInDraw):
         return {
             "name": layout.name,
             "part": layout.part,
-            "statistics": [one.label for one in layout.statistics],
+            "statistics": [asked.label for asked in layout.statistics],
             "cells": layout.cells,
             "epsilon": decimal_text(self.budget.epsilon),
             "candidates": layout.candidates.cells,
@@ -274,7 +273,7 @@ class QuantilePlan(AloneInDraw):
             "bits": layout.counted.bits,
             "chosen_by": self.chosen_by,
             "missing": list(layout.missing),
-            "errors": [{"statistic": one.statistic, "rows_95": one.rows_95} for one in self.errors],
+            "errors": [{"statistic": x.statistic, "rows_95": x.rows_95} for x in self.errors],
             **self._count_record(),
             **({"filters": list(layout.filters)} if layout.filters else {}),
         }
@@ -336,14 +335,14 @@ class ByChance(QuantilePlan):
         path = list(_path(claim, place))
         missed = MISSED / len(path)
         parts = claim.candidates * claim.parts
-        return sum(math.log(parts / missed) / float(claim.rates[one]) for one in path)
+        return sum(math.log(parts / missed) / float(claim.rates[draw]) for draw in path)
 
     def describe_draw(self) -> list[str]:
         """In how many rounds they are chosen."""
         claim, count = self.certificate, len(self.layout.statistics)
         if not claim.nested:
             return [_NEAREST]
-        depths = 1 + max(one.depth for one in claim.choices)
+        depths = 1 + max(choice.depth for choice in claim.choices)
         column = self.layout.candidates.column
         rounds = f"The {count} quantiles of {column} are chosen in {depths} rounds"
         return [_NEAREST, f"{rounds}, each between those of the rounds before."]
@@ -368,7 +367,7 @@ class ByChance(QuantilePlan):
     @property
     def may_state(self) -> Mapping[str, float]:
         """The error in ranks of each quantile."""
-        return {f"{one.statistic}{ROWS_95}": one.rows_95 for one in self.errors}
+        return {f"{error.statistic}{ROWS_95}": error.rows_95 for error in self.errors}
 
     def draw(self, totals: Totals) -> list[Table]:
         """The quantiles of each group, each chosen anew."""
@@ -536,7 +535,7 @@ def _claim(layout: Ranks, epsilon: Fraction) -> QuantileCertificate:
     cells = layout.candidates.cells
     return QuantileCertificate.best(
         epsilon=epsilon,
-        levels=tuple(one.level for one in layout.statistics),
+        levels=tuple(asked.level for asked in layout.statistics),
         candidates=cells,
         parts=max(2, 1 << (_MOST_PARTS // cells).bit_length() - 1) if cells <= _MOST_PARTS else 2,
         groups=layout.cells,
@@ -551,5 +550,5 @@ def _path(claim: QuantileCertificate, place: int) -> Iterator[int]:
     at: int | None = place
     while at is not None:
         yield at
-        ends = [one for one in (choices[at].below, choices[at].above) if one is not None]
-        at = max(ends, key=lambda one: choices[one].depth, default=None)
+        ends = [end for end in (choices[at].below, choices[at].above) if end is not None]
+        at = max(ends, key=lambda end: choices[end].depth, default=None)

@@ -173,7 +173,7 @@ class ByThreshold(NoisyAnswer):
 
     def cells_in_words(self, layout: Layout) -> str:
         """The keys, and the public cells beside them."""
-        keys = _words.in_turn([one.column for one in layout.unlisted])
+        keys = _words.in_turn([axis.column for axis in layout.unlisted])
         public = math.prod(axis.cells for axis in layout.axes)
         beside = f", beside {_words.counted(public, 'public cell')}" if public > 1 else ""
         return f"each group by {_words.plain(keys)} that is published{beside}"
@@ -183,13 +183,13 @@ class ByThreshold(NoisyAnswer):
         groups = self.groups
         offers = [
             (f"{groups.chosen.noise} (chosen)", groups.chosen),
-            *((one.noise, one) for one in groups.others),
+            *((offer.noise, offer) for offer in groups.others),
             *([] if groups.plain is None else [("plain Laplace", groups.plain)]),
         ]
         yield Listing(
             title="From how many on a group is published, with probability ½ and 95 %",
             heads=("noise", "½", "95 %", "std of the count"),
-            rows=[(name, str(one.half), str(one.nearly), f"{one.std:.4g}") for name, one in offers],
+            rows=[(name, str(x.half), str(x.nearly), f"{x.std:.4g}") for name, x in offers],
         )
 
     def find_wrong(self, layout: Layout, numbers: Mapping[str, list[float]]) -> str | None:
