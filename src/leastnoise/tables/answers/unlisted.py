@@ -74,7 +74,9 @@ class UnlistedGroups(OfOneQuery):
         ((name, claim),) = claims
         where = f"Query {name!r}"
         if not isinstance(claim, ThresholdCertificate):
-            raise CertificateRejected(f"{where}: groups that nobody listed have a threshold.")
+            raise CertificateRejected(
+                f"{where}: groups have a threshold, and chances decide of keys alone."
+            )
         layouts = find_layouts((self.block,), claim.noise.sensitivity)
         if layouts is None:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
