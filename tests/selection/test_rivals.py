@@ -12,6 +12,7 @@ import leastnoise as ln
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import CellGeometry
+from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
@@ -49,16 +50,19 @@ def test_noise_between_laplace_and_far_worse_gaussian_noise_is_left_out() -> Non
     assert {"cactus", "flipped-huber"} <= {candidate.label for candidate in one.candidates}
 
 
-def test_whole_number_staircases_in_many_cells_gain_nothing_at_a_tiny_delta() -> None:
+@pytest.mark.parametrize(("most", "draws", "tiny"), [(5, 5, "1e-9"), (3, 1, "1e-11")])
+def test_staircases_that_a_tiny_delta_cuts_off_gain_nothing(
+    most: int, draws: int, tiny: str
+) -> None:
     question = Question(
-        budget=Budget(epsilon="0.1", delta="1e-9"),
-        sensitivities=(Linf(1, l0=5, whole=True),),
-        dimension=20,
+        budget=Budget(epsilon="0.1", delta=tiny),
+        sensitivities=(Linf(1, l0=most, whole=True) if draws > 1 else Integer(most),),
+        dimension=20 if draws > 1 else 1,
     )
-    (way,) = [way for way in list_ways(question) if way.draws == 5]
+    (way,) = [way for way in list_ways(question) if way.draws == draws]
     geometric, staircase = (family_named(name) for name in ("geometric", "discrete-staircase"))
     known = fit_family(geometric, question, [way])
-    with pytest.raises(NotApplicable, match="less than a thousandth"):
+    with pytest.raises(NotApplicable, match="simpler staircases"):
         list_worthwhile(staircase, question, [way], known, to_beat=math.inf)
     (searched,) = fit_family(staircase, question, [way])
     assert searched.mechanism.mse > known[0].mechanism.mse * (1 - 1e-3)

@@ -108,7 +108,7 @@ def test_a_total_costs_nothing_and_the_plan_says_how_far_off_it_is() -> None:
 
 def test_a_count_that_is_asked_for_decides_in_its_place() -> None:
     counted = plan_of(statistics=["median(x)", "count"])
-    assert counted.quantiles[0].count is None
+    assert not counted.quantiles[0].noisy
     assert counted.blocks[0].layout.decides == "count"
 
 

@@ -16,6 +16,7 @@ from leastnoise._words import html
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
+from leastnoise.tables.answers.base import Topic
 from leastnoise.tables.plan import summary
 
 if TYPE_CHECKING:
@@ -80,14 +81,6 @@ def wide_table(name: str, caption: str, heads: Sequence[str], rows: Sequence[str
 _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
 
 _CHECKED = "Their keys, columns and stated errors are those of the spec and its noise."
-_KEYS = (
-    " Keys that nobody listed come from the data: they are distinct, in order and of the right "
-    "form{}."
-)
-_CHOSEN = (
-    " Of groups that min_count or top leaves out nothing is there: that their counts were lower "
-    "can't be checked."
-)
 _FOUND = " Bounds that were found follow from the tables that say so."
 _SAME = "Each file has the SHA-256 that release.json states."
 _UNCHECKED = (
@@ -139,12 +132,7 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     tables = ", ".join(
         f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
     )
-    checked = _CHECKED
-    unlisted = [layout for layout in found.layouts if layout.unlisted]
-    counted = len(unlisted) > len(found.plan.keys)
-    reached = ", and each published count that decides reaches its threshold" if counted else ""
-    checked += _KEYS.format(reached) if unlisted else ""
-    checked += _CHOSEN if any(layout.decides for layout in found.layouts) else ""
+    checked = " ".join([_CHECKED, *found.plan.sentences(Topic.CHECKED)])
     checked += _FOUND if found.plan.finds_bounds else ""
     return [
         f"Verified {folder}.",

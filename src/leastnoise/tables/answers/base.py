@@ -6,10 +6,13 @@ An `Answer` finds noise for its queries and reads them back from a certificate. 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, final
+
+from leastnoise.tables.answers.columns import find_wrong, stated_deviations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 
 NO_NAMES: Mapping[str, str] = {}
 """Readers know each statistic by its label."""
+KEYS_CHECKED = (
+    "Keys that nobody listed come from the data: they are distinct, in order and of the right form"
+)
 JOIN = "+"
 """Stands between the names of queries that share a draw. No name contains it."""
 
@@ -64,6 +70,8 @@ class Topic(Enum):
     """The bias of counts that choose their own groups."""
     WHOLE = auto()
     """Counts that are made whole."""
+    CHECKED = auto()
+    """What `verify` has checked of rows that come from the data."""
     PAGE = auto()
     """What a reader of the published table should know of its numbers."""
 
@@ -117,95 +125,98 @@ class Error(Protocol):
         ...
 
 
-class TablePart(Protocol):
-    """The columns that one draw gives to one published table; public numbers only."""
+@dataclass(frozen=True, kw_only=True)
+class TablePart(ABC):
+    """The columns that one draw gives to one published table; public numbers only.
 
-    @property
-    def section(self) -> str:
-        """The key of plan.json that lists this part: one of `SECTIONS`."""
-        ...
+    `budget` is its share of the release's budget, or of the budget of all of a series.
+    """
+
+    layout: TableShape
+    budget: Budget
+
+    section: ClassVar[str]
+    """The key of plan.json that lists this part: one of `SECTIONS`."""
 
     @property
     def name(self) -> str:
-        """The name of the table."""
-        ...
+        """The name of the table: that of the query, except for tables of sums."""
+        return self.layout.name
 
     @property
     def query(self) -> str:
         """The name of the query."""
-        ...
+        return self.layout.name
 
     @property
     def label(self) -> str:
         """The name of the part among all of a release."""
-        ...
-
-    @property
-    def budget(self) -> Budget:
-        """Its share of the budget."""
-        ...
+        return self.layout.label
 
     @property
     def layouts(self) -> tuple[TableShape, ...]:
         """The layouts of its columns."""
-        ...
+        return (self.layout,)
 
     @property
+    @abstractmethod
     def chosen_by(self) -> str:
         """The name of the noise, or of what chooses values."""
-        ...
 
     @property
     def all_errors(self) -> Sequence[Error]:
         """The error of each published number, the same in every cell."""
-        ...
+        return ()
 
     @property
     def wishes(self) -> tuple[Wish, ...]:
         """The accuracy that the spec asks for, and the one that there is."""
-        ...
+        return ()
 
     @property
     def why_no_difference(self) -> str | None:
         """The reason why two tables can't be subtracted, after the query's name; None if none."""
-        ...
+        return None
 
-    def check_range(self) -> None:
+    def check_range(self) -> None:  # noqa: B027 (most parts have no such number)
         """Raise Refused if a number may be out of the range of float64."""
-        ...
 
+    @abstractmethod
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
         """Rows of the plan's table: statistic, half-width of 95 %, and plain noise."""
-        ...
 
+    @abstractmethod
     def listings(self, spec: Spec) -> Iterator[Listing]:
         """All numbers of the part."""
-        ...
 
+    @abstractmethod
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """What is said of this part, where readers know statistics by these `names`."""
-        ...
+        """All that is said of this part, where readers know statistics by these `names`."""
 
+    @abstractmethod
     def to_record(self) -> dict[str, Any]:
         """The part as JSON values, all of which a certificate can confirm."""
-        ...
 
     # How `verify` checks its columns in a table, and how a release is tried before it is charged.
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
         """The layouts of numbers with noise, and the error of each component."""
-        ...
+        return ()
 
     @property
     def stated(self) -> Mapping[str, Ends]:
-        """The columns whose values follow from the noise alone."""
-        ...
+        """The columns whose values follow from the noise alone: standard deviations."""
+        return {
+            label: std
+            for layout, noise in self.noisy
+            for label, std in stated_deviations(layout, noise).items()
+        }
 
     @property
     def may_state(self) -> Mapping[str, float]:
         """The same of columns that releases made by earlier versions don't have."""
-        ...
+        return {}
 
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
@@ -214,15 +225,16 @@ class TablePart(Protocol):
 
         `columns` are those of a file of this `kind`, and `numbers` the same as floats.
         """
-        ...
+        wrong = (find_wrong(part, columns, numbers, kind) for part in self.noisy)
+        return next((why for why in wrong if why is not None), None)
 
+    @abstractmethod
     def with_all_groups(self) -> TablePart:
         """The same part of a table in which no count leaves a group out."""
-        ...
 
+    @abstractmethod
     def make_zeros(self) -> list[Table]:
         """Its columns without rows and noise, all 0; no row where the groups aren't known."""
-        ...
 
 
 SECTIONS = ("blocks", "quantiles", "keys")
@@ -276,6 +288,41 @@ class Answered(Protocol):
         Each table by itself was checked before.
         """
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class AloneInDraw(TablePart):
+    """A part that is the only one of its draw: it is its own answer."""
+
+    split: ClassVar[None] = None
+    is_composed: ClassVar[bool] = False
+
+    @property
+    def labels(self) -> tuple[str]:
+        """Its label."""
+        return (self.label,)
+
+    @property
+    def parts(self) -> tuple[Self]:
+        """Itself."""
+        return (self,)
+
+    @property
+    @abstractmethod
+    def reads(self) -> Reads:
+        """The exact integers that it hides."""
+
+    @property
+    def stage(self) -> str:
+        """What a release does while it draws."""
+        return f"Choosing the {self.section} of {self.name}"
+
+    @abstractmethod
+    def draw(self, totals: Totals) -> list[Table]:
+        """Its columns."""
+
+    def check(self, folder: Path, kind: str) -> None:
+        """One table fits itself."""
 
 
 @final

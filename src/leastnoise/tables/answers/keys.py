@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
@@ -12,7 +12,15 @@ from leastnoise import _words
 from leastnoise.certificate.unlisted import KeysCertificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.answers.base import Listing, Offer, Reads, Sentence, Topic
+from leastnoise.tables.answers.base import (
+    KEYS_CHECKED,
+    AloneInDraw,
+    Listing,
+    Offer,
+    Reads,
+    Sentence,
+    Topic,
+)
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.plan.keys import NEARLY, find_keys
 from leastnoise.tables.plan.unlisted import find_least, least_in_words
@@ -22,16 +30,13 @@ from leastnoise.tables.query.results import describe_kept_groups, publish_all, t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.answers.base import Columns, Reading, TablePart, Totals
+    from leastnoise.tables.answers.base import Reading, Totals
     from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.noise_error import Wish
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.statistics.base import Ends, NoiseError
 
 KEYS_NOTE = (
     "Of keys that are published alone, chance decides by how many have each, and nothing is said "
@@ -83,58 +88,18 @@ def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class KeysPlan:
-    """The plan of a query that publishes which keys there are: its one part, and its answer.
-
-    `budget` is its share of the release's, or of all of a series.
-    """
+class KeysPlan(AloneInDraw):
+    """The plan of a query that publishes which keys there are, and no number."""
 
     layout: Layout
-    budget: Budget
     claim: KeysCertificate
 
     section: ClassVar[str] = "keys"
     chosen_by: ClassVar[str] = "chance"
-    is_composed: ClassVar[bool] = False
-    split: ClassVar[None] = None
-    all_errors: ClassVar[tuple[()]] = ()
-    wishes: ClassVar[tuple[Wish, ...]] = ()
     why_no_difference: ClassVar[str] = ": of keys there are no numbers to subtract."
-    stated: ClassVar[Mapping[str, Ends]] = {}
-    may_state: ClassVar[Mapping[str, float]] = {}
 
     @property
-    def name(self) -> str:
-        """The name of its table, and of the query."""
-        return self.layout.name
-
-    @property
-    def query(self) -> str:
-        """The name of the query."""
-        return self.layout.name
-
-    @property
-    def label(self) -> str:
-        """What its certificate is called in that of the release."""
-        return self.layout.label
-
-    @property
-    def labels(self) -> tuple[str]:
-        """Its label."""
-        return (self.layout.label,)
-
-    @property
-    def parts(self) -> tuple[KeysPlan]:
-        """The one part is the answer itself."""
-        return (self,)
-
-    @property
-    def layouts(self) -> tuple[Layout]:
-        """Its layout."""
-        return (self.layout,)
-
-    @property
-    def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]]]:
+    def noisy(self) -> tuple[tuple[Layout, tuple[()]]]:
         """Its layout, which has no number."""
         return ((self.layout, ()),)
 
@@ -158,21 +123,10 @@ class KeysPlan:
         """All keys that somebody has."""
         return Reads(groups=(self.layout,))
 
-    @property
-    def stage(self) -> str:
-        """What a release does while it draws."""
-        return f"Choosing the keys of {self.name}"
-
     def draw(self, totals: Totals) -> list[Table]:
         """The keys that chance lets through."""
         (keys,) = totals.groups
         return [publish_keys(self.layout, self.claim, keys)]
-
-    def check(self, folder: Path, kind: str) -> None:
-        """The one table fits itself."""
-
-    def check_range(self) -> None:
-        """No number can be out of range."""
 
     def in_words(self) -> list[str]:
         """From where on a key is published, in sentences."""
@@ -189,6 +143,7 @@ class KeysPlan:
         for text in self.in_words():
             yield Sentence(Topic.NOISE, text)
         yield Sentence(Topic.GROUPS, KEYS_NOTE)
+        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}.")
         yield Sentence(
             Topic.PAGE,
             "Nobody listed these keys. Chance decides which are here: of keys of "
@@ -211,17 +166,9 @@ class KeysPlan:
             rows=rows,
         )
 
-    def find_wrong(
-        self,
-        columns: Columns,
-        numbers: Mapping[str, list[float]],
-        kind: str,
-    ) -> None:
-        """No column but the keys can be wrong."""
-
-    def with_all_groups(self) -> TablePart:
+    def with_all_groups(self) -> KeysPlan:
         """The same keys where no count leaves any out."""
-        return KeysPlan(layout=publish_all(self.layout), budget=self.budget, claim=self.claim)
+        return replace(self, layout=publish_all(self.layout))
 
     def make_zeros(self) -> list[Table]:
         """The columns of the keys without rows, since nobody knows how many there will be."""

@@ -62,7 +62,7 @@ def read_answers(laid: LaidOut, reading: Reading) -> Iterator[Answered]:
     if sorted(label for labels, _ in draws for label in labels) != sorted(order):
         raise CertificateRejected("The certificate's queries are not the spec's queries.")
     members = [[order.index(label) for label in labels] for labels, _ in draws]
-    if members != sorted(members) or any(one != sorted(one) for one in members):
+    if members != sorted(members) or any(places != sorted(places) for places in members):
         raise CertificateRejected("The certificate's queries are not in the spec's order.")
     for labels, claims in draws:
         answer = by_label[labels[0]]
@@ -78,7 +78,7 @@ def _by_draw(
     """The labels and the certificates of each draw; a draw may have several certificates."""
     draws: list[tuple[list[str], Named]] = []
     for name, claim in certificate.blocks:
-        owners = [] if name in by_label else [one for one in answers if one.owns(name)]
+        owners = [] if name in by_label else [answer for answer in answers if answer.owns(name)]
         labels = [*owners[0].labels] if owners else name.split(JOIN)
         if owners and draws and draws[-1][0] == labels:
             draws[-1][1].append((name, claim))

@@ -14,8 +14,7 @@ from leastnoise import _words
 from leastnoise.certificate.records import write_record
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.tables.answers.base import Listing, Sentence, Topic
-from leastnoise.tables.answers.columns import find_wrong, stated_deviations
+from leastnoise.tables.answers.base import Listing, Sentence, TablePart, Topic
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.layout import ASSUMED
 from leastnoise.tables.query.noise_error import (
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Columns, Reads, Totals
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.noise_error import ExpectedError, Wish
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.statistics.base import Asked, Ends, NoiseError
+    from leastnoise.tables.statistics.base import Asked, NoiseError
 
 PARTS_NOTE = (
     "Where a query counts persons beside rows, plain Laplace and Gaussian noise have a scale for "
@@ -52,6 +50,10 @@ SELECTED_NOTE = (
     "nothing. Those that are there are biased upwards. Intervals hold for each group whether it is "
     "published or not; of those that are published fewer than 95 % may."
 )
+SELECTED_CHECKED = (
+    "Of groups that min_count or top leaves out nothing is there: that their counts were lower "
+    "can't be checked."
+)
 BIASED = ": noise decides which of its groups are there, and their differences are biased."
 WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
@@ -59,7 +61,7 @@ _TYPICAL = ASSUMED[1]
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class BlockPlan:
+class BlockPlan(TablePart):
     """One query, or one part of it: its layout, share of the budget, noise and expected error.
 
     Persons and rows that a query counts side by side are two parts (see `Layout`). The part is at
@@ -67,33 +69,16 @@ class BlockPlan:
     """
 
     layout: Layout
-    budget: Budget
     baselines: Baselines
     answered: NoisyAnswer
     place: int = 0
 
     section: ClassVar[str] = "blocks"
-    may_state: ClassVar[Mapping[str, float]] = {}
-
-    @property
-    def name(self) -> str:
-        """The name of the table: that of the query, except for tables of sums."""
-        return self.layout.name
-
-    @property
-    def label(self) -> str:
-        """What a draw of noise calls it."""
-        return self.layout.label
 
     @property
     def query(self) -> str:
         """The name of the query."""
         return self.answered.query_of(self.place)
-
-    @property
-    def layouts(self) -> tuple[Layout]:
-        """Its layout."""
-        return (self.layout,)
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -201,13 +186,14 @@ class BlockPlan:
         ]
 
     def _statistic(self, error: ExpectedError, spec: Spec) -> str:
-        (asked,) = (one for one in self.layout.statistics if one.label == error.statistic)
+        by_label = {asked.label: asked for asked in self.layout.statistics}
+        asked = by_label[error.statistic]
         words = asked.in_words(spec.labels) + (f" ({error.rows:,} values)" if error.rows else "")
         return words + bounds_of_error(spec, asked)
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
         """All its errors, and what its answer lists beside them."""
-        widest = {one.label: bounds_of_error(spec, one) for one in self.layout.statistics}
+        widest = {asked.label: bounds_of_error(spec, asked) for asked in self.layout.statistics}
         rows = [
             (
                 error.statistic
@@ -227,7 +213,7 @@ class BlockPlan:
     def _title(self, person: str) -> str:
         """Its numbers, its part of the budget and its noise."""
         layout, budget = self.layout, self.budget
-        what = ", ".join(one.label for one in layout.statistics) if layout.part else ""
+        what = ", ".join(asked.label for asked in layout.statistics) if layout.part else ""
         numbers = _words.counted(layout.dimension, "number")
         return (
             f"{self.name}: {what}{what and '; '}{numbers} in "
@@ -243,7 +229,7 @@ class BlockPlan:
         if self.layout.part:
             yield Sentence(Topic.PARTS, PARTS_NOTE)
         if self.layout.decides:
-            yield Sentence(Topic.SELECTED, SELECTED_NOTE)
+            yield from describe_selected()
         yield from self.answered.describe_part(self)
         for wish in self.wishes:
             yield Sentence(Topic.WISH, wish.in_words())
@@ -254,12 +240,12 @@ class BlockPlan:
         errors, kept = self.errors, [*describe_kept_groups(layout)]
         return {
             "name": layout.name,
-            "statistics": [one.label for one in layout.statistics],
+            "statistics": [asked.label for asked in layout.statistics],
             "cells": layout.cells,
             "dimension": self.answered.dimension(self.place),
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
-            "sensitivities": [write_record(one) for one in self.answered.moves(self.place)],
+            "sensitivities": [write_record(shift) for shift in self.answered.moves(self.place)],
             "bounding": None if layout.by_row else layout.bounding.to_record(),
             "bits": layout.bits,
             "exact_rows": self.exact_rows,
@@ -282,16 +268,11 @@ class BlockPlan:
             **({} if self.too_high is None else {"too_high": self.too_high}),
         }
 
-    @property
-    def stated(self) -> Mapping[str, Ends]:
-        """The standard deviations that follow from the noise alone."""
-        return stated_deviations(self.layout, self.noise_errors)
-
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
         """What is wrong with its columns, to end a sentence; None if nothing is."""
-        why = find_wrong((self.layout, self.noise_errors), columns, numbers, kind)
+        why = super().find_wrong(columns, numbers, kind)
         return why or self.answered.find_wrong(self.layout, numbers)
 
     def with_all_groups(self) -> BlockPlan:
@@ -432,6 +413,12 @@ class NoisyAnswer(ABC):
     def make_zeros(self, layout: Layout, noise: tuple[NoiseError, ...]) -> Table:
         """The part's columns without rows and noise."""
         return table_of(layout, np.zeros(layout.dimension), noise)
+
+
+def describe_selected() -> Iterator[Sentence]:
+    """What follows where published counts choose the groups."""
+    yield Sentence(Topic.SELECTED, SELECTED_NOTE)
+    yield Sentence(Topic.CHECKED, SELECTED_CHECKED)
 
 
 def half_width(error: ExpectedError) -> str:

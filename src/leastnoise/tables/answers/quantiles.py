@@ -10,7 +10,7 @@ one has to beat it (theory/release.md §10).
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
@@ -22,9 +22,8 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.answers.base import Listing, Offer, Reads, Sentence, Topic
-from leastnoise.tables.answers.columns import find_wrong, stated_deviations
-from leastnoise.tables.answers.noisy import SELECTED_NOTE, half_width
+from leastnoise.tables.answers.base import AloneInDraw, Listing, Offer, Reads, Sentence, Topic
+from leastnoise.tables.answers.noisy import describe_selected, half_width
 from leastnoise.tables.plan.count_trees import (
     MISSED,
     RankTree,
@@ -47,18 +46,16 @@ from leastnoise.tables.statistics.quantiles import ROWS_95
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Columns, Reading, Totals
     from leastnoise.tables.query.layout import LaidOut, Layout
-    from leastnoise.tables.query.noise_error import Wish
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.statistics.base import Ends, NoiseError
+    from leastnoise.tables.statistics.base import NoiseError
 
 _CHOSEN = (
     "No noise is added to a quantile{which}, and no interval of values exists for it: it is off by "
@@ -106,23 +103,17 @@ class RankError:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuantilePlan(ABC):
+class QuantilePlan(AloneInDraw):
     """The plan of the quantiles of one column in a query: one part, and its answer.
 
     All of the budget that they spend is ε. Of a series `budget` is that of all releases.
     """
 
     layout: Ranks
-    budget: Budget
 
     section: ClassVar[str] = "quantiles"
-    chosen_by: ClassVar[str]
-    """How they are found, as the spec calls it."""
     how: ClassVar[str]
-    """The same for people."""
-    is_composed: ClassVar[bool] = False
-    split: ClassVar[None] = None
-    wishes: ClassVar[tuple[Wish, ...]] = ()
+    """What finds them, for people."""
     why_no_difference: ClassVar[str] = (
         ": of quantiles no error is known by which two can be subtracted."
     )
@@ -147,32 +138,7 @@ class QuantilePlan(ABC):
 
     def in_words(self) -> list[str]:
         """How they are found and how far off they are, in sentences."""
-        return [*self.describe_draw(), *(one.in_words() for one in self.errors)]
-
-    @property
-    def name(self) -> str:
-        """The name of the query and of its table."""
-        return self.layout.name
-
-    @property
-    def query(self) -> str:
-        """The name of the query."""
-        return self.layout.name
-
-    @property
-    def label(self) -> str:
-        """What its certificate is called in that of the release."""
-        return self.layout.label
-
-    @property
-    def labels(self) -> tuple[str]:
-        """Its label."""
-        return (self.layout.label,)
-
-    @property
-    def parts(self) -> tuple[Self]:
-        """The one part is the answer itself."""
-        return (self,)
+        return [*self.describe_draw(), *(error.in_words() for error in self.errors)]
 
     @property
     def layouts(self) -> tuple[TableShape, ...]:
@@ -180,16 +146,11 @@ class QuantilePlan(ABC):
         return (*(layout for layout, _ in self.noisy), self.layout)
 
     @property
-    def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
-        """The count in the same draw that decides which groups are published, and its error."""
-        return ()
-
-    @property
     def errors(self) -> tuple[RankError, ...]:
         """How far off each quantile is, in ranks."""
         return tuple(
-            RankError(statistic=one.label, rows_95=self.rows_off(place), sizes=self.layout.sizes)
-            for place, one in enumerate(self.layout.statistics)
+            RankError(statistic=asked.label, rows_95=self.rows_off(place), sizes=self.layout.sizes)
+            for place, asked in enumerate(self.layout.statistics)
         )
 
     @property
@@ -218,21 +179,6 @@ class QuantilePlan(ABC):
         """The rows at each candidate of each group."""
         return Reads(cells=(self.layout.counted,))
 
-    @property
-    def stage(self) -> str:
-        """What a release does while it draws."""
-        return f"Choosing the quantiles of {self.name}"
-
-    @abstractmethod
-    def draw(self, totals: Totals) -> list[Table]:
-        """The quantiles of each group."""
-
-    def check(self, folder: Path, kind: str) -> None:  # noqa: B027 (nothing can be wrong)
-        """The one table fits itself."""
-
-    def check_range(self) -> None:  # noqa: B027 (nothing can be wrong)
-        """Candidates are in range."""
-
     def read_chosen(self, columns: Columns, kind: str = "parquet") -> list[Fraction]:
         """The candidates in the one row of a table, exactly, by rising level."""
         return chosen_in(self.layout, columns, kind)
@@ -242,13 +188,12 @@ class QuantilePlan(ABC):
         for layout, _ in self.noisy:
             for text in describe_kept_groups(layout):
                 yield Sentence(Topic.KEPT, text)
-            yield Sentence(Topic.SELECTED, SELECTED_NOTE)
+            yield from describe_selected()
         for text in self.in_words():
             yield Sentence(Topic.DETAIL, text)
         yield from self.describe_values()
-        rows = [
-            f"{names.get(one.statistic, one.statistic)} {one.rows_95:,.3g}" for one in self.errors
-        ]
+        called = [names.get(error.statistic, error.statistic) for error in self.errors]
+        rows = [f"{x} {error.rows_95:,.3g}" for x, error in zip(called, self.errors, strict=True)]
         yield Sentence(Topic.PAGE, self._on_page(", ".join(rows), names))
 
     @abstractmethod
@@ -262,9 +207,9 @@ class QuantilePlan(ABC):
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
         """Each quantile and by how many rows it is off; the half-width of a count that decides."""
         labels = spec.labels
-        asked = [one.in_words(labels) for one in self.layout.statistics]
+        called = [asked.in_words(labels) for asked in self.layout.statistics]
         off = [f"{error.rows_95:,.4g} rows" for error in self.errors]
-        rows = [(one, rows, "–") for one, rows in zip(asked, off, strict=True)]
+        rows = [(name, rows, "–") for name, rows in zip(called, off, strict=True)]
         for layout, _ in self.noisy:
             if (error := self.count_error) is not None:
                 rows.append((layout.statistics[0].in_words(labels), half_width(error), "–"))
@@ -273,7 +218,7 @@ class QuantilePlan(ABC):
     def listings(self, spec: Spec) -> Iterator[Listing]:
         """By how many rows each quantile is off."""
         layout = self.layout
-        what = ", ".join(one.label for one in layout.statistics)
+        what = ", ".join(asked.label for asked in layout.statistics)
         cells = _words.counted(layout.cells, "cell")
         ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
         epsilon = _words.at_least(self.budget.epsilon)
@@ -281,30 +226,15 @@ class QuantilePlan(ABC):
             title=f"{self.name}: {what}; in {cells}, for ε = {epsilon}. Each is one of "
             f"{layout.candidates.cells:,} candidates {ends}, by {self.how}.",
             heads=("in each cell", "rows from the true rank, 95 %"),
-            rows=[(one.statistic, f"{one.rows_95:.4g}") for one in self.errors],
+            rows=[(error.statistic, f"{error.rows_95:.4g}") for error in self.errors],
         )
-
-    @property
-    def stated(self) -> Mapping[str, Ends]:
-        """The standard deviation of the count that decides."""
-        return {
-            label: std
-            for layout, noise in self.noisy
-            for label, std in stated_deviations(layout, noise).items()
-        }
-
-    @property
-    def may_state(self) -> Mapping[str, float]:
-        """The error in ranks, in a column for each quantile without an interval."""
-        return {}
 
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
         """What is wrong with its columns, to end a sentence; None if nothing is."""
-        for part in self.noisy:
-            if why := find_wrong(part, columns, numbers, kind):
-                return why
+        if why := super().find_wrong(columns, numbers, kind):
+            return why
         label = wrong_quantile(self.layout, columns, kind)
         if label is None:
             return None
@@ -322,7 +252,7 @@ class QuantilePlan(ABC):
         """Its columns without rows and noise: the first candidate everywhere."""
         layout = self.layout
         least = [[[0] * len(asked.chosen) for asked in layout.statistics]] * layout.cells
-        counts = [table_of(one, np.zeros(one.dimension), noise) for one, noise in self.noisy]
+        counts = [table_of(count, np.zeros(count.dimension), noise) for count, noise in self.noisy]
         return [*counts, table_at(layout, least, self.may_state)]
 
     def to_record(self) -> dict[str, Any]:
@@ -331,7 +261,7 @@ class QuantilePlan(ABC):
         return {
             "name": layout.name,
             "part": layout.part,
-            "statistics": [one.label for one in layout.statistics],
+            "statistics": [asked.label for asked in layout.statistics],
             "cells": layout.cells,
             "epsilon": decimal_text(self.budget.epsilon),
             "candidates": layout.candidates.cells,
@@ -343,7 +273,7 @@ class QuantilePlan(ABC):
             "bits": layout.counted.bits,
             "chosen_by": self.chosen_by,
             "missing": list(layout.missing),
-            "errors": [{"statistic": one.statistic, "rows_95": one.rows_95} for one in self.errors],
+            "errors": [{"statistic": x.statistic, "rows_95": x.rows_95} for x in self.errors],
             **self._count_record(),
             **({"filters": list(layout.filters)} if layout.filters else {}),
         }
@@ -405,14 +335,14 @@ class ByChance(QuantilePlan):
         path = list(_path(claim, place))
         missed = MISSED / len(path)
         parts = claim.candidates * claim.parts
-        return sum(math.log(parts / missed) / float(claim.rates[one]) for one in path)
+        return sum(math.log(parts / missed) / float(claim.rates[draw]) for draw in path)
 
     def describe_draw(self) -> list[str]:
         """In how many rounds they are chosen."""
         claim, count = self.certificate, len(self.layout.statistics)
         if not claim.nested:
             return [_NEAREST]
-        depths = 1 + max(one.depth for one in claim.choices)
+        depths = 1 + max(choice.depth for choice in claim.choices)
         column = self.layout.candidates.column
         rounds = f"The {count} quantiles of {column} are chosen in {depths} rounds"
         return [_NEAREST, f"{rounds}, each between those of the rounds before."]
@@ -437,7 +367,7 @@ class ByChance(QuantilePlan):
     @property
     def may_state(self) -> Mapping[str, float]:
         """The error in ranks of each quantile."""
-        return {f"{one.statistic}{ROWS_95}": one.rows_95 for one in self.errors}
+        return {f"{error.statistic}{ROWS_95}": error.rows_95 for error in self.errors}
 
     def draw(self, totals: Totals) -> list[Table]:
         """The quantiles of each group, each chosen anew."""
@@ -605,7 +535,7 @@ def _claim(layout: Ranks, epsilon: Fraction) -> QuantileCertificate:
     cells = layout.candidates.cells
     return QuantileCertificate.best(
         epsilon=epsilon,
-        levels=tuple(one.level for one in layout.statistics),
+        levels=tuple(asked.level for asked in layout.statistics),
         candidates=cells,
         parts=max(2, 1 << (_MOST_PARTS // cells).bit_length() - 1) if cells <= _MOST_PARTS else 2,
         groups=layout.cells,
@@ -620,5 +550,5 @@ def _path(claim: QuantileCertificate, place: int) -> Iterator[int]:
     at: int | None = place
     while at is not None:
         yield at
-        ends = [one for one in (choices[at].below, choices[at].above) if one is not None]
-        at = max(ends, key=lambda one: choices[one].depth, default=None)
+        ends = [end for end in (choices[at].below, choices[at].above) if end is not None]
+        at = max(ends, key=lambda end: choices[end].depth, default=None)

@@ -184,7 +184,7 @@ class MarginTables(Summed):
     def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
         """The tables, with the certificate that takes most of the budget."""
         whole = Margins.of(cells, share, claims, composed=composed)
-        most = max(whole.measured.values(), key=lambda one: one.budget.epsilon)
+        most = max(whole.measured.values(), key=lambda claim: claim.budget.epsilon)
         return cls(certificate=most, whole=whole)
 
     @cached_property

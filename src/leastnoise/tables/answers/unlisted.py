@@ -13,7 +13,14 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.certificate.unlisted import ThresholdCertificate
 from leastnoise.errors import CertificateRejected
-from leastnoise.tables.answers.base import Listing, Offer, Reads, Sentence, Topic
+from leastnoise.tables.answers.base import (
+    KEYS_CHECKED,
+    Listing,
+    Offer,
+    Reads,
+    Sentence,
+    Topic,
+)
 from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.plan.shared_draws import find_layouts
@@ -43,6 +50,8 @@ GROUPS_NOTE = (
     "published or not; of those that are published, near the threshold fewer than 95 % do."
 )
 
+_REACHED = ", and each published count that decides reaches its threshold"
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +74,9 @@ class UnlistedGroups(OfOneQuery):
         ((name, claim),) = claims
         where = f"Query {name!r}"
         if not isinstance(claim, ThresholdCertificate):
-            raise CertificateRejected(f"{where}: groups that nobody listed have a threshold.")
+            raise CertificateRejected(
+                f"{where}: groups have a threshold, and chances decide of keys alone."
+            )
         layouts = find_layouts((self.block,), claim.noise.sensitivity)
         if layouts is None:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
@@ -151,6 +162,7 @@ class ByThreshold(NoisyAnswer):
         for text in self.groups.in_words():
             yield Sentence(Topic.NOISE, text)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)
+        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{_REACHED}.")
         yield Sentence(Topic.PAGE, _on_page(self.groups))
 
     def part_record(self, place: int) -> dict[str, Any]:
@@ -163,7 +175,7 @@ class ByThreshold(NoisyAnswer):
 
     def cells_in_words(self, layout: Layout) -> str:
         """The keys, and the public cells beside them."""
-        keys = _words.in_turn([one.column for one in layout.unlisted])
+        keys = _words.in_turn([axis.column for axis in layout.unlisted])
         public = math.prod(axis.cells for axis in layout.axes)
         beside = f", beside {_words.counted(public, 'public cell')}" if public > 1 else ""
         return f"each group by {_words.plain(keys)} that is published{beside}"
@@ -173,13 +185,13 @@ class ByThreshold(NoisyAnswer):
         groups = self.groups
         offers = [
             (f"{groups.chosen.noise} (chosen)", groups.chosen),
-            *((one.noise, one) for one in groups.others),
+            *((offer.noise, offer) for offer in groups.others),
             *([] if groups.plain is None else [("plain Laplace", groups.plain)]),
         ]
         yield Listing(
             title="From how many on a group is published, with probability ½ and 95 %",
             heads=("noise", "½", "95 %", "std of the count"),
-            rows=[(name, str(one.half), str(one.nearly), f"{one.std:.4g}") for name, one in offers],
+            rows=[(name, str(x.half), str(x.nearly), f"{x.std:.4g}") for name, x in offers],
         )
 
     def find_wrong(self, layout: Layout, numbers: Mapping[str, list[float]]) -> str | None:

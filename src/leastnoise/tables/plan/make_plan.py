@@ -107,8 +107,8 @@ def _check_releases(certificate: PlanCertificate, releases: int) -> None:
 
     A certificate about more releases would need more noise.
     """
-    draws = [(f"Query {name!r}", one) for name, one in certificate.blocks]
-    about = {name: one.compositions for name, one in draws if isinstance(one, Certificate)}
+    draws = [(f"Query {name!r}", draw) for name, draw in certificate.blocks]
+    about = {name: draw.compositions for name, draw in draws if isinstance(draw, Certificate)}
     for name, stated in {"The certificate": certificate.releases, **about}.items():
         if stated != releases:
             statement = f"{name} is about {_words.counted(stated, 'release')}"

@@ -87,7 +87,8 @@ class Plan(Framed, Shown):
             section = SECTIONS.index(part.section)
             return self.names.index(part.query), section, min(places, default=0)
 
-        return tuple(sorted((part for one in self.answered for part in one.parts), key=order))
+        every = [part for answered in self.answered for part in answered.parts]
+        return tuple(sorted(every, key=order))
 
     @property
     def blocks(self) -> tuple[BlockPlan, ...]:
@@ -185,7 +186,7 @@ class Plan(Framed, Shown):
             **{name: [getattr(error, name, None) for _, error in rows] for name in _ERRORS},
         }
         rows_95 = [getattr(error, "rows_95", None) for _, error in rows]
-        if any(one is not None for one in rows_95):
+        if any(rows is not None for rows in rows_95):
             columns["rows_95"] = rows_95
         if any(column.is_open for column in self.spec.columns.values()):
             columns["bounds"] = [self._bounds(part, error.statistic) for part, error in rows]
@@ -201,8 +202,8 @@ class Plan(Framed, Shown):
 
     def _bounds(self, part: TablePart, label: str) -> str | None:
         """Return "widest" if an error is that of the widest bounds that may be found."""
-        statistics = (one for layout in part.layouts for one in layout.statistics)
-        (asked,) = (one for one in statistics if one.label == label)
+        statistics = (asked for layout in part.layouts for asked in layout.statistics)
+        (asked,) = (statistic for statistic in statistics if statistic.label == label)
         return "widest" if finding.rests_on_open(self.spec, asked) else None
 
     def _tables(self) -> dict[str, Columns]:
@@ -219,7 +220,7 @@ class Plan(Framed, Shown):
 
     def sentences(self, *topics: Topic, names: Mapping[str, str] = NO_NAMES) -> list[str]:
         """What the answers say on some topics, topic by topic."""
-        every = [sentence for one in self.answered for sentence in one.sentences(names)]
+        every = [sentence for answered in self.answered for sentence in answered.sentences(names)]
         return [text for topic in topics for text in texts(iter(every), topic)]
 
     @property

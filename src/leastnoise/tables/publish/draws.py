@@ -47,7 +47,8 @@ class Draws:
 
     def tables(self) -> dict[str, Table]:
         """Return the published tables of all queries."""
-        left = [one for one in self.plan.answered if self.known.keys().isdisjoint(one.labels)]
+        known = self.known.keys()
+        left = [answer for answer in self.plan.answered if known.isdisjoint(answer.labels)]
         drawn = self.draw(left) | dict(self.known)
         by_query: dict[str, Table] = {}
         for query in self.plan.by_query:
@@ -57,15 +58,15 @@ class Draws:
 
     def draw(self, answered: Sequence[Answered]) -> dict[str, Table]:
         """Return the table of each part, by its label; the rows are read in one scan."""
-        layouts = [layout for one in answered for layout in one.reads.cells]
+        layouts = [layout for answer in answered for layout in answer.reads.cells]
         vectors = iter(self.rows.vectors(layouts))
         drawn: dict[str, Table] = {}
-        for one in answered:
-            cells = [next(vectors) for _ in one.reads.cells]
-            groups = [self.rows.groups(layout) for layout in one.reads.groups]
-            self.rows.tell(one.stage)
-            tables = one.draw(Totals(cells=cells, groups=groups))
-            drawn |= zip((part.label for part in one.parts), tables, strict=True)
+        for answer in answered:
+            cells = [next(vectors) for _ in answer.reads.cells]
+            groups = [self.rows.groups(layout) for layout in answer.reads.groups]
+            self.rows.tell(answer.stage)
+            tables = answer.draw(Totals(cells=cells, groups=groups))
+            drawn |= zip((part.label for part in answer.parts), tables, strict=True)
         return drawn
 
 
@@ -77,7 +78,7 @@ def draw_tables(
     columns = finding.columns_by_query(laid.spec)
     if not columns:
         return plan, first.tables()
-    parts = [one for one in plan.quantiles if one.name in columns]
+    parts = [part for part in plan.quantiles if part.name in columns]
     known = first.draw(parts)
     bounds: dict[str, tuple[Fraction, Fraction]] = {}
     for part in parts:
@@ -102,7 +103,7 @@ def plan_with_bounds(
         queries=tuple(lay_out_query(spec, query) for query in spec.query),
         ranks=tuple(lay_out_ranks(spec, query) for query in spec.query),
     )
-    splits = {one.labels: one.split for one in plan.answered}
+    splits = {answered.labels: answered.split for answered in plan.answered}
     return plan_as_certified(again, plan.certificate, splits)
 
 

@@ -34,8 +34,8 @@ class Kind(Enum):
 def kind_of(spec: Spec, query: Query) -> Kind:
     """The way in which a query is answered."""
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
-    if private and not any(one.of_all_groups for one in asked):
+    private = any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values())
+    if private and not any(statistic.of_all_groups for statistic in asked):
         return Kind.KEYS if is_about_keys(query) else Kind.UNLISTED
     return kind_of_sums(query)
 

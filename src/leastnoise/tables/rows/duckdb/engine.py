@@ -22,7 +22,7 @@ from leastnoise.tables.values.casts import as_day, by_use, finite
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.tables.rows.duckdb.inputs import Input
@@ -168,17 +168,22 @@ class DuckDB(Engine):
         """Have the rows in a table: what is known to have none would shorten the queries."""
         self._frame = self.materialise(self._frame)
 
-    def settle(self, columns: Collection[str]) -> None:
-        """Copy them to a file in the private folder."""
+    def settle(self, frame: nw.LazyFrame[Any]) -> None:
+        """Copy the rows of `frame` to a file in the private folder."""
         self._settled = True
-        rows = self._frame.to_native()
-        kept = sorted(columns) or rows.columns[:1]
         path = (self._folder / "settled.duckdb").absolute().as_posix()
         if set(path) & {"\\", "?"}:  # DuckDB would open another file
-            self._frame = self.materialise(self._frame.select(*kept))
+            self._frame = self.materialise(frame)
             return
         self._connection.execute("ATTACH '" + path.replace("'", "''") + "' AS settled")
-        rows.select(*kept).create("settled.the_rows")
+        rows = frame.to_native()
+        columns = ", ".join(
+            # to compress numbers takes longer than to write and to read them
+            f"{name} {kind} {'' if kind == 'VARCHAR' else 'USING COMPRESSION uncompressed'}"
+            for name, kind in zip(rows.columns, rows.types, strict=True)
+        )
+        self._connection.execute(f"CREATE TABLE settled.the_rows ({columns})")
+        rows.insert_into("settled.the_rows")
         self._frame = nw.from_native(self._connection.table("settled.the_rows"))
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

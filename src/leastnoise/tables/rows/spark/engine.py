@@ -33,7 +33,7 @@ from leastnoise.tables.spec.source import CONNECT, is_database
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.tables.rows.duckdb.inputs import Input
@@ -328,8 +328,8 @@ class Spark(Engine):
         found += [value.alias(f"f{place}") for place, value in enumerate(compiled.values[count:])]
         return compiled.around(frame).select(*found)
 
-    def settle(self, columns: Collection[str]) -> None:
-        """They can be, and of a lost executor rows are read again."""
+    def settle(self, frame: nw.LazyFrame[Any]) -> None:
+        """Nothing is copied: Spark reads rows again where an executor is lost."""
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """It may spill, and is never computed again."""
