@@ -303,24 +303,23 @@ class Margins:
         """Return the error of a number that is a sum of Gaussian noise in contrasts.
 
         The noise of r contrasts with a standard deviation s each counts in it with a standard
-        deviation d. The grid g of the contrasts moves it by (g/2)·√r·d/s at most (Cauchy, Schwarz).
+        deviation d. So the grid g of the contrasts moves it by (g/2)·√r·d/s at most (Cauchy and
+        Schwarz), and adds (g·d/s)²/12 to its variance.
         """
         place = self.cells.margins.index(table)
-        variance, grids = float(self._variances[0][place]), 0.0
-        only = replace(self.marginals, tables=(table,)) if self.marginals.is_small else None
-        spread = (only.spread[0] if only else self.marginals.spread[place]).tolist()
+        std = math.sqrt(float(self._variances[0][place]))
+        shifts, deviations = [step * roundings / 2], [std, step * math.sqrt(roundings / 12)]
         for part, claim in self.measured.items():
             at = self.marginals.places[part]
-            if spread[at]:
-                own = math.sqrt(spread[at] / float(self._theta[0][at]))
-                count = math.sqrt(claim.dimension)
-                grids += float(claim.grid or 0) / 2 * count * own / math.sqrt(claim.noise.variance)
-        std = math.hypot(math.sqrt(variance) + grids, step * math.sqrt(roundings / 12))
-        halves = [
-            NormalDist().inv_cdf((1 + one) / 2) * math.sqrt(variance) + grids + step * roundings / 2
-            for one in PROBABILITIES
-        ]
-        return NoiseError(std=std, half95=halves[0], half975=halves[1], half983=halves[2])
+            own = math.sqrt(float(self.marginals.spread[place, at] / self._theta[0][at]))
+            counted = float(claim.grid or 0) * own / math.sqrt(claim.noise.variance)
+            shifts.append(counted / 2 * math.sqrt(claim.dimension))
+            deviations.append(counted / math.sqrt(12))
+        half95, half975, half983 = (
+            NormalDist().inv_cdf((1 + one) / 2) * std + math.fsum(shifts) for one in PROBABILITIES
+        )
+        std = math.hypot(*deviations)
+        return NoiseError(std=std, half95=half95, half975=half975, half983=half983)
 
     def _beside_count(self, table: int, one: Component, summed: int) -> tuple[float, ...]:
         """Return `NoiseError.beside_count` of what a mean is made of: every other ratio's."""
