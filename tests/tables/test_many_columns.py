@@ -234,6 +234,29 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
         assert (np.abs(numbers - exact) <= error.half95).mean() == pytest.approx(0.95, abs=0.045)
 
 
+@pytest.mark.dense
+@pytest.mark.parametrize("epsilon", ["0.1", "2"])
+def test_a_total_that_is_public_has_no_noise(tmp_path: Path, epsilon: str) -> None:
+    """Of bands that hold every row, where rows are replaced: by measured tables and contrasts."""
+    columns = [*SIZES]
+    rows_of().to_csv(tmp_path / "rows.csv", index=False)
+    raw = spec_of(
+        privacy={"epsilon": epsilon, "delta": "0.01", "neighbours": "replace-one"},
+        group_by={column: {"edges": ["-inf", 1, 2, 3, 4, 5, 6, "inf"]} for column in SIZES},
+        margins=[*map(list, itertools.combinations(SIZES, 2)), []],
+    )
+    raw |= {"columns": {column: {"missing": 0} for column in SIZES}}
+    raw |= {"output": {"path": "out", "format": "json"}}
+    result = Release(**raw, folder=tmp_path).run()
+    assert not whole_of(result.plan).marginals.is_small
+    assert whole_of(result.plan).total_is_known
+    *others, total = result.plan.blocks
+    assert total.errors[0].std == 0 < min(block.errors[0].std for block in others)
+    sums = {math.fsum(found.columns["count"]) for found in result.tables.values()}
+    assert sums == {500}
+    assert set(verify_directory(tmp_path / "out").rows) == set(result.tables)
+
+
 @pytest.mark.parametrize("size", [1e3, 1e15, 1e30])
 def test_tables_are_rounded_together(size: float) -> None:
     """Each within as many half steps as it has numbers, and all agree to the last step."""

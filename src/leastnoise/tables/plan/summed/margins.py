@@ -214,7 +214,8 @@ class Margins:
         if self.chain is not None:
             return np.array([self.chain.noise.variance])
         if not marginals.is_small:  # no cell is estimated: the tables are rounded
-            return self._variances.min(axis=1) / _FINER**2
+            noisy = [marginals.has_noise(table) for table in marginals.tables]
+            return self._variances[:, noisy].min(axis=1) / _FINER**2
         return np.array([marginals.cell_variance(one) for one in self._theta])
 
     @property
@@ -356,7 +357,7 @@ class Margins:
         if self.is_whole:
             return []
         place, _ = places_of(self.cells, one)
-        if self.total_is_known:
+        if self.total_is_known and self.marginals.is_small:
             return [_MOVED * float(self.grids[place])]
         if one.centre or not one.of_values:
             return [float(self.grids[place])]
