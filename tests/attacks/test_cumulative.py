@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import leastnoise as ln
 from leastnoise.noise.trees.law import Agreeing
+from leastnoise.tables.answers.sums import RunningSums
 from leastnoise.tables.rows import bounding, source
 from tests.noise.trees.oracle import enumerated
 
@@ -43,8 +44,8 @@ class Published:
             folder=folder,
         )
         self.spec, plan = release.spec, release.plan()
-        running = plan.blocks[0].running
-        assert running is not None
+        running = plan.blocks[0].answered
+        assert isinstance(running, RunningSums)
         self.layout, noise = running.whole.cells, running.whole.claim.noise
         assert isinstance(noise, Agreeing)
         self.source, self.file = source.find_source(self.spec, folder), folder / "rows.parquet"
