@@ -26,9 +26,11 @@ from leastnoise.design.marginals import (
     pure_information,
 )
 from leastnoise.guarantees.budget import Budget
+from leastnoise.tables.answers.base import Totals
+from leastnoise.tables.answers.sums import LevelTables, MarginTables, RunningSums
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.publish.summed import publish_levels, publish_margins, sum_exactly
+from leastnoise.tables.publish.summed import sum_exactly
 from leastnoise.tables.publish.whole_counts import sums_by
 
 if TYPE_CHECKING:
@@ -98,9 +100,9 @@ def cumulative_figures(bins: int, objective: str | None = None) -> list[str]:
         "privacy": {"unit": "row", "epsilon": 1},
         "query": [{"name": "q", "histogram": histogram, "objective": objective}],
     }
-    _, sums = plan(spec_file.lay_out(raw)).blocks
-    assert sums.running is not None
-    found = sums.running.whole.to_record()
+    (sums,) = plan(spec_file.lay_out(raw)).answered
+    assert isinstance(sums, RunningSums)
+    found = sums.whole.to_record()
     cells = math.sqrt((bins + 1) / 2) / (math.sqrt(2) * math.sinh(1 / 2))
     numbers = (found["bin_std"], found["root_mean_square_std"], found["largest_std"], cells)
     return [" × ".join(map(str, found["branches"])), *(f"{one:.2f}" for one in numbers)]
@@ -117,10 +119,10 @@ def levels_figures(sizes: list[int]) -> list[str]:
         "privacy": {"unit": "row", "epsilon": 1},
         "query": [{"name": "q", "statistics": ["count"], "group_by": {"county": keys}}],
     }
-    blocks = plan(spec_file.lay_out(raw)).blocks
-    assert blocks[0].level is not None
-    whole = blocks[0].level.whole
-    stds = [block.errors[0].std for block in blocks]
+    (tables,) = plan(spec_file.lay_out(raw)).answered
+    assert isinstance(tables, LevelTables)
+    whole = tables.whole
+    stds = [block.errors[0].std for block in tables.parts]
     numbers = (*stds, whole.geometric_mean, *whole.others.values())
     return [f"{one:.2f}" for one in numbers]
 
@@ -133,17 +135,19 @@ def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[lis
         "data": {"source": "x.parquet"},
         "privacy": {"unit": "row", "epsilon": 1},
     }
-    noisy, blocks = (
-        plan(spec_file.lay_out(raw | {"query": [query | shown]})).blocks
+    ways = [
+        plan(spec_file.lay_out(raw | {"query": [query | shown]})).blocks[0].answered
         for shown in ({}, {"round": True, "clamp": True})
-    )
-    exact, draw, margin = truth << blocks[0].layout.bits, publish_levels, blocks[0].margin
-    if margin is not None:
-        draw = publish_margins
-        trues = [sum_exactly(margin.whole, truth, one) for one in margin.whole.cells.margins]
+    ]
+    tables = ways[-1]
+    blocks = tables.parts
+    exact = Totals(cells=[truth << blocks[0].layout.bits], groups=[])
+    if isinstance(tables, MarginTables):
+        whole = tables.whole
+        trues = [sum_exactly(whole, truth, one) for one in whole.cells.margins]
     else:
-        assert blocks[0].level is not None
-        found = blocks[0].level.whole.whole_counts
+        assert isinstance(tables, LevelTables)
+        found = tables.whole.whole_counts
         assert found is not None
         trues = [sums_by(own, truth, int(own.max()) + 1) for own in found.tree[::-1]]
     errors = [
@@ -151,7 +155,7 @@ def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[lis
             np.array([np.array(one.columns["count"]) - true for one in tables])
             for tables, true in zip(zip(*drawn, strict=True), trues, strict=True)
         ]
-        for drawn in ([draw(own, exact) for _ in range(_DRAWS)] for own in (noisy, blocks))
+        for drawn in ([way.draw(exact) for _ in range(_DRAWS)] for way in ways)
     ]
     rows: list[list[str]] = []
     for block, true, before, after in zip(blocks, trues, *errors, strict=True):
@@ -188,9 +192,9 @@ def chosen_figures(sizes: tuple[int, ...], margins: object) -> list[str]:
         "privacy": {"unit": "row", "epsilon": 1},
         "query": [{"name": "q", "group_by": by, "statistics": ["count"], "margins": margins}],
     }
-    margin = plan(spec_file.lay_out(raw)).blocks[0].margin
-    assert margin is not None
-    whole, own = margin.whole, margin.whole.compared["count"]
+    (tables,) = plan(spec_file.lay_out(raw)).answered
+    assert isinstance(tables, MarginTables)
+    whole, own = tables.whole, tables.whole.compared["count"]
     way = "a tree" if whole.chain else f"{len(whole.measured)} tables"
     return [way, *(f"{one:.2f}" for one in (own.cells, own.apart, own.own, own.bound))]
 
@@ -206,8 +210,8 @@ def sums_figures() -> list[tuple[str, ...]]:
     }
     asked = {"statistics": ["count", "sum(x)", "mean(x)"]}
     query = asked | {"name": "q", "group_by": by, "margins": True}
-    margin = plan(spec_file.lay_out(raw | {"query": [query]})).blocks[0].margin
-    assert margin is not None
+    (margin,) = plan(spec_file.lay_out(raw | {"query": [query]})).answered
+    assert isinstance(margin, MarginTables)
     tables = [one for size in range(4) for one in itertools.combinations(by, size)]
     queries = [
         asked | {"name": f"q{place}", "group_by": {name: by[name] for name in own}}

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+import leastnoise as ln
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
+from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
-from leastnoise.selection.constructions import Way
-from leastnoise.selection.rivals import _serves_any
+from leastnoise.selection.constructions import Way, list_ways
+from leastnoise.selection.fit import fit_family
+from leastnoise.selection.rivals import _serves_any, list_worthwhile
 
 
 @pytest.mark.parametrize(
@@ -21,9 +29,42 @@ def test_noise_for_one_number_serves_vectors_in_cells_alone(
 ) -> None:
     asked = Question(budget=Budget(epsilon=1, delta="1e-6"), sensitivities=(Linf(1),), dimension=3)
     plain = Way(sensitivity=Linf(1))
-    each = Way(sensitivity=Linf(1), construction="cells", geometry=Cells(count=3))
+    each = Way(sensitivity=Linf(1), construction="cells", geometry=CellGeometry(count=3))
     family = family_named(name)
     assert _serves_any(family, asked, [plain]) == ball
     assert _serves_any(family, asked, [each]) == cells
     assert _serves_any(family, asked, [plain, each])
     assert not _serves_any(family, asked, [])
+
+
+def test_noise_between_laplace_and_far_worse_gaussian_noise_is_left_out() -> None:
+    budget: dict[str, Any] = {"epsilon": 10, "delta": "1e-6"}
+    found = ln.compare(sensitivity=ln.L1(1), compositions=3, **budget)
+    left_out = {skipped.name: skipped.why for skipped in found.skipped}
+    laplace = ln.calibrate("laplace", sensitivity=ln.L1(1), compositions=3, **budget)
+    for name in ("cactus", "flipped-huber"):
+        assert "lies between Laplace and Gaussian noise" in left_out[name]
+        alone = ln.calibrate(name, sensitivity=ln.L1(1), compositions=3, **budget)
+        assert alone.mse > laplace.mse
+    one = ln.compare(sensitivity=ln.L1(1), **budget)
+    assert {"cactus", "flipped-huber"} <= {candidate.label for candidate in one.candidates}
+
+
+@pytest.mark.parametrize(("most", "draws", "tiny"), [(5, 5, "1e-9"), (3, 1, "1e-11")])
+def test_staircases_that_a_tiny_delta_cuts_off_gain_nothing(
+    most: int, draws: int, tiny: str
+) -> None:
+    question = Question(
+        budget=Budget(epsilon="0.1", delta=tiny),
+        sensitivities=(Linf(1, l0=most, whole=True) if draws > 1 else Integer(most),),
+        dimension=20 if draws > 1 else 1,
+    )
+    (way,) = [way for way in list_ways(question) if way.draws == draws]
+    geometric, staircase = (family_named(name) for name in ("geometric", "discrete-staircase"))
+    known = fit_family(geometric, question, [way])
+    with pytest.raises(NotApplicable, match="simpler staircases"):
+        list_worthwhile(staircase, question, [way], known, to_beat=math.inf)
+    (searched,) = fit_family(staircase, question, [way])
+    assert searched.mechanism.mse > known[0].mechanism.mse * (1 - 1e-3)
+    larger = replace(question, budget=Budget(epsilon="0.1", delta="1e-6"))
+    assert list_worthwhile(staircase, larger, [way], known, to_beat=math.inf) == [way]

@@ -18,7 +18,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.summed import add_up
 from leastnoise.tables.publish.verify import verify_directory
-from tests.tables.margins import GROUP_BY, plan_of, read, spec_of, whole_of
+from tests.tables.margins import GROUP_BY, plan_of, read, spec_of, table_of, whole_of
 from tests.tables.resealed import verify_resealed
 
 WIDE: dict[str, Any] = {
@@ -106,9 +106,8 @@ def test_noise_that_never_comes_gives_the_truth() -> None:
     noisy = {
         table: truth.sum(axis=marginals.axes(7 & ~table)).reshape(-1) for table in whole.measured
     }
-    for block, table in zip(plan.blocks, add_up(plan.blocks, noisy), strict=True):
-        assert block.margin is not None
-        wanted = truth.sum(axis=marginals.axes(7 & ~block.margin.table)).reshape(-1)
+    for block, table in zip(plan.blocks, add_up(whole, plan.blocks, noisy), strict=True):
+        wanted = truth.sum(axis=marginals.axes(7 & ~table_of(block))).reshape(-1)
         assert table.columns["count"] == wanted.tolist()
 
 
@@ -120,7 +119,7 @@ def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
         table: huge * np.linspace(-1, 1, whole.marginals.cells(table)) ** 3
         for table in whole.measured
     }
-    cells, *_, total = add_up(plan.blocks, noisy)
+    cells, *_, total = add_up(whole, plan.blocks, noisy)
     assert math.fsum(cells.columns["count"]) == total.columns["count"][0]
 
 
@@ -140,7 +139,7 @@ def test_what_is_drawn_has_the_stated_covariance_and_intervals() -> None:
     drawn = [
         [
             table.columns["count"]
-            for table in add_up(plan.blocks, {t: n[i] for t, n in noise.items()})
+            for table in add_up(whole, plan.blocks, {t: n[i] for t, n in noise.items()})
         ]
         for i in range(100)
     ]
@@ -150,16 +149,14 @@ def test_what_is_drawn_has_the_stated_covariance_and_intervals() -> None:
         for i in range(draws)
     ])  # fmt: skip
     for block in plan.blocks:
-        assert block.margin is not None
-        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~block.margin.table))
+        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(block)))
         numbers = estimates.sum(axis=axes).reshape(draws, -1)
-        (error,) = block.margin.errors
+        (error,) = block.noise_errors
         assert numbers.std(axis=0) == pytest.approx(error.std, rel=0.06)
         inside = (np.abs(numbers) <= error.half95).mean(axis=0)
         assert ((inside > 0.935) & (inside < 0.98)).all()
     for place, block in enumerate(plan.blocks):
-        assert block.margin is not None
-        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~block.margin.table))
+        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(block)))
         wanted = estimates[:100].sum(axis=axes).reshape(100, -1)
         np.testing.assert_allclose([one[place] for one in drawn], wanted, atol=1e-3)
 

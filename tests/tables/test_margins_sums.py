@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.errors import CertificateRejected, SpecError
-from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.summed import add_up, publish_margins
 from leastnoise.tables.publish.verify import verify_directory
-from tests.tables.margins import GROUP_BY, plan_of, read, sums_of, whole_of
+from tests.tables.margins import GROUP_BY, plan_of, read, sums_of, table_of, whole_of
 from tests.tables.resealed import verify_resealed
 
 WIDE: dict[str, Any] = {
@@ -122,12 +121,6 @@ def exact(whole: Margins, columns: dict[str, NDArray[Any]], table: int) -> dict[
     return {name: one.reshape(sizes).sum(axis=axes).reshape(-1) for name, one in columns.items()}
 
 
-def table_of(plan: Plan, place: int) -> int:
-    margin = plan.blocks[place].margin
-    assert margin is not None
-    return margin.table
-
-
 def test_noise_that_never_comes_gives_the_truth() -> None:
     plan = plan_of(sums_of(bounds=BOUNDS, **WIDE))
     whole = whole_of(plan)
@@ -139,8 +132,8 @@ def test_noise_that_never_comes_gives_the_truth() -> None:
         table: np.stack([*exact(whole, centred, table).values()], axis=1).reshape(-1)
         for table in whole.measured
     }
-    for place, table in enumerate(add_up(plan.blocks, noisy)):
-        wanted = exact(whole, truth, table_of(plan, place))
+    for place, table in enumerate(add_up(whole, plan.blocks, noisy)):
+        wanted = exact(whole, truth, table_of(plan.blocks[place]))
         np.testing.assert_allclose(table.columns["count"], wanted["count"], atol=1e-3)
         np.testing.assert_allclose(table.columns["sum_x"], wanted["sum_x"], atol=1e-2)
         means = wanted["sum_x"] / wanted["count"]
@@ -155,7 +148,7 @@ def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
         table: huge * np.linspace(-1, 1, 2 * whole.marginals.cells(table)) ** 3
         for table in whole.measured
     }
-    cells, *_, one = add_up(plan.blocks, noisy)
+    cells, *_, one = add_up(whole, plan.blocks, noisy)
     for label in ("count", "sum_x"):
         assert total(cells.columns[label]) == Fraction(one.columns[label][0])
 
@@ -205,7 +198,7 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
     off = {"count": count, "sum_x": MIDDLE * count + RADIUS * value}
     sizes = whole.marginals.sizes
     for place, block in enumerate(plan.blocks):
-        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(plan, place)))
+        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(plan.blocks[place])))
         for error in block.errors[:2]:
             numbers = off[error.statistic].reshape(draws, *sizes).sum(axis=axes).reshape(draws, -1)
             assert numbers.std(axis=0) == pytest.approx(error.std, rel=0.1)
@@ -225,9 +218,9 @@ def test_published_intervals_hold(mean: float, given: dict[str, Any]) -> None:
     one = round((mean - MIDDLE) / RADIUS * 2**bits)
     cells = np.array([[size << bits, size * one]] * 48, dtype=np.int64).reshape(-1)
     held: dict[str, list[bool]] = {"count": [], "sum_x": [], "mean_x": []}
-    for tables in (publish_margins(plan.blocks, cells) for _ in range(60)):
+    for tables in (publish_margins(whole_of(plan), plan.blocks, cells) for _ in range(60)):
         for place, table in enumerate(tables):
-            n = size * 48 // whole.marginals.cells(table_of(plan, place))
+            n = size * 48 // whole.marginals.cells(table_of(plan.blocks[place]))
             truth = {"count": n, "sum_x": n * mean, "mean_x": mean}
             for label, value in truth.items():
                 ends = zip(

@@ -66,14 +66,15 @@ class Witness:
         total = np.zeros(2 * edge + 1, dtype=object)  # G at −edge … edge, in 2^−(bits + 128)
         for (j, _), prices in zip(self.multipliers, self.prices, strict=True):
             values = np.array(prices, dtype=object)
-            start = edge - n
-            total[start : start + len(values)] += values * (1 << FACTOR_BITS)
-            total[start - j : start - j + len(values)] -= values * factor
+            used = np.flatnonzero(values)
+            places = used + edge - n
+            total[places] += values[used] * (1 << FACTOR_BITS)
+            total[places - j] -= values[used] * factor
             if j == m:  # the periodic part: i = −n − m … −n − 1
                 total[:m] += values[:m] * (1 << FACTOR_BITS)
         unit = 1 << (self.bits + FACTOR_BITS)
-        places = np.arange(edge + 1).astype(object)
-        doubled = 2 * unit * places**power + m**power * (total[edge:] + total[edge::-1])
+        distances = np.arange(edge + 1).astype(object)
+        doubled = 2 * unit * distances**power + m**power * (total[edge:] + total[edge::-1])
         least = Fraction(int(doubled.min()), 2 * unit * m**power)
         spent = sum(multiplier for _, multiplier in self.multipliers)
         return least - delta * Fraction(spent, 1 << self.bits)

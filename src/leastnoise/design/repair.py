@@ -31,16 +31,18 @@ def witness(solved: Solution) -> Witness:
         bits=_PLACES,
         multipliers=tuple(kept.items()),
         prices=tuple(
-            tuple(min(_scaled(price), kept[j]) for price in _cut(prices[j - 1], program.cells))
-            for j in kept
+            _whole_prices(prices[j - 1], most=most, least=program.cells) for j, most in kept.items()
         ),
     )
 
 
-def _cut(prices: Floats, least: int) -> list[float]:
-    """Return the prices without the zeros at their end, but `least` of them."""
-    used = np.flatnonzero(prices)
-    return prices[: max(least, int(used[-1]) + 1 if len(used) else 0)].tolist()
+def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
+    """Return the prices, at most `most`, without the zeros at their end, but `least` of them."""
+    used = np.flatnonzero(prices).tolist()
+    whole = [0] * max(least, used[-1] + 1 if used else 0)
+    for place, price in zip(used, prices[used].tolist(), strict=True):
+        whole[place] = min(_scaled(price), most)
+    return tuple(whole)
 
 
 def _sweep(solved: Solution, prices: Floats) -> None:

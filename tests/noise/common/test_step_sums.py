@@ -55,6 +55,27 @@ def test_the_binomial_theorem_gives_the_sums_of_powers(
     assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.parametrize("power", [201, 1002])
+@pytest.mark.parametrize("decay", [0.01, 0.3, 2.0])
+@pytest.mark.parametrize("first", [1e-9, 0.3, 1.0, 1.5])
+def test_sums_of_high_powers_are_integrals(first: float, decay: float, power: int) -> None:
+    found = common_law._log_sum(first, decay, power)
+    wanted = common_law._log_sum_of_terms(first, decay, power)
+    assert found == pytest.approx(wanted, rel=1e-14, abs=1e-11)
+
+
+@pytest.mark.parametrize("decay", [1.0, 6.0])
+def test_the_largest_ripple_of_a_sum_is_as_stated(decay: float) -> None:
+    power = 6
+    sums = [
+        math.exp(common_law._log_sum_of_terms(first, decay, power) - first * decay)
+        for first in (np.arange(64) + 0.5) / 64
+    ]
+    integral = math.factorial(power) / decay ** (power + 1)
+    ripple = np.abs(np.fft.rfft(sums))[1] / len(sums) / integral
+    assert ripple == pytest.approx(math.exp(common_law._log_ripple(decay, power)), rel=1e-6)
+
+
 @pytest.mark.parametrize("dimension", [2, 7, 64, 300])
 @pytest.mark.parametrize("gamma", ["0.1", "0.5", "0.7", "1"])
 @pytest.mark.parametrize("decay", ["0.05", "1", "30"])

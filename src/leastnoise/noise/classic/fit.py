@@ -137,7 +137,7 @@ def huber_search(question: Question) -> FlippedHuber:
 
     # the tail, of mass e^(−u²), is not felt from u = 40 on, if its loss of t²/2 beyond ut = ε isn't
     last = max(40.0, 2 * math.sqrt(epsilon))
-    u = minimise(loss, [0.0, *np.geomspace(0.02, last, 40).tolist()])
+    u = minimise(loss, [0.0, *np.geomspace(0.02, last, 40).tolist()], thorough=False)
     inverse = _least_gamma_inverse(question, u, guess=last_inverse, root=_ROOT)
     gamma = _wider(Fraction(1 / inverse))
     return FlippedHuber(scale=1, alpha=_rounded(Fraction(u) * gamma), gamma=_rounded(gamma))

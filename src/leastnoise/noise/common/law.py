@@ -177,9 +177,22 @@ _MOST_POWER = 200  # its coefficients cost the square of it, and are floats
 
 def _log_sum(first: float, decay: float, power: int) -> float:
     low, high = _window(first, decay, power)
-    if high - low > _MANY_TERMS and power <= _MOST_POWER:
+    if high - low <= _MANY_TERMS:
+        return _log_sum_of_terms(first, decay, power)
+    if power <= _MOST_POWER:
         return _log_sum_of_powers(first, decay, power)
+    if 0 <= first <= 1 and _log_ripple(decay, power) < -NEGLIGIBLE:
+        return math.lgamma(power + 1) - (power + 1) * math.log(decay) + first * decay
     return _log_sum_of_terms(first, decay, power)
+
+
+def _log_ripple(decay: float, power: int) -> float:
+    """Return ln of how far Σ_{k>=0} f(k + a), 0 <= a <= 1, is from ∫ f; relative, but for a factor.
+
+    f(x) = x^j e^(−εx) has the Fourier transform j!/(ε + 2πin)^(j+1). By Poisson's summation formula
+    the sum is that at n = 0, which is ∫ f, and ripples of which n = ±1 are the largest.
+    """
+    return -(power + 1) / 2 * math.log1p((2 * math.pi / decay) ** 2)
 
 
 def _log_sum_of_powers(first: float, decay: float, power: int) -> float:

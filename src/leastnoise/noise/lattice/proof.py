@@ -14,6 +14,7 @@ from typing import cast
 
 import numpy as np
 from flint import arb, ctx
+from numpy.typing import NDArray
 
 from leastnoise.balls.core import ball, exponential_between
 from leastnoise.noise.common.proof import over
@@ -66,8 +67,15 @@ def beyond(noise: DiscreteStaircase, t: Fraction, coordinate: int = 0) -> arb:
     return 1 - ball(Fraction(sum(law.masses[1 - first :]), law.total))
 
 
+_TOP_BITS = 30  # products of two such numbers, doubled, fit 64 bits
+
+
 class _Law:
-    """The weights over all whole k, and e^ε, at the current precision."""
+    """The weights a_k over all whole k, and e^ε, at the current precision.
+
+    At most places a_k is below e^ε a_{k−j}, so that they add nothing. The leading bits find these
+    places, in whole numbers; the weights themselves are computed with only at the others.
+    """
 
     def __init__(self, lattice: Lattice, epsilon: Fraction) -> None:
         right = np.array(lattice.masses, dtype=object)
@@ -75,12 +83,20 @@ class _Law:
         self._bits = ctx.prec
         self._below, self._above = exponential_between(epsilon, bits=self._bits)
         self._total = ball(lattice.total * 2**self._bits)
+        self._lengths, self._tops = _leading_bits(self._weights)
 
     def at(self, shift: int) -> arb:
         """Enclose H(shift), shift >= 0 in lattice steps."""
         if shift >= len(self._weights):
             return arb(1)
-        low, high = self._sum(shift, self._above), self._sum(shift, self._below)
+        moved = self._weights[: len(self._weights) - shift]
+        places = self._exposed(shift)
+        first, here, there = self._weights[:shift], self._weights[shift:][places], moved[places]
+        alone = sum(first) << self._bits  # where the moved copy has nothing
+        low, high = (
+            alone + int(np.maximum(here * (1 << self._bits) - there * factor, 0).sum())
+            for factor in (self._above, self._below)
+        )
         return (ball(low) / self._total).union(ball(high) / self._total)
 
     def largest(self, shifts: Iterable[int]) -> arb:
@@ -92,14 +108,32 @@ class _Law:
                 break
         return largest
 
-    def _sum(self, shift: int, factor: int) -> int:
-        """Σ (2^b a_k − factor · a_{k−shift})₊, exactly."""
-        gaps = self._weights * (1 << self._bits)
-        if shift:
-            gaps[shift:] -= self._weights[:-shift] * factor
-        else:
-            gaps = gaps - self._weights * factor
-        return int(np.maximum(gaps, 0).sum())
+    def _exposed(self, shift: int) -> NDArray[np.int64]:
+        """The places k − shift >= 0 where 2^b a_k > C a_{k−shift} isn't ruled out, C = `below`.
+
+        notation: a_k < (t + 1) 2^(n−30), C a_{k−shift} >= t′ c 2^(n′+f−60), from lengths n, n′, f
+        and leading bits t, t′, c; t + 1 <= 2^30 and t′ c >= 2^58 unless a_{k−shift} is 0.
+        """
+        kept = len(self._weights) - shift
+        lengths, tops = self._lengths[shift:], self._tops[shift:]
+        (length,), (top,) = _leading_bits([self._below])
+        apart = lengths + self._bits - self._lengths[:kept] - length
+        most = (tops + 1) << _TOP_BITS  # times 2^apart is at least 2^b a_k ...
+        least = self._tops[:kept] * top  # ... where this is at most C a_{k−shift}
+        nothing = ((apart == 0) & (most <= least)) | ((apart == -1) & (most <= 2 * least))
+        nothing |= (apart <= -2) & (least > 0)
+        return np.flatnonzero(~nothing & (lengths > 0))
+
+
+def _leading_bits(values: Iterable[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The lengths n of whole numbers in bits, and ⌊value·2^(30−n)⌋; 0 and 0 of 0."""
+    whole = list(values)
+    lengths = [value.bit_length() for value in whole]
+    tops = [
+        value >> (n - _TOP_BITS) if n >= _TOP_BITS else value << (_TOP_BITS - n)
+        for value, n in zip(whole, lengths, strict=True)
+    ]
+    return np.array(lengths, dtype=np.int64), np.array(tops, dtype=np.int64)
 
 
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:

@@ -124,36 +124,37 @@ def step_delta_ball(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> 
     An atom w at 0 is moved by every shift to where the other copy has none, so that
     δ(ε) = w + (1 − w)·(that of the steps), whatever ε is.
     """
-    if isinstance(noise, TruncatedStaircase | Tulap) and shift == noise.scale:
-        leaked = closed_form(noise, epsilon)
+    s = shift / noise.scale
+    if isinstance(noise, TruncatedStaircase | Tulap) and 0 < s <= 1 and epsilon >= 0:
+        leaked = closed_form(noise, s, epsilon)
     else:
         leaked = sum_over_pieces(noise, shift=shift, epsilon=epsilon)
     atom = ball(noise.atom)
     return atom + (1 - atom) * leaked
 
 
-def closed_form(noise: TruncatedStaircase | Tulap, epsilon: Fraction) -> arb:
-    """Enclose δ(ε) of truncated steps under a shift by `scale`, in few operations.
+def closed_form(noise: TruncatedStaircase | Tulap, s: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) of truncated steps under a shift by s·`scale`, 0 < s <= 1, in few operations.
 
     notation: q = e^−decay, F(t) the integral of the steps from 0 to t, M = F(R). By theory/noise.md
-    §2 the loss is ∞ with probability δ∞ = P(X > R − 1), else decay, 0 or −decay; total variation
-    TV = P(|X| < ½) gives the probability p₊ = (TV − δ∞)/(1 − q) of the second.
+    §2 the loss is ∞ with probability δ∞ = P(X > R − s), else decay, 0 or −decay; total variation
+    TV = P(|X| < s/2) gives the probability p₊ = (TV − δ∞)/(1 − q) of the second.
     """
-    half, radius, decay = Fraction(1, 2), noise.radius, noise.decay
-    gamma = noise.gamma if isinstance(noise, TruncatedStaircase) else half
-    if radius <= half:
+    radius, decay = noise.radius, noise.decay
+    gamma = noise.gamma if isinstance(noise, TruncatedStaircase) else Fraction(1, 2)
+    if radius <= s / 2:
         return arb(1)
     mass = _below(radius, gamma, decay)
-    if radius >= 1:  # one sensitivity from R − 1 on: the rest of one step, and a part of the next
-        whole = math.floor(radius - 1 - gamma)
-        part = ball(radius - 1 - gamma - whole)
-        last = ball(-decay * (whole + 1)).exp() * (1 - part + part * ball(-decay).exp())
-        outside = last / (2 * mass)
+    if radius >= s:  # from R − s on: the rest of one step, and a part of the next
+        whole = math.floor(radius - s - gamma)
+        rest = min(s, gamma + whole + 1 - (radius - s))
+        last = ball(rest) + ball(s - rest) * ball(-decay).exp()
+        outside = last * ball(-decay * (whole + 1)).exp() / (2 * mass)
     else:
-        outside = (mass + _below(1 - radius, gamma, decay)) / (2 * mass)
+        outside = (mass + _below(s - radius, gamma, decay)) / (2 * mass)
     if epsilon >= decay:
         return outside
-    variation = _below(half, gamma, decay) / mass
+    variation = _below(s / 2, gamma, decay) / mass
     seen = (variation - outside) / -ball(-decay).expm1()
     return outside - seen * ball(epsilon - decay).expm1()
 
@@ -215,6 +216,6 @@ def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
     """Return why steps for one number aren't proved, or None."""
     noise = cast("TruncatedStaircase | Tulap", part.noise)
     inner = noise.worst_shift(part.shifts.inner)
-    if shift == inner == noise.scale:  # a closed form
+    if 0 < inner <= shift <= noise.scale:  # a closed form
         return None
     return over(noise.radius, most_steps(part, even=True), "its radius, in scales,")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.plan.plan import BlockPlan
+    from leastnoise.tables.answers.noisy import BlockPlan
     from leastnoise.tables.plan.summed.cumulative import Cumulative
     from leastnoise.tables.plan.summed.levels import Levels
     from leastnoise.tables.plan.summed.margins import Margins
@@ -50,14 +50,13 @@ def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArr
 
 
 def publish_margins(
-    blocks: Sequence[BlockPlan], cells: NDArray[np.int64], *, total: int = 0
+    margins: Margins, blocks: Sequence[BlockPlan], cells: NDArray[np.int64], *, total: int = 0
 ) -> list[Table]:
     """Return the published tables of a query with margins, given the exact integers of its cells.
 
     Noise goes into each measured table; the rest is post-processing of these numbers, and of the
     `total`, if that is public.
     """
-    margins = margins_of(blocks)
     noisy: dict[int, NDArray[np.float64]] = {}
     for table, claim in margins.measured.items():
         exact, chain = sum_exactly(margins, cells, table), margins.chain
@@ -65,11 +64,15 @@ def publish_margins(
         numbers = ScaledIntegers(numerators=exact, bits=margins.cells.bits)
         values = Mechanism(claim).release(numbers).values
         noisy[table] = values if chain is None else chain.replaced(values)
-    return add_up(blocks, noisy, total=total)
+    return add_up(margins, blocks, noisy, total=total)
 
 
 def add_up(
-    blocks: Sequence[BlockPlan], noisy: Mapping[int, NDArray[np.float64]], *, total: int = 0
+    margins: Margins,
+    blocks: Sequence[BlockPlan],
+    noisy: Mapping[int, NDArray[np.float64]],
+    *,
+    total: int = 0,
 ) -> list[Table]:
     """Return the published tables from the noisy numbers of each measured one.
 
@@ -77,7 +80,6 @@ def add_up(
     `Margins.steps`. All tables are sums in whole numbers of these, all of which are floats. A
     `total` that is public is the sum of the cells, exactly.
     """
-    margins = margins_of(blocks)
     marginals, each = margins.marginals, len(margins.drawn.components)
     grids, steps = (list(map(float, one)) for one in (margins.grids, margins.steps))
     numbers: list[NDArray[np.int64]] = []
@@ -104,7 +106,8 @@ def add_up(
         )
         for block, own, own_added in zip(blocks, of_numbers, of_added, strict=True)
     ]
-    return put_whole_counts(blocks, found, numbers[0], grid=margins.grids[0], sums=sums)
+    whole = margins.whole_counts
+    return put_whole_counts(whole, blocks, found, numbers[0], grid=margins.grids[0], sums=sums)
 
 
 def _moved_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
@@ -156,14 +159,13 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(estimate).astype(np.int64)
 
 
-def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
+def check_sums(margins: Margins, folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
     """Raise CertificateRejected unless counts and sums are those of the cells, exactly.
 
     And unless means follow from the sums and counts that are published beside them. Where no count
     is below 0 they are those that intervals tell: see `whole_counts`. The tables are as
     `check_table` found them.
     """
-    margins = margins_of(blocks)
     marginals, sizes = margins.marginals, margins.marginals.sizes
     told = [read_table(folder / f"{one.name}.{kind}", [one.layout]) for one in blocks]
     for asked in (one for one in margins.cells.statistics if one.kind in ADDED):
@@ -182,7 +184,8 @@ def check_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
         for label in _wrong_means(margins, block, own):
             why = f"has a {label} that isn't its sum over its count"
             raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
-    check_whole_counts(folder, blocks, kind, partial(_sums, margins), exact=margins.is_whole)
+    sums, exact = partial(_sums, margins), margins.is_whole
+    check_whole_counts(margins.whole_counts, folder, blocks, kind, sums=sums, exact=exact)
 
 
 def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]]) -> Iterator[str]:
@@ -211,62 +214,71 @@ def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]])
             yield asked.label
 
 
-def margins_of(blocks: Sequence[BlockPlan]) -> Margins:
-    """Return what the published tables of a block are tables of."""
-    margin = blocks[0].margin
-    if margin is None:
-        raise TypeError("these are tables of a query without margins")
-    return margin.whole
-
-
-def publish_running_sums(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) -> list[Table]:
+def publish_running_sums(
+    whole: Cumulative, blocks: Sequence[BlockPlan], cells: NDArray[np.int64]
+) -> list[Table]:
     """Return the tables of bins and of running sums, given the exact integers of the bins.
 
     Noise goes into the bins, and into cells of the trees that are no bin; the rest is
     post-processing.
     """
-    whole = _cumulative(blocks)
     padded = np.zeros((whole.groups, whole.noise.dimension), dtype=np.int64)
     padded[:, : whole.bins] = cells.reshape(whole.groups, whole.bins)
     integers = ScaledIntegers(numerators=padded.reshape(-1), bits=whole.cells.bits)
     noisy = Mechanism(whole.claim).release(integers).values.reshape(padded.shape)
-    return _publish_counts(blocks, noisy[:, : whole.bins], partial(_running_sums, whole))
+    return _publish_counts(whole, blocks, noisy[:, : whole.bins], partial(_running_sums, whole))
 
 
-def publish_levels(blocks: Sequence[BlockPlan], cells: NDArray[np.int64]) -> list[Table]:
+def publish_levels(
+    whole: Levels, blocks: Sequence[BlockPlan], cells: NDArray[np.int64]
+) -> list[Table]:
     """Return the tables by key and by each level, given the exact integers of the keys.
 
     Noise goes into the keys, as they are sorted in the tree; the rest is post-processing.
     """
-    whole, tree = _levels(blocks), _tree(blocks)
+    tree = _tree(whole)
     integers = ScaledIntegers(numerators=cells[tree.order], bits=whole.cells.bits)
     noisy = np.empty(len(tree.order))
     noisy[tree.order] = Mechanism(whole.claim).release(integers).values
-    return _publish_counts(blocks, noisy, partial(_sums_by_level, tree))
+    return _publish_counts(whole, blocks, noisy, partial(_sums_by_level, tree))
 
 
 def _publish_counts(
-    blocks: Sequence[BlockPlan], noisy: NDArray[np.float64], sums: Sums
+    whole: Cumulative | Levels,
+    blocks: Sequence[BlockPlan],
+    noisy: NDArray[np.float64],
+    sums: Sums,
 ) -> list[Table]:
     counts = whole_steps(noisy)
     found = [
         table_of(block.layout, numbers.astype(np.float64), block.noise_errors)
         for block, numbers in zip(blocks, sums(counts), strict=True)
     ]
-    return put_whole_counts(blocks, found, counts, grid=Fraction(1), sums=sums)
+    step = Fraction(1)
+    return put_whole_counts(whole.whole_counts, blocks, found, counts, grid=step, sums=sums)
 
 
-def check_running_sums(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
+def check_running_sums(
+    whole: Cumulative, folder: Path, blocks: Sequence[BlockPlan], kind: str
+) -> None:
     """Raise CertificateRejected unless bins are whole, and cumulative counts are their sums."""
-    _check(folder, blocks, kind, partial(_running_sums, _cumulative(blocks)), what="running sums")
+    _check(whole, folder, blocks, kind, sums=partial(_running_sums, whole), what="running sums")
 
 
-def check_levels(folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
+def check_levels(whole: Levels, folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
     """Raise CertificateRejected unless counts by key are whole, and all others are their sums."""
-    _check(folder, blocks, kind, partial(_sums_by_level, _tree(blocks)), what="sum")
+    _check(whole, folder, blocks, kind, sums=partial(_sums_by_level, _tree(whole)), what="sum")
 
 
-def _check(folder: Path, blocks: Sequence[BlockPlan], kind: str, sums: Sums, *, what: str) -> None:
+def _check(
+    whole: Cumulative | Levels,
+    folder: Path,
+    blocks: Sequence[BlockPlan],
+    kind: str,
+    *,
+    sums: Sums,
+    what: str,
+) -> None:
     """Check tables that `check_table` has checked, each by itself.
 
     Where none is below 0 they are those that intervals tell: see `whole_counts`.
@@ -275,8 +287,8 @@ def _check(folder: Path, blocks: Sequence[BlockPlan], kind: str, sums: Sums, *, 
     for block in blocks:
         columns = read_table(folder / f"{block.name}.{kind}", [block.layout])
         told.append(list(map(float, columns[block.layout.statistics[0].label])))
-    whole = all(float(one).is_integer() for one in told[0])
-    if not whole or sum(map(abs, told[0])) > EXACT_SUMS:  # as `whole_steps` leaves them
+    are_whole = all(float(one).is_integer() for one in told[0])
+    if not are_whole or sum(map(abs, told[0])) > EXACT_SUMS:  # as `whole_steps` leaves them
         raise CertificateRejected(
             f"The table {blocks[0].name}.{kind} has a count that isn't whole."
         )
@@ -285,7 +297,7 @@ def _check(folder: Path, blocks: Sequence[BlockPlan], kind: str, sums: Sums, *, 
         if numbers != added.tolist():  # a float is compared with a whole number exactly
             why = f"isn't the {what} of {blocks[0].name}.{kind}"
             raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
-    check_whole_counts(folder, blocks, kind, sums, exact=True)
+    check_whole_counts(whole.whole_counts, folder, blocks, kind, sums=sums, exact=True)
 
 
 def _running_sums(whole: Cumulative, bins: NDArray[Any]) -> list[NDArray[Any]]:
@@ -301,20 +313,7 @@ def _sums_by_level(tree: KeyTree, counts: NDArray[Any]) -> list[NDArray[Any]]:
     ]
 
 
-def _cumulative(blocks: Sequence[BlockPlan]) -> Cumulative:
-    if blocks[0].running is None:
-        raise TypeError("these are tables of a query without cumulative counts")
-    return blocks[0].running.whole
-
-
-def _levels(blocks: Sequence[BlockPlan]) -> Levels:
-    if blocks[0].level is None:
-        raise TypeError("these are tables of a query whose keys have no levels")
-    return blocks[0].level.whole
-
-
-def _tree(blocks: Sequence[BlockPlan]) -> KeyTree:
-    column = _levels(blocks).cells.hierarchy
-    if column is None:
+def _tree(whole: Levels) -> KeyTree:
+    if whole.cells.hierarchy is None:
         raise TypeError("its keys have no levels")
-    return tree_of(column)
+    return tree_of(whole.cells.hierarchy)

@@ -20,7 +20,7 @@ from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.summed import publish_margins
 from leastnoise.tables.publish.verify import verify_directory
-from tests.tables.margins import plan_of, spec_of, whole_of
+from tests.tables.margins import plan_of, spec_of, table_of, whole_of
 from tests.tables.resealed import verify_resealed
 
 AGES = {"edges": [*range(0, 101, 10)]}
@@ -120,15 +120,14 @@ def test_what_is_published_has_the_stated_errors(*, nested: bool) -> None:
     shape = (6, 2, 6, 3)[: len(columns)]
     truth = np.arange(math.prod(shape), dtype=np.int64) * 10**6
     bits = plan.blocks[0].layout.bits
-    draws = [publish_margins(plan.blocks, truth << bits) for _ in range(400)]
+    draws = [publish_margins(whole_of(plan), plan.blocks, truth << bits) for _ in range(400)]
     for place, block in enumerate(plan.blocks):
-        assert block.margin is not None
-        axes = tuple(i for i in range(len(shape)) if not block.margin.table >> i & 1)
+        axes = tuple(i for i in range(len(shape)) if not table_of(block) >> i & 1)
         exact = truth.reshape(shape).sum(axis=axes).reshape(-1)
         errors = np.array([one[place].columns["count"] for one in draws]) - exact
         assert (errors == np.rint(errors)).all()
-        assert np.sqrt(np.mean(errors**2)) == pytest.approx(block.margin.errors[0].std, rel=0.2)
-        assert np.mean(np.abs(errors) <= block.margin.errors[0].half95) > 0.92
+        assert np.sqrt(np.mean(errors**2)) == pytest.approx(block.noise_errors[0].std, rel=0.2)
+        assert np.mean(np.abs(errors) <= block.noise_errors[0].half95) > 0.92
 
 
 def released(folder: Path, **block: Any) -> Path:

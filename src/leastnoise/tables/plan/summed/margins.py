@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block
     from leastnoise.design.marginals import Marginals
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.plan.summed.measured import Compared
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.statistics.base import Component
@@ -290,9 +289,13 @@ class Margins:
         by = [axis.column for i, axis in enumerate(self.cells.axes) if table >> i & 1]
         return "the total" if not by else _words.in_turn(by, "and")
 
+    @property
+    def largest_std(self) -> float:
+        """The largest standard deviation of a number that adds up, if that is the objective."""
+        return max((one.own for one in self.compared.values()), default=0.0)
+
     def to_record(self) -> dict[str, Any]:
         """Return it as JSON values, all of which a certificate can confirm."""
-        largest = max((one.own for one in self.compared.values()), default=0.0)
         return {
             "measured": [
                 {
@@ -305,7 +308,11 @@ class Margins:
                 for table, claim in self.measured.items()
             ],
             **({} if self.chain is None else {"chain": self.chain.columns(self.cells)}),
-            **({"objective": LARGEST, "largest_std": largest} if self.cells.largest else {}),
+            **(
+                {"objective": LARGEST, "largest_std": self.largest_std}
+                if self.cells.largest
+                else {}
+            ),
             "compared": {label: vars(one) for label, one in self.compared.items()},
         }
 
@@ -324,30 +331,6 @@ class Margins:
             of = "The" if len(self.compared) == 1 else f"Of {label} the"
             found.append(one.in_words(of, largest=self.cells.largest))
         return found if self.whole_counts is None else found + self.whole_counts.in_words()
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Margin:
-    """One published table of a block with margins."""
-
-    whole: Margins
-    table: int
-
-    @cached_property
-    def errors(self) -> tuple[NoiseError, ...]:
-        """The error of each of its numbers."""
-        return self.whole.errors(self.table)
-
-    @property
-    def drawn(self) -> Layout:
-        """The layout of its measured numbers, which all its numbers are made of."""
-        return table_layout(self.whole.drawn, self.table)
-
-    @property
-    def moved(self) -> tuple[Sensitivity, ...]:
-        """What is true of every shift of its measured numbers by one unit, each by itself."""
-        return table_sensitivities(self.whole.drawn, self.table)
 
 
 def _power_of_two(finest: int, variance: float) -> Fraction:

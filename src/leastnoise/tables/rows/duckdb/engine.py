@@ -14,7 +14,7 @@ import narwhals as nw
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.expressions.duckdb_sql import Compiled, given, uses
+from leastnoise.tables.expressions.duckdb_sql import SqlColumns, given, uses
 from leastnoise.tables.rows.duckdb.even_edges import guess_of
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.values import spill
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.rows.duckdb.inputs import Input
     from leastnoise.tables.spec.values import ColumnType, Key
-    from leastnoise.tables.values.casts import Held, Rows
+    from leastnoise.tables.values.casts import FileRows, Held
 
 
 @contextmanager
@@ -110,7 +110,7 @@ class DuckDB(Engine):
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        rows: Rows,
+        rows: FileRows,
         columns: Mapping[str, ColumnType],
         computed: Computed = NOTHING,
         *,
@@ -122,7 +122,7 @@ class DuckDB(Engine):
         super().__init__(nw.from_native(self._typed(rows, columns, computed)), columns, computed)
 
     def _typed(
-        self, rows: Rows, columns: Mapping[str, ColumnType], computed: Computed
+        self, rows: FileRows, columns: Mapping[str, ColumnType], computed: Computed
     ) -> duckdb.DuckDBPyRelation:
         """Return the `rows`, each column cast for each use; what doesn't cast is NULL.
 
@@ -253,7 +253,7 @@ def _beside(
     places = {name: place for place, name in enumerate(columns)}
     names = {name: f"g{places[name]}" for name in computed.inputs}
     inputs = {names[name]: given(kind, places[name]) for name, kind in computed.inputs.items()}
-    compiled = Compiled(computed.expressions, names)
+    compiled = SqlColumns(computed.expressions, names)
     listed = ", ".join(f"{sql} AS {name}" for name, sql in inputs.items()) or "0 AS none"
     query = compiled.around(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # own names
     count = len(computed.columns)

@@ -23,7 +23,7 @@ import narwhals as nw
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.expressions.spark_columns import Compiled, given, uses
+from leastnoise.tables.expressions.spark_columns import SparkColumns, given, uses
 from leastnoise.tables.rows.duckdb import files
 from leastnoise.tables.rows.duckdb.inputs import ParquetFile, Part, Several
 from leastnoise.tables.rows.engine import Engine
@@ -318,7 +318,7 @@ class Spark(Engine):
             return frame.select(*stored)
         places = {name: place for place, name in enumerate(columns)}
         names = {name: f"g{places[name]}" for name in computed.inputs}
-        compiled = Compiled(self._f, computed.expressions, names)
+        compiled = SparkColumns(self._f, computed.expressions, names)
         for name, kind in computed.inputs.items():
             frame = frame.withColumn(names[name], given(self._f, kind, places[name]))
         found, count = [self._f.col(name) for name in stored], len(computed.columns)
