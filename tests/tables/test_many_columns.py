@@ -237,8 +237,7 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
 @pytest.mark.dense
 @pytest.mark.parametrize("epsilon", ["0.1", "2"])
 def test_a_total_that_is_public_has_no_noise(tmp_path: Path, epsilon: str) -> None:
-    """Of bands that hold every row, where rows are replaced: by measured tables and contrasts."""
-    columns = [*SIZES]
+    """Of bands that hold every row, where rows are replaced."""
     rows_of().to_csv(tmp_path / "rows.csv", index=False)
     raw = spec_of(
         privacy={"epsilon": epsilon, "delta": "0.01", "neighbours": "replace-one"},
