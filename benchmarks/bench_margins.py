@@ -215,21 +215,21 @@ def pairs_figures() -> list[tuple[str, ...]]:
         "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-9"},
     }
     margins = [list(pair) for pair in itertools.combinations(by, 2)]
-    found = [("a share for each", np.full(91, sigma * math.sqrt(91)), 0.0)]
-    found.append(("ResidualPlanner, equal weights", optimum, 0.0))
+    ways = [("a share for each", np.full(91, sigma * math.sqrt(91)), 0.0)]
+    ways.append(("ResidualPlanner, equal weights", optimum, 0.0))
     for name, more in {"chosen": {}, "chosen, largest": {"objective": "largest"}}.items():
         begin = time.process_time()
         blocks = plan(
             spec_file.lay_out(raw | {"query": [query | more | {"margins": margins}]})
         ).blocks
         seconds = time.process_time() - begin
-        found.append((name, np.array([block.errors[0].std for block in blocks]), seconds))
+        ways.append((name, np.array([block.errors[0].std for block in blocks]), seconds))
     return [
         (
             name,
             *(
-                f"{one:.2f}"
-                for one in (
+                f"{number:.2f}"
+                for number in (
                     stds.min(),
                     np.exp(np.log(stds).mean()),
                     np.sqrt((stds**2).mean()),
@@ -238,7 +238,7 @@ def pairs_figures() -> list[tuple[str, ...]]:
             ),
             f"{seconds:.1f}" if seconds else "",
         )
-        for name, stds, seconds in found
+        for name, stds, seconds in ways
     ]
 
 

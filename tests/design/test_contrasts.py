@@ -24,11 +24,11 @@ SIZES = [(), (2,), (7,), (1,), (3, 4), (2, 3, 4), (40, 3)]
 
 def dense(sizes: tuple[int, ...]) -> np.ndarray:
     """Return H from its definition, shape (Π(n_i − 1), Πn_i)."""
-    found = np.ones((1, 1), dtype=np.int64)
+    matrix = np.ones((1, 1), dtype=np.int64)
     for n in sizes:
         rows = [[1] * k + [-k] + [0] * (n - k - 1) for k in range(1, n)]
-        found = np.kron(found, np.array(rows, dtype=np.int64).reshape(n - 1, n))
-    return found
+        matrix = np.kron(matrix, np.array(rows, dtype=np.int64).reshape(n - 1, n))
+    return matrix
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -48,9 +48,9 @@ def test_components_are_projections(sizes: tuple[int, ...]) -> None:
     for n in sizes:
         projection = np.kron(projection, np.eye(n) - 1 / n)
     noisy = exact_contrasts(numbers, sizes) / 2.0**BITS
-    found = component(noisy, sizes)
-    assert found.shape == sizes
-    np.testing.assert_allclose(found.reshape(-1), projection @ numbers, atol=1e-9)
+    estimate = component(noisy, sizes)
+    assert estimate.shape == sizes
+    np.testing.assert_allclose(estimate.reshape(-1), projection @ numbers, atol=1e-9)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -87,5 +87,5 @@ def test_the_variance_of_a_component(sizes: tuple[int, ...]) -> None:
 def test_contrasts_end_where_no_row_moves_them_further() -> None:
     """Attack: numbers at the end of int64 would wrap around."""
     numbers = np.array([2**63 - 1, -(2**63) + 1, 2**63 - 1], dtype=np.int64)
-    found = exact_contrasts(numbers, (3,))
-    assert found.tolist() == [2**62, -(2**62)]
+    contrasts = exact_contrasts(numbers, (3,))
+    assert contrasts.tolist() == [2**62, -(2**62)]

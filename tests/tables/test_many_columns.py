@@ -68,9 +68,9 @@ def rows_of(sizes: dict[str, int] = SIZES, count: int = 500) -> pd.DataFrame:
 def counts(rows: pd.DataFrame, sizes: dict[str, int], by: tuple[str, ...]) -> list[int]:
     """Return how many rows are in each cell of a table, of those with a key in every column."""
     kept = rows[np.all([rows[column] < size for column, size in sizes.items()], axis=0)]
-    found = np.zeros([sizes[column] for column in by], dtype=np.int64)
-    np.add.at(found, tuple(kept[column] for column in by), 1)
-    return found.reshape(-1).tolist()
+    cells = np.zeros([sizes[column] for column in by], dtype=np.int64)
+    np.add.at(cells, tuple(kept[column] for column in by), 1)
+    return cells.reshape(-1).tolist()
 
 
 def released(folder: Path, **given: Any) -> Release:
@@ -107,9 +107,9 @@ def test_the_noise_of_many_columns_is_the_stated_one(tmp_path: Path) -> None:
     assert len(whole.measured) == 1 + 7 + 21
     errors: list[float] = []
     for block in result.plan.blocks:
-        found = result.tables[block.name].columns
+        columns = result.tables[block.name].columns
         truth = np.array(counts(rows, SIZES, tuple(axis.column for axis in block.layout.axes)))
-        errors += ((np.array(found["count"]) - truth) / block.errors[0].std).tolist()
+        errors += ((np.array(columns["count"]) - truth) / block.errors[0].std).tolist()
     # sums of the same noise, of 3,700 contrasts: the mean square is 1 ± .12 (5 standard deviations)
     assert np.mean(np.square(errors)) == pytest.approx(1, abs=0.2)
     assert verify_directory(tmp_path / "out").delta.upper <= 1e-6
@@ -269,15 +269,15 @@ def test_tables_are_rounded_together(size: float) -> None:
         for axis in range(values.ndim):
             values -= values.mean(axis=axis, keepdims=True)
         components[part] = values
-    found = round_together(marginals, components, 0.25)
-    for part, own in found.items():
+    rounded = round_together(marginals, components, 0.25)
+    for part, steps in rounded.items():
         for i in marginals.axes(part):
-            above = own.sum(axis=marginals.axes(part).index(i))
-            assert (above == found[part & ~(1 << i)]).all()
+            above = steps.sum(axis=marginals.axes(part).index(i))
+            assert (above == rounded[part & ~(1 << i)]).all()
         if size < 1e4:
             estimate = marginals.table(components, part)
-            assert np.abs(own * 0.25 - estimate).max() <= 0.125 * own.size * (1 + 1e-9)
-        assert np.abs(own).sum() < 2**53
+            assert np.abs(steps * 0.25 - estimate).max() <= 0.125 * steps.size * (1 + 1e-9)
+        assert np.abs(steps).sum() < 2**53
 
 
 def test_the_shares_are_the_best_of_gaussian_noise() -> None:

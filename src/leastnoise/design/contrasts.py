@@ -31,18 +31,18 @@ _END = 2**62
 
 def squared_norms(sizes: Sequence[int]) -> NDArray[np.int64]:
     """Return K_j, shape (Π(n_i − 1),)."""
-    found = np.ones(1, dtype=np.int64)
+    norms = np.ones(1, dtype=np.int64)
     for size in sizes:
         ones = np.arange(1, size, dtype=np.int64)
-        found = np.outer(found, ones * (ones + 1)).reshape(-1)
-    return found
+        norms = np.outer(norms, ones * (ones + 1)).reshape(-1)
+    return norms
 
 
 def numerators(sizes: Sequence[int]) -> NDArray[np.int64]:
     """Return 2^28·a_j, the largest whole numbers with a_j² K_j <= 1; shape (Π(n_i − 1),)."""
     norms = squared_norms(sizes)
-    known = {one: math.isqrt(4**BITS // one) for one in np.unique(norms).tolist()}
-    return np.array([known[one] for one in norms.tolist()], dtype=np.int64)
+    factors = {norm: math.isqrt(4**BITS // norm) for norm in np.unique(norms).tolist()}
+    return np.array([factors[norm] for norm in norms.tolist()], dtype=np.int64)
 
 
 def exact_contrasts(numbers: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int64]:
@@ -50,14 +50,14 @@ def exact_contrasts(numbers: NDArray[np.int64], sizes: Sequence[int]) -> NDArray
 
     Each ends where ±2^62 does, so that no row moves it by more than before.
     """
-    found: NDArray[Any] = numbers.astype(object).reshape(tuple(sizes))
+    contrasts: NDArray[Any] = numbers.astype(object).reshape(tuple(sizes))
     for axis, size in enumerate(sizes):
-        before = np.cumsum(found, axis=axis).take(range(size - 1), axis=axis)
+        before = np.cumsum(contrasts, axis=axis).take(range(size - 1), axis=axis)
         shape = [1] * len(sizes)
         shape[axis] = size - 1
         places = np.arange(1, size).astype(object).reshape(shape)
-        found = before - places * found.take(range(1, size), axis=axis)
-    scaled = found.reshape(-1) * numerators(sizes).astype(object)
+        contrasts = before - places * contrasts.take(range(1, size), axis=axis)
+    scaled = contrasts.reshape(-1) * numerators(sizes).astype(object)
     return np.clip(scaled, -_END, _END).astype(np.int64)
 
 
@@ -67,15 +67,15 @@ def component(noisy: Floats, sizes: Sequence[int]) -> Floats:
     `noisy` is y.
     """
     factors = 2.0**BITS / (squared_norms(sizes) * numerators(sizes).astype(float))
-    found = (noisy * factors).reshape([size - 1 for size in sizes])
+    numbers = (noisy * factors).reshape([size - 1 for size in sizes])
     for axis, size in enumerate(sizes):
-        first = np.zeros([1 if one == axis else n for one, n in enumerate(found.shape)])
-        padded = np.concatenate([first, found], axis=axis)
+        first = np.zeros([1 if at == axis else n for at, n in enumerate(numbers.shape)])
+        padded = np.concatenate([first, numbers], axis=axis)
         shape = [1] * len(sizes)
         shape[axis] = size
         after = padded.sum(axis=axis, keepdims=True) - np.cumsum(padded, axis=axis)
-        found = after - np.arange(size).reshape(shape) * padded
-    return found
+        numbers = after - np.arange(size).reshape(shape) * padded
+    return numbers
 
 
 def variance_of_component(sizes: Sequence[int]) -> float:

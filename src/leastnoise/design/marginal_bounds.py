@@ -64,7 +64,7 @@ def cheapest(marginals: Marginals, prices: Floats, costs: Floats | None) -> Floa
     """Return the θ with the least Σ ω_B v_B under Σ_A θ_A c_A <= N, ω the `prices`."""
     needed = (marginals.spread > 0).any(axis=0)
     if costs is None:
-        contrasts = [max(marginals.contrasts(one), 1) for one in marginals.every]
+        contrasts = [max(marginals.contrasts(table), 1) for table in marginals.every]
         costs = np.array(contrasts, dtype=float)
     roots = np.sqrt((prices @ marginals.spread) / costs)
     return roots * marginals.cells(marginals.whole) / (costs * needed @ roots)

@@ -179,7 +179,7 @@ class Marginals:
         `total` if that is known.
         """
         theta, cells = self.carried @ information, self.cells(self.whole)
-        found: Components = {0: np.full((), total)} if self.total_is_known else {}
+        components: Components = {0: np.full((), total)} if self.total_is_known else {}
         for part in self._estimated(self.whole):
             inverse = theta[self.places[part]]
             if inverse <= 0:
@@ -195,18 +195,18 @@ class Marginals:
                     summed += factor * placed.sum(axis=others)
             for place in range(summed.ndim):
                 summed -= summed.mean(axis=place, keepdims=True)
-            found[part] = summed * (cells / self.cells(part)) / inverse
-        return found
+            components[part] = summed * (cells / self.cells(part)) / inverse
+        return components
 
     def table(self, components: Components, table: int) -> Floats:
         """Return the numbers of a table with these `components`, shape of its sizes."""
         axes = self.axes(table)
-        found = np.zeros([self.sizes[i] for i in axes])
+        numbers = np.zeros([self.sizes[i] for i in axes])
         for part, values in components.items():
             if part & table == part:
                 shape = [self.sizes[i] if part >> i & 1 else 1 for i in axes]
-                found += values.reshape(shape) / (self.cells(table) / self.cells(part))
-        return found
+                numbers += values.reshape(shape) / (self.cells(table) / self.cells(part))
+        return numbers
 
     def estimate(
         self, information: Floats, measured: Mapping[int, Floats], *, total: float = 0.0

@@ -68,7 +68,7 @@ def publish_margins(
     read = dict(zip(tables_read(margins.cells), exact, strict=True))
     noisy: dict[int, NDArray[np.float64]] = {}
     for table, claim in margins.measured.items():
-        of = next(one for one in read if one & table == table)
+        of = next(wider for wider in read if wider & table == table)
         numbers, chain = sum_exactly(margins, read[of], table, of=of), margins.chain
         numbers, bits = numbers if chain is None else chain.placed(numbers), margins.cells.bits
         if margins.contrasts:  # of counts, which are whole
@@ -100,7 +100,7 @@ def add_up(
         if not marginals.is_small:  # of one count
             rounded = round_together(marginals, components, grid)
             pairs = zip(blocks, margins.cells.margins, strict=True)
-            numbers_of = {one: np.asarray(own.reshape(-1) * grid) for one, own in rounded.items()}
+            numbers_of = {part: np.asarray(at.reshape(-1) * grid) for part, at in rounded.items()}
             return [
                 _published(margins, block, [numbers_of[table]], [numbers_of[table]])
                 for block, table in pairs
@@ -140,8 +140,10 @@ def round_together(
     of at most n_B rounded ones. Where all together might be no float, each has its share of what
     is.
     """
-    found: dict[int, NDArray[np.int64]] = {}
-    tables = (one for one in marginals.every if one != marginals.whole or one in marginals.tables)
+    rounded: dict[int, NDArray[np.int64]] = {}
+    tables = (
+        table for table in marginals.every if table in marginals.tables or table != marginals.whole
+    )
     for table in sorted(tables, key=int.bit_count):
         axes = marginals.axes(table)
         estimate = marginals.table(components, table) / grid
@@ -151,14 +153,14 @@ def round_together(
         whole = np.rint(estimate).astype(np.int64)
         kept = whole[tuple(slice(marginals.sizes[i] - 1) for i in axes)]
         for place, i in enumerate(axes):
-            above = found[table & ~(1 << i)]
-            free = [marginals.sizes[one] - 1 for one in axes[place + 1 :]]
-            full = [marginals.sizes[one] for one in axes[:place]]
+            above = rounded[table & ~(1 << i)]
+            free = [marginals.sizes[j] - 1 for j in axes[place + 1 :]]
+            full = [marginals.sizes[j] for j in axes[:place]]
             above = above[tuple(map(slice, (*full, *free)))]
             last = np.expand_dims(above - kept.sum(axis=place), place)
             kept = np.concatenate([kept, last], axis=place)
-        found[table] = kept
-    return found
+        rounded[table] = kept
+    return rounded
 
 
 def _moved_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
@@ -242,7 +244,7 @@ def _disagreeing(margins: Margins, numbers: Sequence[Floats]) -> Iterator[tuple[
     Of all tables that hold one, each is compared with the first.
     """
     tables = margins.cells.margins
-    for shared in dict.fromkeys(one & other for one, other in combinations(tables, 2)):
+    for shared in dict.fromkeys(table & wider for table, wider in combinations(tables, 2)):
         holding = [place for place, table in enumerate(tables) if table & shared == shared]
         first, *others = (
             _exact_sums(margins, numbers[place], tables[place], shared) for place in holding
@@ -256,9 +258,9 @@ def _exact_sums(margins: Margins, numbers: Floats, table: int, shared: int) -> l
     """Return the table `shared` of the numbers of another `table` that holds it."""
     marginals = margins.marginals
     axes = marginals.axes(table)
-    kept = [place for place, one in enumerate(axes) if shared >> one & 1]
-    summed = [place for place, one in enumerate(axes) if not shared >> one & 1]
-    placed = numbers.reshape([marginals.sizes[one] for one in axes]).transpose(*kept, *summed)
+    kept = [place for place, i in enumerate(axes) if shared >> i & 1]
+    summed = [place for place, i in enumerate(axes) if not shared >> i & 1]
+    placed = numbers.reshape([marginals.sizes[i] for i in axes]).transpose(*kept, *summed)
     return list(map(math.fsum, placed.reshape(marginals.cells(shared), -1).tolist()))
 
 

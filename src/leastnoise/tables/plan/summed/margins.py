@@ -184,8 +184,8 @@ class Margins:
         """θ of each measured number: see `design.marginals`."""
         carried = self.marginals.carried
         if self.contrasts:
-            return [carried.diagonal() * one for one in self.information]
-        return [carried @ one for one in self.information]
+            return [carried.diagonal() * information for information in self.information]
+        return [carried @ information for information in self.information]
 
     @cached_property
     def _variances(self) -> Floats:
@@ -204,8 +204,10 @@ class Margins:
         """Return the estimates of what tables show, from the noisy numbers of measured ones."""
         if not self.contrasts:
             return self.marginals.components(self.information[number], noisy, total=total)
-        found = {table: component(own, self.sizes(table)) for table, own in noisy.items()}
-        return found | ({0: np.full((), total)} if self.total_is_known else {})
+        components = {
+            table: component(values, self.sizes(table)) for table, values in noisy.items()
+        }
+        return components | ({0: np.full((), total)} if self.total_is_known else {})
 
     @cached_property
     def _cell_variances(self) -> Floats:
@@ -312,12 +314,13 @@ class Margins:
         shifts, deviations = [step * roundings / 2], [std, step * math.sqrt(roundings / 12)]
         for part, claim in self.measured.items():
             at = self.marginals.places[part]
-            own = math.sqrt(float(self.marginals.spread[place, at] / self._theta[0][at]))
-            counted = float(claim.grid or 0) * own / math.sqrt(claim.noise.variance)
+            deviation = math.sqrt(float(self.marginals.spread[place, at] / self._theta[0][at]))
+            counted = float(claim.grid or 0) * deviation / math.sqrt(claim.noise.variance)
             shifts.append(counted / 2 * math.sqrt(claim.dimension))
             deviations.append(counted / math.sqrt(12))
         half95, half975, half983 = (
-            NormalDist().inv_cdf((1 + one) / 2) * std + math.fsum(shifts) for one in PROBABILITIES
+            NormalDist().inv_cdf((1 + probability) / 2) * std + math.fsum(shifts)
+            for probability in PROBABILITIES
         )
         std = math.hypot(*deviations)
         return NoiseError(std=std, half95=half95, half975=half975, half983=half983)

@@ -198,7 +198,7 @@ def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], S
     reaches = [contrasts_sensitivity(cells, table).bound for table in marginals.every]
     sizes = [marginals.cells(table) for table in marginals.every]
     pairs = zip(reaches, sizes, strict=True)
-    costs = np.array([float(one) ** 2 * size or 1.0 for one, size in pairs])
+    costs = np.array([float(reach) ** 2 * size or 1.0 for reach, size in pairs])
     if cells.largest:
         theta = gaussian_optimum_of_largest(marginals, costs)
     else:

@@ -76,7 +76,7 @@ def keep_listed(layout: Layout, tables: Sequence[int]) -> Layout:
     kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
     if len(kept) == len(layout.axes):
         return replace(layout, margins=tuple(tables))
-    moved = [sum(1 << new for new, i in enumerate(kept) if one >> i & 1) for one in tables]
+    moved = [sum(1 << new for new, i in enumerate(kept) if table >> i & 1) for table in tables]
     axes = tuple(layout.axes[i] for i in kept)
     return replace(layout, axes=axes, within=layout.axes, margins=tuple(moved))
 
@@ -195,7 +195,9 @@ def tables_read(layout: Layout) -> tuple[int, ...]:
     if marginals.has_cells:
         return (marginals.whole,)
     return tuple(
-        one for one in layout.margins if not any(one & o == one != o for o in layout.margins)
+        table
+        for table in layout.margins
+        if not any(table & wider == table != wider for wider in layout.margins)
     )
 
 
@@ -205,7 +207,7 @@ def layouts_read(layout: Layout) -> list[Layout]:
     tables = tables_read(layout)
     if tables == (2 ** len(drawn.axes) - 1,):
         return [drawn]
-    return [replace(table_layout(drawn, one), within=drawn.grouped) for one in tables]
+    return [replace(table_layout(drawn, table), within=drawn.grouped) for table in tables]
 
 
 def too_large(layout: Layout) -> str | None:
@@ -215,11 +217,11 @@ def too_large(layout: Layout) -> str | None:
         return None
     largest = max(map(marginals.cells, marginals.tables))
     if largest > MOST_CELLS:
-        told = f"Expected at most {MOST_CELLS:,} cells with margins, got {largest:,}"
-        return f"{told} in one table. Use fewer keys."
+        expected = f"Expected at most {MOST_CELLS:,} cells with margins, got {largest:,}"
+        return f"{expected} in one table. Use fewer keys."
     if len(marginals.every) > MOST_TABLES:
-        told = f"Expected at most {MOST_TABLES:,} tables with all tables by fewer columns"
-        return f"{told}, got {len(marginals.every):,}. List fewer."
+        expected = f"Expected at most {MOST_TABLES:,} tables with all tables by fewer columns"
+        return f"{expected}, got {len(marginals.every):,}. List fewer."
     if layout.projected or not in_one_cell(layout) or not layout.by_row:
         return (
             f"Margins of more than {MOST_COLUMNS} columns, or of more than {MOST_CELLS:,} cells "
