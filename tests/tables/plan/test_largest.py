@@ -216,7 +216,7 @@ def test_what_is_published_has_the_stated_errors() -> None:
         exact = truth.reshape(20, 2, 10).sum(axis=axes).reshape(-1)
         errors = np.array([one[place].columns["count"] for one in draws]) - exact
         assert np.sqrt(np.mean(errors**2)) == pytest.approx(block.noise_errors[0].std, rel=0.15)
-        assert np.mean(np.abs(errors) <= block.noise_errors[0].half95) > 0.92
+        assert np.mean(np.abs(errors) <= block.noise_errors[0].half95) > 0.88  # 6 stds of 400
 
 
 def released(folder: Path, raw: dict[str, Any]) -> Path:
