@@ -110,7 +110,7 @@ def test_the_noise_of_many_columns_is_the_stated_one(tmp_path: Path) -> None:
         columns = result.tables[block.name].columns
         truth = np.array(counts(rows, SIZES, tuple(axis.column for axis in block.layout.axes)))
         errors += ((np.array(columns["count"]) - truth) / block.errors[0].std).tolist()
-    # sums of the same noise, in 2,100 contrasts: a standard deviation of the mean square is .03
+    # sums of the same noise, in 2,004 contrasts: a standard deviation of the mean square is .03
     assert np.mean(np.square(errors)) == pytest.approx(1, abs=0.2)
     assert verify_directory(tmp_path / "out").delta.upper <= 1e-6
 
