@@ -14,15 +14,17 @@ endif
 # Tests start hundreds of processes: what is compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo docs test tests test-fast test-engines test-slow test-gate test-attacks lint test-minimum bench side-by-side experiments clean
+.PHONY: install demo docs test tests test-fast test-engines engines-classic engines-connect engines-others test-slow test-gate test-attacks lint test-minimum bench side-by-side experiments clean
 
 install: .venv/.complete
 
 # The markers are written last, so that an install cut short is done again. What isn't compiled here
 # is compiled where it is first imported, and most of it never is.
-.venv/.complete: .venv/.demo
+# What the demo needs is part of it: one install takes less time than two.
+.venv/.complete: pyproject.toml constraints.txt
+	$(VENV)
 	$(INSTALL) -e '.[demo,test]'
-	@touch $@
+	@touch .venv/.demo $@
 
 # Of statsmodels the demo reads a table, and imports nothing: pandas and the like can wait.
 .venv/.demo: pyproject.toml constraints.txt
@@ -75,22 +77,28 @@ test-gate: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m '(slow or dense) and not engines' --gate
 	$(MAKE) test-attacks ATTACKS=300 SEED=$(or $(COMMIT),1)
 
-# So many attacks of each kind, a tenth where one takes as long as ten others and a fiftieth of
-# models; from another SEED, others. The guard of tests/attacks says how many were tried, and how to
+# So many attacks of each kind, a tenth where one takes as long as ten others, a fiftieth of models,
+# a hundredth of containers; from another SEED, others. The guard of tests/attacks says how many were tried, and how to
 # see one again.
 ATTACKS ?= 10000
 SEED ?= 1
 test-attacks: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m attack --attacks $(ATTACKS) --attack-seed $(SEED) tests/attacks
 
-# The same tables on Spark, classic and Connect, and of PostgreSQL. As root on Debian it installs
+# The same tables on Spark, classic and Connect, and of PostgreSQL and dask. As root on Debian it installs
 # Java and PostgreSQL; elsewhere it says what is missing.
 test-engines: install
 	sh tests/engines/install.sh
 	$(INSTALL) -e '.[dask,postgres,spark]' distributed
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark classic tests/engines
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark connect tests/engines
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and slow' --gate --gate-seconds 150 --spark classic tests/engines
+	@$(MAKE) --no-print-directory -j 2 engines-classic engines-connect engines-others
+
+# One process each, beside each other: in each Java has to warm up once.
+engines-classic:
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --gate --gate-seconds 150 --spark classic tests/engines
+engines-connect:
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and not slow' --spark connect tests/engines
+engines-others:
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m engines --spark none tests/engines
 
 # The lowest versions that pyproject.toml allows, in an environment of their own. Warnings of newer
 # libraries about them are none of ours.

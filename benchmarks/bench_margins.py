@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from benchmarks.timing import print_rows
 from leastnoise.calibration import find_gaussian
-from leastnoise.design.marginal_bounds import bound, bound_of_largest, gaussian_optimum
+from leastnoise.design.marginal_bounds import bound, bound_of_largest, cheapest, gaussian_optimum
 from leastnoise.design.marginals import (
     Marginals,
     best_shares,
@@ -26,9 +27,11 @@ from leastnoise.design.marginals import (
     pure_information,
 )
 from leastnoise.guarantees.budget import Budget
+from leastnoise.tables.answers.base import Totals
+from leastnoise.tables.answers.sums import LevelTables, MarginTables, RunningSums
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.publish.summed import publish_levels, publish_margins, sum_exactly
+from leastnoise.tables.publish.summed import sum_exactly
 from leastnoise.tables.publish.whole_counts import sums_by
 
 if TYPE_CHECKING:
@@ -98,9 +101,9 @@ def cumulative_figures(bins: int, objective: str | None = None) -> list[str]:
         "privacy": {"unit": "row", "epsilon": 1},
         "query": [{"name": "q", "histogram": histogram, "objective": objective}],
     }
-    _, sums = plan(spec_file.lay_out(raw)).blocks
-    assert sums.running is not None
-    found = sums.running.whole.to_record()
+    (sums,) = plan(spec_file.lay_out(raw)).answered
+    assert isinstance(sums, RunningSums)
+    found = sums.whole.to_record()
     cells = math.sqrt((bins + 1) / 2) / (math.sqrt(2) * math.sinh(1 / 2))
     numbers = (found["bin_std"], found["root_mean_square_std"], found["largest_std"], cells)
     return [" × ".join(map(str, found["branches"])), *(f"{one:.2f}" for one in numbers)]
@@ -117,10 +120,10 @@ def levels_figures(sizes: list[int]) -> list[str]:
         "privacy": {"unit": "row", "epsilon": 1},
         "query": [{"name": "q", "statistics": ["count"], "group_by": {"county": keys}}],
     }
-    blocks = plan(spec_file.lay_out(raw)).blocks
-    assert blocks[0].level is not None
-    whole = blocks[0].level.whole
-    stds = [block.errors[0].std for block in blocks]
+    (tables,) = plan(spec_file.lay_out(raw)).answered
+    assert isinstance(tables, LevelTables)
+    whole = tables.whole
+    stds = [block.errors[0].std for block in tables.parts]
     numbers = (*stds, whole.geometric_mean, *whole.others.values())
     return [f"{one:.2f}" for one in numbers]
 
@@ -133,17 +136,19 @@ def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[lis
         "data": {"source": "x.parquet"},
         "privacy": {"unit": "row", "epsilon": 1},
     }
-    noisy, blocks = (
-        plan(spec_file.lay_out(raw | {"query": [query | shown]})).blocks
+    ways = [
+        plan(spec_file.lay_out(raw | {"query": [query | shown]})).blocks[0].answered
         for shown in ({}, {"round": True, "clamp": True})
-    )
-    exact, draw, margin = truth << blocks[0].layout.bits, publish_levels, blocks[0].margin
-    if margin is not None:
-        draw = publish_margins
-        trues = [sum_exactly(margin.whole, truth, one) for one in margin.whole.cells.margins]
+    ]
+    tables = ways[-1]
+    blocks = tables.parts
+    exact = Totals(cells=[truth << blocks[0].layout.bits], groups=[])
+    if isinstance(tables, MarginTables):
+        whole = tables.whole
+        trues = [sum_exactly(whole, truth, one) for one in whole.cells.margins]
     else:
-        assert blocks[0].level is not None
-        found = blocks[0].level.whole.whole_counts
+        assert isinstance(tables, LevelTables)
+        found = tables.whole.whole_counts
         assert found is not None
         trues = [sums_by(own, truth, int(own.max()) + 1) for own in found.tree[::-1]]
     errors = [
@@ -151,7 +156,7 @@ def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[lis
             np.array([np.array(one.columns["count"]) - true for one in tables])
             for tables, true in zip(zip(*drawn, strict=True), trues, strict=True)
         ]
-        for drawn in ([draw(own, exact) for _ in range(_DRAWS)] for own in (noisy, blocks))
+        for drawn in ([way.draw(exact) for _ in range(_DRAWS)] for way in ways)
     ]
     rows: list[list[str]] = []
     for block, true, before, after in zip(blocks, trues, *errors, strict=True):
@@ -188,11 +193,53 @@ def chosen_figures(sizes: tuple[int, ...], margins: object) -> list[str]:
         "privacy": {"unit": "row", "epsilon": 1},
         "query": [{"name": "q", "group_by": by, "statistics": ["count"], "margins": margins}],
     }
-    margin = plan(spec_file.lay_out(raw)).blocks[0].margin
-    assert margin is not None
-    whole, own = margin.whole, margin.whole.compared["count"]
+    (tables,) = plan(spec_file.lay_out(raw)).answered
+    assert isinstance(tables, MarginTables)
+    whole, own = tables.whole, tables.whole.compared["count"]
     way = "a tree" if whole.chain else f"{len(whole.measured)} tables"
     return [way, *(f"{one:.2f}" for one in (own.cells, own.apart, own.own, own.bound))]
+
+
+def pairs_figures() -> list[tuple[str, ...]]:
+    """The rows of all 91 tables by two of 14 columns, at ε = 1, δ = 1e-9 for one row."""
+    sizes = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)  # of Adult, as papers have it
+    tables = tuple((1 << i) + (1 << j) for i in range(14) for j in range(i))
+    marginals = Marginals(sizes=sizes, tables=tables)
+    sigma = float(find_gaussian(Budget(epsilon=1, delta="1e-9")).scale)
+    optimum = sigma * np.sqrt(marginals.variances(cheapest(marginals, np.ones(len(tables)), None)))
+    by = {f"c{place}": [*range(size)] for place, size in enumerate(sizes)}
+    query = {"name": "q", "group_by": by, "statistics": ["count"]}
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-9"},
+    }
+    margins = [list(pair) for pair in itertools.combinations(by, 2)]
+    found = [("a share for each", np.full(91, sigma * math.sqrt(91)), 0.0)]
+    found.append(("ResidualPlanner, equal weights", optimum, 0.0))
+    for name, more in {"chosen": {}, "chosen, largest": {"objective": "largest"}}.items():
+        begin = time.process_time()
+        blocks = plan(
+            spec_file.lay_out(raw | {"query": [query | more | {"margins": margins}]})
+        ).blocks
+        seconds = time.process_time() - begin
+        found.append((name, np.array([block.errors[0].std for block in blocks]), seconds))
+    return [
+        (
+            name,
+            *(
+                f"{one:.2f}"
+                for one in (
+                    stds.min(),
+                    np.exp(np.log(stds).mean()),
+                    np.sqrt((stds**2).mean()),
+                    stds.max(),
+                )
+            ),
+            f"{seconds:.1f}" if seconds else "",
+        )
+        for name, stds, seconds in found
+    ]
 
 
 def sums_figures() -> list[tuple[str, ...]]:
@@ -206,8 +253,8 @@ def sums_figures() -> list[tuple[str, ...]]:
     }
     asked = {"statistics": ["count", "sum(x)", "mean(x)"]}
     query = asked | {"name": "q", "group_by": by, "margins": True}
-    margin = plan(spec_file.lay_out(raw | {"query": [query]})).blocks[0].margin
-    assert margin is not None
+    (margin,) = plan(spec_file.lay_out(raw | {"query": [query]})).answered
+    assert isinstance(margin, MarginTables)
     tables = [one for size in range(4) for one in itertools.combinations(by, size)]
     queries = [
         asked | {"name": f"q{place}", "group_by": {name: by[name] for name in own}}
@@ -235,15 +282,20 @@ def main() -> None:
     )  # fmt: skip
     rows = [(name, *largest_figures(marginals)) for name, marginals in NAMES.items()]
     print_rows("Tables with margins: the largest of the standard deviations", heads, rows)
-    nested: list[list[str]] = [[], ["c0"], ["c0", "c1"]]
+    nested: list[list[str]] = [[], ["c0"], ["c0", "c1"], ["c0", "c1", "c2"]]
+    columns = ("c0", "c1", "c2", "c3")
+    up_to_2 = [list(by) for size in range(3) for by in itertools.combinations(columns, size)]
     asked = {
         "20 × 2 × 10, all tables": ((20, 2, 10), True),
+        "2 × 5 × 10 × 20, total, 1- and 2-way": ((2, 5, 10, 20), up_to_2),
         "total, 20, × 2, × 10": ((20, 2, 10), nested),
-        "total, 20, × 2, × 5, × 4": ((20, 2, 5, 4), [*nested, ["c0", "c1", "c2"]]),
+        "total, 20, × 2, × 5, × 4": ((20, 2, 5, 4), [*nested, ["c0", "c1", "c2", "c3"]]),
     }
     heads = ("tables", "noise in", "cells, summed", "a share each", "chosen", "bound")
     rows = [(name, *chosen_figures(*one)) for name, one in asked.items()]
     print_rows("Tables with margins, what a plan chooses: geometric mean", heads, rows)
+    heads = ("91 tables by two of 14 columns", "least", "mean", "rms", "largest", "CPU s")
+    print_rows("All tables by two columns, δ = 1e-9: standard deviations", heads, pairs_figures())
     heads = ("statistic", "a query each", "a share each", "cells, summed", "best shares", "bound")
     title = "20 × 2 × 10 with count, sum and mean, all tables: geometric mean"
     print_rows(title, heads, sums_figures())

@@ -12,13 +12,12 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.timing import print_rows, show
-from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.answers.quantiles import ByChance, ByTree, QuantilePlan
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.plan.quantiles import QuantilePlan
 from leastnoise.tables.publish.quantiles import read_places
 from leastnoise.tables.spec.column import list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
@@ -47,13 +46,12 @@ def _off(counts: list[int], level: Fraction, place: int) -> float:
 
 def _find(part: QuantilePlan, counts: list[int]) -> list[tuple[int, int, int]]:
     """The place of each quantile, and those of its ends, as a release finds them."""
-    claim = part.certificate
-    if isinstance(claim, QuantileCertificate):
-        return [(place, place, place) for place in choose_quantiles(claim, counts)]
-    assert part.tree is not None
+    if isinstance(part, ByChance):
+        return [(place, place, place) for place in choose_quantiles(part.certificate, counts)]
+    assert isinstance(part, ByTree)
     padded = np.zeros(part.tree.noise.dimension, dtype=np.int64)
     padded[: len(counts)] = counts
-    noisy = Mechanism(claim).release(ScaledIntegers(numerators=padded, bits=0)).values
+    noisy = Mechanism(part.certificate).release(ScaledIntegers(numerators=padded, bits=0)).values
     return read_places(part.tree, part.layout, noisy[None, :])[0]
 
 
@@ -101,7 +99,7 @@ def _row(
         way,
         f"{np.mean(off):.2f}",
         f"{np.mean(np.max(off, axis=1)):.1f}",
-        "" if part.tree is None else f"{100 * np.mean(missed):.1f} %",
+        "" if isinstance(part, ByChance) else f"{100 * np.mean(missed):.1f} %",
         show(seconds / runs),
         str(runs),
     )

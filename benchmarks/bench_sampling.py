@@ -14,9 +14,9 @@ from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.guarantees.bodies import cells as bodies
 from leastnoise.guarantees.bodies.cells import AtMost
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.plain import Box, Interval
+from leastnoise.guarantees.bodies.plain import Box, Segment
 from leastnoise.guarantees.bodies.signed import Signed
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.mechanism.values import ScaledIntegers
@@ -59,7 +59,7 @@ def _ours() -> list[tuple[str, ...]]:
 
 def _cells() -> list[tuple[str, ...]]:
     """Noise for one number: in each of 10^6 cells, and once."""
-    floats, cells = np.linspace(-50, 50, DIMENSION), Cells(count=DIMENSION)
+    floats, cells = np.linspace(-50, 50, DIMENSION), CellGeometry(count=DIMENSION)
     masses = [int(10**12 * 0.6**k) for k in range(40)]
     laws: tuple[Noise, ...] = (
         Staircase(scale=1, gamma="0.4", decay="0.5"),
@@ -86,7 +86,7 @@ def _cells() -> list[tuple[str, ...]]:
 
 def _bodies() -> list[tuple[str, ...]]:
     """Noise for 10^6 numbers in the shape of what a person can do, and for a few."""
-    interval, box = Interval(bound=1), Box(bounds=[1, 1])
+    interval, box = Segment(bound=1), Box(bounds=[1, 1])
     cells = bodies.Cells(bodies=[interval], copies=[DIMENSION])
     pairs = bodies.Cells(bodies=[box], copies=[DIMENSION // 2])
     mean = bodies.Cells(bodies=[box, interval], copies=[1, 1])

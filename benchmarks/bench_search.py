@@ -166,17 +166,20 @@ COMPARED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+def compared(place: int) -> tuple[float, str]:
+    """Compare every family in one of the settings; CPU seconds, and the least noise."""
+    started = time.process_time()
+    best = compare(**({"sensitivity": L2(1)} | COMPARED[place][1])).candidates[0]
+    return time.process_time() - started, f"{best.label}, mse {best.mechanism.mse:.6g}"
+
+
 def comparison_rows() -> list[tuple[str, ...]]:
     """Every family compared, where that took up to a minute; CPU seconds, and the memory so far."""
     rows: list[tuple[str, ...]] = []
-    for name, asked, target in COMPARED:
-        started = time.process_time()
-        found = compare(**({"sensitivity": L2(1)} | asked))
-        seconds = time.process_time() - started
+    for place, (name, _, target) in enumerate(COMPARED):
+        seconds, noise = compared(place)
         megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        best = found.candidates[0]
-        error = f"{best.label}, mse {best.mechanism.mse:.6g}"
-        rows.append((name, error, show(seconds), f"{megabytes:.0f} MB", target))
+        rows.append((name, noise, show(seconds), f"{megabytes:.0f} MB", target))
     return rows
 
 
@@ -186,44 +189,43 @@ def count_units(name: str, groups: int) -> dict[str, Any]:
     return query | ({"group_by": {"region": list(range(groups))}} if groups > 1 else {})
 
 
-def count_rows() -> list[tuple[str, ...]]:
+PERSONS = [count_units(f"q{place}", 20) for place in range(3)]
+TOTALS = [count_units(f"q{place}", 1) for place in range(3)]
+HUNDRED = [MIXED[place % len(MIXED)] | {"name": f"q{place}"} for place in range(100)]
+OPPOSITE = {"epsilon": "60", "neighbours": "replace-one"}
+# name, queries, [privacy], max_rows, and the CPU time asked
+PLANNED: list[tuple[str, list[dict[str, Any]], dict[str, str], int, str]] = [
+    ("persons by 20 groups", PERSONS[:1], {"epsilon": "1"}, 5, "1 s"),
+    ("3 × persons by 20 groups, replace-one, ε = 60", PERSONS, OPPOSITE, 5, "3 s"),
+    ("3 × persons, replace-one, ε = 60", TOTALS, OPPOSITE, 5, "3 s"),
+    ("10 queries of ten kinds", MIXED, {"epsilon": "1"}, 3, "3 s"),
+    ("100 mixed queries", HUNDRED, {"epsilon": "1"}, 3, "6 s"),
+]
+
+
+def planned(place: int) -> tuple[float, str]:
+    """Plan one of the releases; CPU seconds, and the noise of its first query."""
+    _, queries, privacy, most, _ = PLANNED[place]
+    spec = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "person", "delta": "1e-6"} | privacy,
+        "contribution": {"max_rows": most},
+        "columns": {"x": {"bounds": [0, 1]}},
+        "query": queries,
+    }
+    started = time.process_time()
+    first = plan(spec_file.lay_out(spec)).blocks[0]
+    seconds = time.process_time() - started
+    return seconds, f"{first.mechanism.noise.name}, std {first.errors[0].std:.6g}"
+
+
+def plan_rows() -> list[tuple[str, ...]]:
     """Plans of persons and of many queries, whose noise is searched among all families."""
-    mixed = [query | {"name": f"q{i}"} for i in range(100) for query in [MIXED[i % len(MIXED)]]]
-    one = [count_units("n", 20)]
-    three = [count_units(f"q{i}", 20) for i in range(3)]
-    settings: list[tuple[str, list[dict[str, Any]], dict[str, str], int, str]] = [
-        ("persons by 20 groups", one, {"epsilon": "1"}, 5, "1 s"),
-        (
-            "3 × persons by 20 groups, replace-one, ε = 60",
-            three,
-            {"epsilon": "60", "neighbours": "replace-one"},
-            5,
-            "3 s",
-        ),
-        (
-            "3 × persons, replace-one, ε = 60",
-            [count_units(f"q{i}", 1) for i in range(3)],
-            {"epsilon": "60", "neighbours": "replace-one"},
-            5,
-            "3 s",
-        ),
-        ("100 mixed queries", mixed, {"epsilon": "1"}, 3, "6 s"),
-    ]
     rows: list[tuple[str, ...]] = []
-    for name, queries, privacy, most, target in settings:
-        spec = {
-            "version": 1,
-            "data": {"source": "x.parquet"},
-            "privacy": {"unit": "person", "delta": "1e-6"} | privacy,
-            "contribution": {"max_rows": most},
-            "columns": {"x": {"bounds": [0, 1]}},
-            "query": queries,
-        }
-        started = time.process_time()
-        block = plan(spec_file.lay_out(spec)).blocks[0]
-        seconds = time.process_time() - started
-        error = f"{block.mechanism.noise.name}, std {block.errors[0].std:.6g}"
-        rows.append((name, error, show(seconds), target))
+    for place, (name, *_, target) in enumerate(PLANNED):
+        seconds, noise = planned(place)
+        rows.append((name, noise, show(seconds), target))
     return rows
 
 
@@ -233,7 +235,7 @@ def main() -> None:
         ("", "least noise", "time", "memory so far", "targets"),
         comparison_rows(),
     )
-    print_rows("Plans, CPU seconds", ("", "first noise", "time", "targets"), count_rows())
+    print_rows("Plans, CPU seconds", ("", "first noise", "time", "targets"), plan_rows())
     print_rows(
         "The best noise for one number",
         ("", "gap to the proved bound", "time", "targets"),

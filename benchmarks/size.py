@@ -5,7 +5,12 @@ two queries enters, by running it (of the working tree). Rules of thumb, the sam
 
 - numeric constants: module names in capitals whose value is made of numbers alone;
 - searches by hand: functions outside `numerics` that look at the middle of an interval;
-- readers of records: functions that turn a JSON field into a value of a declared kind.
+- readers of records: functions that turn a JSON field into a value of a declared kind;
+- lines that ask which kind a query is: lines of `_ASKING` in which something is true or false
+  because an attribute in `_KINDS` is (or is None), because a value is an instance of a class in
+  `_OF_A_KIND`, or because it is a member of `Kind`. Reading a spec and its rows is left out: there
+  a key or a column is asked for;
+- fields of a class: those that it declares itself, without those of `TableShape`, its base.
 """
 
 from __future__ import annotations
@@ -31,6 +36,18 @@ _SOURCE = "src/leastnoise"
 _NUMBERS = {"Fraction", "float", "arb", "range"}
 _MIDDLE = re.compile(r"\b(middle|mid|golden)\b.* = .*(\(\w+ \+ \w+\) //? 2|sqrt\(5\))")
 _READER = r"def _value(_of)?\(value: object, (kind|field)\b"
+_KINDS = {
+    "adds_up", "by_tree", "cumulative", "groups", "hierarchy", "keys_alone", "level",
+    "margin", "margins", "quantiles", "running", "summed", "tree", "unlisted",
+}  # fmt: skip
+"""Attributes that say which kind of answer a query has."""
+_OF_A_KIND = {
+    "ByChance", "ByThreshold", "ByTree", "Cumulative", "Drawn", "KeysAlone", "KeysCertificate",
+    "KeysPlan", "Layout", "LevelTables", "Levels", "MarginTables", "Margins", "OnATree", "Plain",
+    "Quantile", "QuantileCertificate", "QuantilePlan", "Quantiles", "Ranks", "RunningSums",
+    "Summed", "Sums", "ThresholdCertificate",
+}  # fmt: skip
+_ASKING = ("cli", "report", *(f"tables/{one}" for one in ("answers", "plan", "publish", "query")))
 _SPEC = """
 version = 1
 [data]
@@ -94,7 +111,70 @@ def counts(files: Mapping[Path, str]) -> dict[str, int]:
         "docstrings that begin with See": _times(files, r'"""See '),
         "searches by hand": searches(files),
         "readers of records": _times(files, _READER),
+        "lines that ask which kind a query is": sum(map(len, asking(files).values())),
+        "in so many files": sum(map(bool, asking(files).values())),
+        "fields of Layout": fields(files, "Layout"),
+        "fields of TableShape": fields(files, "TableShape"),
+        "fields of BlockPlan": fields(files, "BlockPlan"),
     }
+
+
+def asking(files: Mapping[Path, str]) -> dict[Path, set[int]]:
+    """The lines of each file that ask which kind a query is."""
+    return {
+        path: {
+            truth.end_lineno or truth.lineno
+            for test in _tests(ast.parse(text))
+            for truth in _truths(test)
+            if _names_a_kind(truth)
+        }
+        for path, text in files.items()
+        if path.as_posix().startswith(_ASKING)
+    }
+
+
+def _tests(tree: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.IfExp | ast.While):
+            yield node.test
+        elif isinstance(node, ast.comprehension):
+            yield from node.ifs
+        elif isinstance(node, ast.BoolOp):
+            yield from node.values
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"any", "all", "bool"}:
+            yield from node.args
+
+
+def _truths(test: ast.expr) -> Iterator[ast.expr]:
+    """What a condition is true because of."""
+    if isinstance(test, ast.UnaryOp):
+        yield from _truths(test.operand)
+    elif isinstance(test, ast.GeneratorExp | ast.ListComp):
+        yield from _truths(test.elt)
+    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot):
+        yield from (test.left, *test.comparators)
+    else:
+        yield test
+
+
+def _names_a_kind(truth: ast.expr) -> bool:
+    if isinstance(truth, ast.Attribute):
+        return truth.attr in _KINDS or getattr(truth.value, "id", "") == "Kind"
+    if isinstance(truth, ast.Call) and getattr(truth.func, "id", "") == "isinstance":
+        named = {one.id for one in ast.walk(truth.args[1]) if isinstance(one, ast.Name)}
+        return bool(named & _OF_A_KIND)
+    return False
+
+
+def fields(files: Mapping[Path, str], name: str) -> int:
+    """How many fields a dataclass declares, wherever it stands; 0 if there is none."""
+    return sum(
+        sum(isinstance(one, ast.AnnAssign) and "ClassVar" not in ast.dump(one) for one in node.body)
+        for path, text in files.items()
+        if path.parts[0] == "tables"
+        for node in ast.parse(text).body
+        if isinstance(node, ast.ClassDef) and node.name == name
+    )
 
 
 def _times(files: Mapping[Path, str], pattern: str) -> int:

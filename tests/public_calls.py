@@ -13,13 +13,12 @@ import leastnoise as ln
 from leastnoise.accounting import conversions
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.lower_bound import Witness
-from leastnoise.guarantees.bodies.cells import AtMost
-from leastnoise.guarantees.bodies.cells import Cells as BodyCells
+from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
-from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Jointly, Together
-from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Matrix
+from leastnoise.guarantees.geometry import Blocks, CellGeometry, CountEllipse, Matrix
 from leastnoise.guarantees.sensitivity import ShiftBounds, sensitivity_of_kind
 from leastnoise.interop import from_plds, to_dp_event, to_opendp, to_pld
 from leastnoise.mechanism.mechanism import Released
@@ -106,18 +105,18 @@ SUBJECTS: dict[str, Subject] = {
     "additions": subject(COUNTING.additions, dimension=("whole", 3)),
     "holds": subject(Ball(bound=1, coordinates=2).holds, x=("exacts", [1, 0]),
                      times=("exact", 1)),
-    "body Interval": subject(Interval, **BOUND),
+    "body Interval": subject(Segment, **BOUND),
     "Box": subject(Box, bounds=("exacts", [1, 2])),
     "Ball": subject(Ball, coordinates=("whole", 3), **BOUND),
     "Polygon": subject(Polygon, points=("rows", [[1, 0], [0, 1]])),
     "body Cells": subject(
-        BodyCells, bodies=("objects", (Interval(bound=1),)), copies=("wholes", [2])
+        Cells, bodies=("objects", (Segment(bound=1),)), copies=("wholes", [2])
     ),
     "AtMost": subject(
-        AtMost, most=("whole", 1), cells=("whole", 2), of=("object", Interval(bound=1))
+        AtMost, most=("whole", 1), cells=("whole", 2), of=("object", Segment(bound=1))
     ),
     "Together": subject(
-        Together, bodies=("objects", (Interval(bound=1), Interval(bound=1))),
+        Together, bodies=("objects", (Segment(bound=1), Segment(bound=1))),
         radii=("exacts", [2, 2]), exponent=("exact", 1),
     ),
     "Signed": subject(Signed, of=("object", COUNTS)),
@@ -139,7 +138,7 @@ SUBJECTS: dict[str, Subject] = {
         offset=("exact", 1), total=("exact", 1),
     ),
     "Matrix": subject(Matrix, rows=("rows", [[1, 0], [0, 1]])),
-    "Cells": subject(Cells, count=("whole", 3)),
+    "Cells": subject(CellGeometry, count=("whole", 3)),
     "Releases": subject(
         Releases, {"sampling_rate": "sampling-rate"},
         noise=("object", ln.noise.Gaussian(scale=1)), shifts=("object", ShiftBounds.of(ln.L2(1))),

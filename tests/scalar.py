@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.base import Noise
 
@@ -42,7 +42,7 @@ def plain_delta(law: Noise, shift: float, epsilon: float, kinks: Sequence[float]
 
 def draws(law: Noise, count: int, *, seed: int) -> np.ndarray:
     """`count` cells of 0 on a fine grid, shape (count,), from one seeded bit string."""
-    grid, cells = Fraction(1, 2**24), Cells(count=count)
+    grid, cells = Fraction(1, 2**24), CellGeometry(count=count)
     entropy = InsecureSeededEntropy(seed)
     return add_noise(law, grid, np.zeros(count), geometry=cells, entropy=entropy)
 

@@ -19,7 +19,7 @@ import pytest
 import leastnoise as ln
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, InvalidInput
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.noise.registry import FAMILIES
 from leastnoise.tables.parse import spec_file
 from tests.attacks.public import RESULTS
@@ -141,7 +141,7 @@ def test_a_count_of_eight_bits_does_not_wrap() -> None:
         budget=ln.Budget(epsilon=1, delta="0.5"),
         noise=ln.noise.Gaussian(scale=20),
         sensitivity=ln.Linf(1, l0=2),
-        geometry=Cells(count=5),
+        geometry=CellGeometry(count=5),
     )
     one, eight_bits = ln.Mechanism(claim), cast("int", np.uint8(200))
     assert one.compose(eight_bits).delta(epsilon=1) == one.compose(200).delta(epsilon=1)

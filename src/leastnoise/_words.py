@@ -113,6 +113,19 @@ def tenths(value: float, *, digits: int, comma: Literal["", ","] = "") -> str:
     return f"{value:{comma}.1f}" if 100 <= abs(value) < 10**15 else f"{value:.{digits}g}"
 
 
+def shown(value: float) -> str:
+    """A number on a page: as `tenths`, without tenths if it is whole, with typographic signs.
+
+    >>> shown(-1234.5), shown(7.0), shown(0.12345), shown(float("-inf"))
+    ('−1,234.5', '7', '0.1235', '−∞')
+    """
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    whole = value == round(value) and abs(value) < 10**15
+    text = f"{round(value):,}" if whole else tenths(value, digits=4, comma=",")
+    return text.replace("-", "−")
+
+
 def at_least(value: Fraction | float, *, digits: int = _DIGITS) -> str:
     """Return `value` rounded up, to four digits: what is stated of a budget holds as it is read.
 

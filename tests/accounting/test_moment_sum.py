@@ -21,7 +21,7 @@ from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.accounting.proof.moment_sum import MomentSum, prove_by_moments, serves
 from leastnoise.accounting.proof.moment_sum_laws import (
     GaussianMoments,
-    Moments,
+    LossMoments,
     SphericalMoments,
     laws_of,
 )
@@ -163,7 +163,7 @@ def test_gaussians_have_their_closed_form_inside(*, log_mu: float, deviations: f
         assert upper - lower < arb("1e-9") * exact
 
 
-def truncated(laws: Sequence[Moments], epsilon: Fraction, *, wider: float, share: float) -> Any:
+def truncated(laws: Sequence[LossMoments], epsilon: Fraction, *, wider: float, share: float) -> Any:
     """Return a sum of `share` of the nodes, `wider` apart: its bounds have to cover that."""
     best = MomentSum.near(laws, epsilon)
     assert best is not None

@@ -36,7 +36,7 @@ from tests.attacks.plugin import TRIED
 CPU_SECONDS, SECONDS = 60, 300  # of one case, on a machine that is busy with others too
 MEMORY = 6 << 30  # of address space, of which DuckDB reserves some
 PARTS = 40  # of the long part, so that two processes end at about the same time
-_WORTH_A_START, _FEWEST_PARTS = 100, 4  # attacks for which a process may be started
+_WORTH_A_START = 200  # attacks for which one more process is started
 _SHOWN = 12  # failures of one part
 Batch = tuple[str, str, range]
 """A kind, a seed, and the numbers of the cases."""
@@ -72,7 +72,7 @@ class Guard:
         config = self.request.config
         most = -(-int(str(config.getoption("--attacks"))) // fewer)
         count = -(-most // _made_by(kind))
-        parts = min(PARTS, max(_FEWEST_PARTS, most // _WORTH_A_START))
+        parts = min(PARTS, 1 + most // _WORTH_A_START)
         cases = range(count * part // parts, min(count, count * (part + 1) // parts))
         self._withstood([(kind, str(config.getoption("--attack-seed")), cases)])
 

@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import chi2_contingency, chisquare
 
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.noise.classic.law import Gaussian, Laplace, TruncatedLaplace
 from leastnoise.noise.radial.law import SphericalLaplace
@@ -82,7 +82,7 @@ def _release(name: str, value: float, count: int, seed: int) -> np.ndarray:
         "staircase": Staircase(scale=1, gamma="0.4", decay="0.1"),
         "truncated-laplace": TruncatedLaplace(scale=10, radius=10),
     }[name]
-    cells = Cells(count=count) if noise.dimension < count else None
+    cells = CellGeometry(count=count) if noise.dimension < count else None
     source = InsecureSeededEntropy(seed)
     values = np.full(count, value)
     return add_noise(noise, Fraction(2) ** -17, values, geometry=cells, entropy=source)

@@ -19,6 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 import leastnoise as ln
+from leastnoise.tables.answers.sums import MarginTables
 from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.rows import bounding, source
 
@@ -62,8 +63,8 @@ class Published:
             folder=folder,
             **given,
         )
-        margin = release.plan().blocks[0].margin
-        assert margin is not None
+        margin = release.plan().blocks[0].answered
+        assert isinstance(margin, MarginTables)
         self.whole: Margins = margin.whole
         assert len(self.whole.measured) > 1
         self.spec, self.file = release.spec, folder / "rows.parquet"

@@ -13,21 +13,21 @@ from tests.attacks.guard import Guard
 @pytest.mark.dense
 def test_a_little_of_each_kind(guard: Guard) -> None:
     guard.quick(
-        arguments=40,
-        edits=20,
-        laws=8,
-        calibrations=4,
-        compositions=2,
-        specs=8,
+        arguments=20,
+        edits=10,
+        laws=4,
+        calibrations=2,
+        compositions=1,
+        specs=4,
         neighbours=1,
         missing=1,
-        files=2,
-        texts=4,
-        values=2,
+        files=1,
+        texts=2,
+        values=1,
         containers=1,
         models=1,
-        regressions=2,
-        limits=2,
+        regressions=1,
+        limits=1,
     )
 
 

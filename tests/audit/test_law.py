@@ -13,7 +13,7 @@ import leastnoise as ln
 from leastnoise.audit.law import ClaimedLaw, Sample, centre_of, claimed_law, cut_points
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.noise.registry import registered
 from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS, label
@@ -125,7 +125,7 @@ def test_the_centre_is_enclosed(noise: Any, centre: float) -> None:
     wide = noise if noise.name not in {"gaussian", "laplace"} else type(noise)(
         scale=noise.scale, dimension=count
     )  # fmt: skip
-    cells = Cells(count=count) if wide is noise else None
+    cells = CellGeometry(count=count) if wide is noise else None
     outputs = add_noise(
         wide, default_grid(noise), np.full(count, centre), geometry=cells,
         entropy=InsecureSeededEntropy(3),

@@ -12,7 +12,7 @@ from leastnoise.certificate.records import read_record, write_record
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.plain import Interval
+from leastnoise.guarantees.bodies.plain import Segment
 from tests.guarantees.bodies.examples import BODIES
 
 
@@ -66,7 +66,7 @@ def test_other_values_are_no_bodies(record: object) -> None:
 
 
 def test_a_record_is_not_nested_without_end() -> None:
-    body: Body = Interval(bound=1)
+    body: Body = Segment(bound=1)
     for _ in range(8):
         body = Cells(bodies=[body], copies=[1])
     record = write_record(body)

@@ -14,7 +14,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Interval
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
@@ -172,7 +172,7 @@ def test_more_draws_than_are_accounted_for_are_rejected() -> None:
         budget=Budget(epsilon=1, delta="1e-5"),
         noise=Laplace(scale=1),
         sensitivity=Linf(1, l0=3),
-        geometry=Cells(count=5),
+        geometry=CellGeometry(count=5),
         delta=Interval(0.0, 1.0),
         compositions=2**53,
     )

@@ -81,13 +81,6 @@ def test_what_is_no_toml_has_its_line(tmp_path: Path) -> None:
     assert "\nspec.toml:2: TOML: " in done.stderr
 
 
-def test_old_words_are_refused_with_the_new_ones(tmp_path: Path) -> None:
-    (tmp_path / "spec.toml").write_text(SPEC.replace("importence", "weight") + "[query.where]\n")
-    done = run("release", "spec.toml", cwd=tmp_path)
-    assert "query[0].weight: Unknown key. It is called importance now." in done.stderr
-    assert "query[0].where: Unknown key. It is called conditions now." in done.stderr
-
-
 def test_a_query_of_sql_is_the_commands_and_on_no_line(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("who,size\n1,2\n")
     text, _, _ = SPEC.replace("true", '"1"').partition("[[query]]")

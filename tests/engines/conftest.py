@@ -16,7 +16,7 @@ def _started(
 ) -> Iterator[tuple[Any, str]]:
     if why := spark.missing():
         pytest.fail(why)
-    kind = str(request.config.getoption("--spark"))
+    kind = str(request.config.getoption("--spark") or "classic")
     with spark.session(kind, tmp_path_factory.mktemp("spark")) as found:
         yield found
 

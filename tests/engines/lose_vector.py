@@ -23,7 +23,7 @@ def main(folder: Path) -> None:
         from pyspark.sql import functions  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
         asked = functions.udf(killing(session, folder), "double")
-        vector = session.range(1000, numPartitions=8).select(
+        vector = session.range(1000, numPartitions=4).select(
             functions.col("id").alias("position"),
             asked(functions.lit(2.0**20) + functions.col("id") * 0).alias("value"),
         )

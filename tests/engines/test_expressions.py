@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leastnoise.tables.expressions.language import parse
-from leastnoise.tables.expressions.spark_columns import Compiled
+from leastnoise.tables.expressions.spark_columns import SparkColumns
 from leastnoise.tables.rows.spark.casts import Casts
 from leastnoise.tables.rows.spark.engine import functions_of
 from tests.tables.expressions.oracle import random_expression
@@ -60,7 +60,7 @@ def test_random_expressions_mean_what_they_mean_in_python(
     f, at = functions_of(frame), columns["at"]
     frame = frame.withColumn(at, Casts(f).as_day(f.col(at)))
     trees = [parse(one.text, TYPES) for one in expressions]
-    compiled = Compiled(f, trees, columns)
+    compiled = SparkColumns(f, trees, columns)
     values = [value.alias(f"found{place}") for place, value in enumerate(compiled.values)]
     found = compiled.around(frame).select("place", *values).collect()
     for place, *got in map(tuple, found):

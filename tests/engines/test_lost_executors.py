@@ -18,9 +18,7 @@ pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.mark.parametrize("when", ["while reading", "after a checkpoint"])
-def test_a_killed_executor(tmp_path: Path, when: str, request: pytest.FixtureRequest) -> None:
-    if request.config.getoption("--spark") != "classic":
-        pytest.skip("executors are killed once, on classic Spark")
+def test_a_killed_executor(tmp_path: Path, when: str) -> None:
     rng = np.random.default_rng(1)  # makes the table, no noise
     rows = {"who": rng.integers(0, 500, 5000), "year": rng.integers(1, 5, 5000)}
     pd.DataFrame(rows | {"x": rng.uniform(-1, 9, 5000)}).to_parquet(tmp_path / "rows.parquet")

@@ -26,12 +26,6 @@ pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 SIZE, BLOCK = 4000, 1000
 
 
-@pytest.fixture(autouse=True)
-def _once(request: pytest.FixtureRequest) -> None:
-    if request.config.getoption("--spark") != "classic":
-        pytest.skip("dask is tested once, beside classic Spark")
-
-
 def noise(name: str = "l2", size: int = SIZE) -> ln.Mechanism:
     return ln.calibrate(name, epsilon=1, delta="1e-6", sensitivity=ln.L2(1), dimension=size)
 

@@ -102,11 +102,7 @@ def test_positions_that_are_lost_meanwhile(session: Any, tmp_path: Path) -> None
         ln.release_vector(noise(size=3), frame, tmp_path / "out")
 
 
-def test_killed_executors_draw_no_second_noise(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if request.config.getoption("--spark") != "classic":
-        pytest.skip("executors are killed once, on classic Spark")
+def test_killed_executors_draw_no_second_noise(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.engines.lose_vector", str(tmp_path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     assert (tmp_path / "killed").exists()

@@ -11,7 +11,7 @@ from leastnoise.balls.core import precision
 from leastnoise.entropy.base import Block
 from leastnoise.entropy.lazy import GUARD, LEVELS, LazyExponential
 from leastnoise.entropy.quantiles import ETA
-from leastnoise.entropy.scaled import Constant
+from leastnoise.entropy.scaled import LazyRational
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.entropy.spherical import DirectionSampler
 from leastnoise.mechanism.rounding import round_sums
@@ -21,7 +21,7 @@ RADIUS = Fraction(10**7, 3)
 
 def _sampler(dimension: int, *, seed: int = 5, radius: Fraction = RADIUS) -> DirectionSampler:
     entropy = InsecureSeededEntropy(seed)
-    return DirectionSampler(radius=Constant(radius), dimension=dimension, entropy=entropy)
+    return DirectionSampler(radius=LazyRational(radius), dimension=dimension, entropy=entropy)
 
 
 def _enclose(block: Block, index: int, bits: int) -> arb:

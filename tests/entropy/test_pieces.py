@@ -18,7 +18,7 @@ from mpmath import exp, floor, mpf, workdps
 from leastnoise.balls.core import ball
 from leastnoise.entropy import pieces
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
@@ -249,7 +249,7 @@ def test_a_table_changes_no_number(name: str) -> None:
     noise, _ = LAWS[name]
     grid = default_grid(noise)
     released = [
-        add_noise(noise, grid, np.zeros(count), geometry=Cells(count=count), entropy=source)
+        add_noise(noise, grid, np.zeros(count), geometry=CellGeometry(count=count), entropy=source)
         for count, source in ((5, InsecureSeededEntropy(6)), (500, InsecureSeededEntropy(6)))
     ]
     assert np.array_equal(released[0], released[1][:5])

@@ -20,7 +20,7 @@ from leastnoise.entropy.quantiles import (
     FIRST_BINADE,
     HALF_NORMAL,
     WORD_BITS,
-    Quantile,
+    SmoothQuantile,
     cell_middles,
     table,
 )
@@ -46,7 +46,7 @@ class Tally:
             setattr(self, name, max(getattr(self, name), float_above(bound)))
 
 
-def _prove_cell(quantile: Quantile, middle: int, floats: np.ndarray, tally: Tally) -> None:
+def _prove_cell(quantile: SmoothQuantile, middle: int, floats: np.ndarray, tally: Tally) -> None:
     """Bound |Q̂ − Q(u)| over the words whose float lies in the cell, by its causes.
 
     The cell is |t| <= r about `middle`, in words; û = ŵ/2^63 is the argument that is used. The true
@@ -87,7 +87,7 @@ def _prove_cell(quantile: Quantile, middle: int, floats: np.ndarray, tally: Tall
     )
 
 
-def prove(quantile: Quantile) -> Tally:
+def prove(quantile: SmoothQuantile) -> Tally:
     tally = Tally()
     coefficients = table(quantile)
     assert coefficients.shape == (DEGREE + 1, CELLS)
@@ -104,7 +104,7 @@ def prove(quantile: Quantile) -> Tally:
     [(HALF_NORMAL, 2.0**-46), (EXPONENTIAL, 2.0**-44), (COSINE, 2.0**-46)],
     ids=["normal", "exp", "cosine"],
 )
-def test_every_cell_is_proved(quantile: Quantile, bound: float) -> None:
+def test_every_cell_is_proved(quantile: SmoothQuantile, bound: float) -> None:
     tally = prove(quantile)
     assert tally.remainder < 2.0**-58
     assert tally.total < bound < ETA
@@ -132,7 +132,7 @@ def test_cells_tile_the_words() -> None:
 
 def test_words_find_their_own_cell() -> None:
     """A table of cell numbers, looked up at the first, middle and last float of every cell."""
-    numbered = Quantile(
+    numbered = SmoothQuantile(
         function=_cell_number,
         derivatives=lambda u, count: [arb(0)] * count,
         reach=float(CELLS),
@@ -166,7 +166,7 @@ def test_words_outside_the_table_are_marked() -> None:
 @pytest.mark.parametrize(
     "quantile", [HALF_NORMAL, EXPONENTIAL, COSINE], ids=["normal", "exp", "cosine"]
 )
-def test_random_words_agree_with_arb(quantile: Quantile) -> None:
+def test_random_words_agree_with_arb(quantile: SmoothQuantile) -> None:
     """Words of every binade, V at both ends; the worst measured is 2^-46.2 and 2^-45.9."""
     source = InsecureSeededEntropy(11)
     words = source.words(3000) >> np.uint64(1)

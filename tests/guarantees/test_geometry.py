@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
+from leastnoise.guarantees.geometry import Blocks, CellGeometry, CountEllipse, Geometry, Matrix
 from leastnoise.guarantees.sensitivity import L2, Integer, Neighbours, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 
@@ -191,7 +191,7 @@ def test_a_matrix_and_its_points() -> None:
         CountEllipse(queries=1, offset="-0.5", total="1.5"),
         Blocks(groups=3, queries=4, shared="0.3", offset="-0.5", total=2),
         Matrix(rows=[[2, 1], [0, 3]]),
-        Cells(count=4),
+        CellGeometry(count=4),
     ],
 )
 def test_covariance_and_deviations_are_those_of_the_inverse(geometry: Geometry) -> None:
@@ -211,14 +211,14 @@ def test_w_is_what_its_offsets_say() -> None:
 
 
 def test_cells_hide_one_number() -> None:
-    cells = Cells(count=7)
+    cells = CellGeometry(count=7)
     assert cells.shifts(Linf(2)) == ShiftBounds.of(L2(2))
     assert cells.shifts(Linf(2, whole=True)) == ShiftBounds.of(Integer(2))
     assert cells.shifts(L2(1)) is None
 
 
 def test_cells_that_move_together_are_so_many_draws() -> None:
-    cells = Cells(count=7)
+    cells = CellGeometry(count=7)
     assert [cells.draws(Linf(2, l0=k)) for k in (1, 3, 7, 20)] == [1, 3, 7, 7]
     assert cells.shifts(Linf(2, l0=3)) == ShiftBounds.of(L2(2))
     assert CountEllipse(queries=3).draws(CountingQueries(dimension=3)) == 1
@@ -240,7 +240,7 @@ def test_other_problems_sensitivities_are_refused() -> None:
         lambda: CountEllipse(queries=4, offset=1),
         lambda: Matrix(rows=[[1, 2], [2, 4]]),
         lambda: Matrix(rows=[[1, 2]]),
-        lambda: Cells(count=0),
+        lambda: CellGeometry(count=0),
         lambda: Blocks(groups=2, queries=2, total=0),
         lambda: CountingQueries(dimension=3, max_nonzero=4),
         lambda: CountingQueries(dimension=3, neighbours="both"),  # pyright: ignore[reportArgumentType]

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
-from leastnoise.guarantees.bodies.plain import Box, Interval
+from leastnoise.guarantees.bodies.plain import Box, Segment
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Neighbours, Vertices
@@ -108,14 +108,14 @@ def test_a_ball_is_itself(dimension: int) -> None:
     assert body.log_volume == pytest.approx(twice.times("0.5").log_volume)
     assert body.holds([0] * (dimension - 1) + ["1.5"])
     assert not body.holds([0] * (dimension - 1) + ["1.5000001"])
-    assert isinstance(L2(1).body(dimension=1), Interval)
+    assert isinstance(L2(1).body(dimension=1), Segment)
 
 
 def test_kinds() -> None:
     assert isinstance(Linf(1).body(dimension=10**5), Cells)
     assert isinstance(Linf(1, l0=9).body(dimension=9), Box)
     assert isinstance(Linf(1, l0=2).body(dimension=9), AtMost)
-    assert isinstance(CountingQueries(dimension=1).body(dimension=1), Interval)
+    assert isinstance(CountingQueries(dimension=1).body(dimension=1), Segment)
     assert isinstance(CountingQueries(dimension=5).body(dimension=5), Signed)
     assert isinstance(CountingQueries(dimension=5, max_nonzero=1).body(dimension=5), Cells)
     replaced = CountingQueries(dimension=5, max_nonzero=2, neighbours="replace-one")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
 from leastnoise.learn.least_squares import solve
-from leastnoise.learn.moments import Moments, Published
+from leastnoise.learn.moments import Moments, NoisyMoments
 from leastnoise.learn.training import BITS
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ def sums_of(moments: Moments, x: Floats, y: Floats) -> Floats:
     return moments.sums(np.trunc(columns * 2**BITS)).astype(float)
 
 
-def published(moments: Moments, values: Floats, variance: float) -> Published:
+def published(moments: Moments, values: Floats, variance: float) -> NoisyMoments:
     rows = None if moments.counted else 500
     return moments.read(values, np.full(moments.dimension, variance), rows=rows)
 

@@ -16,7 +16,7 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.renyi import zcdp_delta
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.geometry import Cells, ShiftBounds
+from leastnoise.guarantees.geometry import CellGeometry, ShiftBounds
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf
 from leastnoise.ledger.filters import (
@@ -119,7 +119,7 @@ def test_every_cell_that_a_person_moves_is_charged(noise: Noise, budget: Budget)
         budget=budget,
         noise=noise,
         sensitivity=Linf(1, l0=4),
-        geometry=Cells(count=9),
+        geometry=CellGeometry(count=9),
         compositions=3,
     )
     assert Cost.of(cells).rho == Fraction(3 * 4) / (2 * noise.scale**2)

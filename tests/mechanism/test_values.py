@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.mechanism.mechanism import Mechanism
@@ -48,7 +48,7 @@ def test_nor_in_cells() -> None:
         budget=Budget(epsilon=2, delta="0.5"),
         noise=LAW,
         sensitivity=Linf(1, l0=2, whole=True),
-        geometry=Cells(count=3),
+        geometry=CellGeometry(count=3),
     )
     for values in ([0.25, 1, Fraction(7, 3)], np.array([0.25, 0.75, -0.3]), _scaled([5, 6, 7], 3)):
         released = np.asarray(Mechanism(claim).release(values))

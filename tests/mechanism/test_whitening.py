@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
+from leastnoise.guarantees.geometry import Blocks, CellGeometry, CountEllipse, Geometry, Matrix
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.rounding import add_noise, round_sums
 from leastnoise.mechanism.values import (
@@ -120,7 +120,7 @@ def test_values_beyond_the_range_are_mapped_exactly(geometry: CountEllipse | Blo
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e300, -1e300])
-@pytest.mark.parametrize("geometry", [PLAIN, COUNTED, Cells(count=5)])
+@pytest.mark.parametrize("geometry", [PLAIN, COUNTED, CellGeometry(count=5)])
 def test_no_value_raises(value: float, geometry: Geometry) -> None:
     values = np.array([1.0, value, 2.0, 3.0, value])
     dimension = geometry.noise_dimension
@@ -150,11 +150,11 @@ def test_infinite_values_are_the_largest_that_the_grid_has(geometry: Geometry) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("geometry", [PLAIN, COUNTED, GROUPS, MATRIX, Cells(count=6)])
+@pytest.mark.parametrize("geometry", [PLAIN, COUNTED, GROUPS, MATRIX, CellGeometry(count=6)])
 def test_errors_have_the_covariance_that_the_geometry_says(geometry: Geometry) -> None:
     size, draws = geometry.dimension, 4000
     noise = SphericalLaplace(scale=2, dimension=size)
-    if isinstance(geometry, Cells):
+    if isinstance(geometry, CellGeometry):
         noise = Gaussian(scale=2, dimension=1)
     entropy = InsecureSeededEntropy(7)
     values = np.arange(size) * 10.0

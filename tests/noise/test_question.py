@@ -8,7 +8,7 @@ import pytest
 
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.question import Question
@@ -27,7 +27,7 @@ def test_behind_cells_every_cell_that_moves_is_a_draw() -> None:
     offered = Linf(2, l0=3, whole=True)
     asked = Question(budget=BUDGET, sensitivities=(offered,), dimension=9, compositions=5)
     assert asked.behind_geometry(offered) is asked
-    cells = asked.through(offered, Cells(count=9))
+    cells = asked.through(offered, CellGeometry(count=9))
     assert (cells.noise_dimension, asked.noise_dimension) == (1, 9)
     behind = cells.behind_geometry(Integer(2))
     assert (behind.compositions, behind.dimension, behind.sensitivity) == (15, 1, Integer(2))

@@ -11,7 +11,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.question import Question
@@ -29,7 +29,7 @@ def test_noise_for_one_number_serves_vectors_in_cells_alone(
 ) -> None:
     asked = Question(budget=Budget(epsilon=1, delta="1e-6"), sensitivities=(Linf(1),), dimension=3)
     plain = Way(sensitivity=Linf(1))
-    each = Way(sensitivity=Linf(1), construction="cells", geometry=Cells(count=3))
+    each = Way(sensitivity=Linf(1), construction="cells", geometry=CellGeometry(count=3))
     family = family_named(name)
     assert _serves_any(family, asked, [plain]) == ball
     assert _serves_any(family, asked, [each]) == cells

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leastnoise.tables.answers.sums import RunningSums
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
@@ -41,6 +42,6 @@ def plan_of(raw: dict[str, Any]) -> Plan:
 
 def whole_of(plan: Plan) -> Cumulative:
     """Return what the tables of the plan's first block are tables of."""
-    running = plan.blocks[0].running
-    assert running is not None
-    return running.whole
+    answered = plan.blocks[0].answered
+    assert isinstance(answered, RunningSums)
+    return answered.whole

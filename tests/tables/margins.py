@@ -8,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from leastnoise.tables.answers.noisy import BlockPlan
+from leastnoise.tables.answers.sums import MarginTables
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
@@ -50,9 +52,15 @@ def plan_of(raw: dict[str, Any]) -> Plan:
 
 def whole_of(plan: Plan) -> Margins:
     """Return what the tables of the plan's first block are tables of."""
-    margin = plan.blocks[0].margin
-    assert margin is not None
-    return margin.whole
+    answered = plan.blocks[0].answered
+    assert isinstance(answered, MarginTables)
+    return answered.whole
+
+
+def table_of(block: BlockPlan) -> int:
+    """The mask of a published table."""
+    assert isinstance(block.answered, MarginTables)
+    return block.answered.whole.cells.margins[block.place]
 
 
 def read(folder: Path, name: str, kind: str) -> pd.DataFrame:

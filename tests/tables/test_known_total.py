@@ -139,6 +139,7 @@ def test_draws_have_the_stated_errors() -> None:
             for table in noise
         }  # fmt: skip
         tables = add_up(
+            whole,
             plan.blocks,
             {table: exact[table] + own[place] for table, own in noise.items()},
             total=324,

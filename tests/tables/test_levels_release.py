@@ -18,6 +18,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import LevelLaw
 from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate
+from leastnoise.tables.answers.sums import LevelTables
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
@@ -78,8 +79,9 @@ def plan_of(raw: dict[str, Any]) -> Plan:
 
 
 def whole_of(plan: Plan) -> Levels:
-    assert plan.blocks[0].level is not None
-    return plan.blocks[0].level.whole
+    answered = plan.blocks[0].answered
+    assert isinstance(answered, LevelTables)
+    return answered.whole
 
 
 def large(sizes: list[int]) -> dict[str, Any]:
@@ -204,7 +206,10 @@ def test_each_row_is_in_its_county_and_what_that_is_part_of(tmp_path: Path, unit
 def test_noise_goes_to_the_keys_that_it_was_drawn_for() -> None:
     """Of many draws, each county's spread is its own: b1 is a state by itself, with less noise."""
     plan = plan_of(spec_of())
-    drawn = [publish_levels(plan.blocks, np.zeros(16, dtype=np.int64)) for _ in range(400)]
+    drawn = [
+        publish_levels(whole_of(plan), plan.blocks, np.zeros(16, dtype=np.int64))
+        for _ in range(400)
+    ]
     for place, block in enumerate(plan.blocks):
         counts = np.array([tables[place].columns["count"] for tables in drawn])
         spread = counts.std(axis=0) / np.broadcast_to(block.noise_errors[0].stds, counts.shape[1])

@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.errors import CertificateRejected, SpecError
-from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.summed import add_up, publish_margins
 from leastnoise.tables.publish.verify import verify_directory
-from tests.tables.margins import GROUP_BY, plan_of, read, sums_of, whole_of
+from tests.tables.margins import GROUP_BY, plan_of, read, sums_of, table_of, whole_of
 from tests.tables.resealed import verify_resealed
 
 WIDE: dict[str, Any] = {
-    "margins": [["sex"], []],
+    "margins": [["region", "sex", "age"], ["sex"], []],
     "group_by": GROUP_BY | {"region": [*range(12)]},
     "privacy": {"epsilon": "0.3"},
 }
@@ -80,7 +79,7 @@ def total(column: Any) -> Fraction:
     ],
 )
 def test_totals_agree_exactly(tmp_path: Path, kind: str, given: dict[str, Any]) -> None:
-    given = {"margins": [["region", "sex"], ["sex"], []]} | given
+    given = {"margins": [["region", "sex", "age"], ["region", "sex"], ["sex"], []]} | given
     folder = released(tmp_path, kind, **given)
     cells = read(folder, "people", kind)
     labels = [one for one in ("count", "count_x", "sum_x") if one in cells]
@@ -103,7 +102,7 @@ def test_totals_agree_exactly(tmp_path: Path, kind: str, given: dict[str, Any]) 
 @pytest.mark.dense
 @pytest.mark.parametrize("statistics", [["mean(x)"], ["count", "mean(x)", "sum(age)", "mean(age)"]])
 def test_other_statistics_together(tmp_path: Path, statistics: list[str]) -> None:
-    given = {"statistics": statistics, "margins": [[]], "missing": "skip"}
+    given = {"statistics": statistics, "margins": [["region", "sex"], []], "missing": "skip"}
     raw = sums_of(**given, group_by={"region": [0, 1, 2], "sex": ["f", "m"]})
     raw["columns"]["age"] = {"bounds": [0, 70], "missing": "none"}
     write_rows(tmp_path)
@@ -122,12 +121,6 @@ def exact(whole: Margins, columns: dict[str, NDArray[Any]], table: int) -> dict[
     return {name: one.reshape(sizes).sum(axis=axes).reshape(-1) for name, one in columns.items()}
 
 
-def table_of(plan: Plan, place: int) -> int:
-    margin = plan.blocks[place].margin
-    assert margin is not None
-    return margin.table
-
-
 def test_noise_that_never_comes_gives_the_truth() -> None:
     plan = plan_of(sums_of(bounds=BOUNDS, **WIDE))
     whole = whole_of(plan)
@@ -139,8 +132,8 @@ def test_noise_that_never_comes_gives_the_truth() -> None:
         table: np.stack([*exact(whole, centred, table).values()], axis=1).reshape(-1)
         for table in whole.measured
     }
-    for place, table in enumerate(add_up(plan.blocks, noisy)):
-        wanted = exact(whole, truth, table_of(plan, place))
+    for place, table in enumerate(add_up(whole, plan.blocks, noisy)):
+        wanted = exact(whole, truth, table_of(plan.blocks[place]))
         np.testing.assert_allclose(table.columns["count"], wanted["count"], atol=1e-3)
         np.testing.assert_allclose(table.columns["sum_x"], wanted["sum_x"], atol=1e-2)
         means = wanted["sum_x"] / wanted["count"]
@@ -149,13 +142,13 @@ def test_noise_that_never_comes_gives_the_truth() -> None:
 
 @pytest.mark.parametrize("huge", [2.0**40, 2.0**70, 1e290])
 def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
-    plan = plan_of(sums_of(bounds=BOUNDS, margins=[[]]))
+    plan = plan_of(sums_of(bounds=BOUNDS, margins=[[*GROUP_BY], []]))
     whole = whole_of(plan)
     noisy = {
         table: huge * np.linspace(-1, 1, 2 * whole.marginals.cells(table)) ** 3
         for table in whole.measured
     }
-    cells, *_, one = add_up(plan.blocks, noisy)
+    cells, *_, one = add_up(whole, plan.blocks, noisy)
     for label in ("count", "sum_x"):
         assert total(cells.columns[label]) == Fraction(one.columns[label][0])
 
@@ -205,7 +198,7 @@ def test_what_is_drawn_has_the_stated_errors() -> None:
     off = {"count": count, "sum_x": MIDDLE * count + RADIUS * value}
     sizes = whole.marginals.sizes
     for place, block in enumerate(plan.blocks):
-        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(plan, place)))
+        axes = tuple(1 + i for i in whole.marginals.axes(7 & ~table_of(plan.blocks[place])))
         for error in block.errors[:2]:
             numbers = off[error.statistic].reshape(draws, *sizes).sum(axis=axes).reshape(draws, -1)
             assert numbers.std(axis=0) == pytest.approx(error.std, rel=0.1)
@@ -225,9 +218,9 @@ def test_published_intervals_hold(mean: float, given: dict[str, Any]) -> None:
     one = round((mean - MIDDLE) / RADIUS * 2**bits)
     cells = np.array([[size << bits, size * one]] * 48, dtype=np.int64).reshape(-1)
     held: dict[str, list[bool]] = {"count": [], "sum_x": [], "mean_x": []}
-    for tables in (publish_margins(plan.blocks, cells) for _ in range(60)):
+    for tables in (publish_margins(whole_of(plan), plan.blocks, cells) for _ in range(60)):
         for place, table in enumerate(tables):
-            n = size * 48 // whole.marginals.cells(table_of(plan, place))
+            n = size * 48 // whole.marginals.cells(table_of(plan.blocks[place]))
             truth = {"count": n, "sum_x": n * mean, "mean_x": mean}
             for label, value in truth.items():
                 ends = zip(
@@ -255,7 +248,7 @@ def test_gaussian_noise_where_it_has_less(tmp_path: Path) -> None:
 
 
 def test_an_l1_norm_of_several_numbers_bounds_no_rows() -> None:
-    raw = sums_of(unit="who", bounds=BOUNDS, margins=[[]])
+    raw = sums_of(unit="who", bounds=BOUNDS, margins=[[*GROUP_BY], []])
     whole = whole_of(plan_of(raw))
     tighter = whole_of(plan_of(raw | {"contribution": {"max_rows": 2, "l1": 1}}))
     assert tighter.measured == whole.measured
@@ -273,12 +266,14 @@ def test_counts_alone_are_made_whole(form: dict[str, Any]) -> None:
 
 
 def test_several_releases_together() -> None:
-    raw = sums_of(bounds=BOUNDS, margins=[[]], privacy={"ledger": {"path": "visits.ledger"}})
+    raw = sums_of(
+        bounds=BOUNDS, margins=[[*GROUP_BY], []], privacy={"ledger": {"path": "visits.ledger"}}
+    )
     raw |= {"series": {"releases": 4}}
     whole = whole_of(plan_of(raw))
     assert sum(one.budget.epsilon for one in whole.measured.values()) <= 1
     assert {one.compositions for one in whole.measured.values()} == {4}
-    one = whole_of(plan_of(sums_of(bounds=BOUNDS, margins=[[]])))
+    one = whole_of(plan_of(sums_of(bounds=BOUNDS, margins=[[*GROUP_BY], []])))
     for label, compared in whole.compared.items():
         assert compared.own == pytest.approx(4 * one.compared[label].own, rel=1e-6)
 
@@ -378,7 +373,9 @@ def test_what_the_plan_compares() -> None:
 def test_bounds_that_are_found(tmp_path: Path) -> None:
     """They are those of a certificate that was proved before anything was known of them."""
     write_rows(tmp_path)
-    raw = sums_of(margins=[[]], group_by={"region": [0, 1, 2], "sex": ["f", "m"]})
+    raw = sums_of(
+        margins=[["region", "sex"], []], group_by={"region": [0, 1, 2], "sex": ["f", "m"]}
+    )
     candidates = {"from": -10, "to": 40, "step": 5}
     found = {"find": True, "share": "0.02", "candidates": candidates}
     raw |= {"columns": {"x": {"bounds": found}}, "output": {"path": "again", "format": "json"}}

@@ -182,7 +182,7 @@ def test_a_block_of_integer_noise_or_a_pure_budget_keeps_the_split(folder: Path)
     one = {"name": "n", "statistics": ["count_units"]}
     # of a ball alone nothing is known that one body for both would be fitted to
     plan = release(folder, query=[QUERIES[1], one], contribution={"l2": 6}).plan()
-    assert len(plan.draws) == 2
+    assert len(plan.answered) == 2
     assert plan.certificate.rule == RULE
     assert SPLIT_NOTE in plan.notes
     assert all(block.relative_to_split is None for block in plan.blocks)

@@ -18,7 +18,7 @@ import leastnoise as ln
 from leastnoise.errors import CertificateRejected, InvalidInput, LedgerRejected, Refused, SpecError
 from leastnoise.ledger.check import check_ledger
 from leastnoise.ledger.ledger import Ledger
-from leastnoise.ledger.series import Series
+from leastnoise.ledger.series import LedgerSeries
 from leastnoise.ledger.store import Store
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.release import Release
@@ -211,7 +211,7 @@ def test_the_next_call_removes_what_a_killed_release_left(folder: Path, last: bo
 
 def test_two_at_once_publish_no_release_twice(folder: Path) -> None:
     certificate = release(folder, releases=5).plan().certificate
-    series = Series(path=folder / "v.ledger", name="s", unit="row", neighbours="add-remove")
+    series = LedgerSeries(path=folder / "v.ledger", name="s", unit="row", neighbours="add-remove")
 
     def publish(place: int) -> int:
         try:

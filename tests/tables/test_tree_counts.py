@@ -13,10 +13,10 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, Refused, SpecError
 from leastnoise.report.page import report
+from leastnoise.tables.answers.base import Totals
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.publish.quantiles import publish_quantiles
 from tests.tables.quantiles import edit_of, restored, spec_of
 from tests.tables.resealed import verify_resealed
 
@@ -108,7 +108,7 @@ def test_a_total_costs_nothing_and_the_plan_says_how_far_off_it_is() -> None:
 
 def test_a_count_that_is_asked_for_decides_in_its_place() -> None:
     counted = plan_of(statistics=["median(x)", "count"])
-    assert counted.quantiles[0].count is None
+    assert not counted.quantiles[0].noisy
     assert counted.blocks[0].layout.decides == "count"
 
 
@@ -116,7 +116,8 @@ def test_a_total_has_the_law_that_its_columns_state() -> None:
     """Totals of 2,900 groups without rows; by chance it fails with 1e-7 at most."""
     groups = {"plan": list(range(2900))}
     (part,) = plan_of(epsilon=1, group_by=groups, top=2900, min_count=None).quantiles
-    table = publish_quantiles(part, np.zeros(part.layout.counted.dimension, dtype=np.int64))
+    counts = np.zeros(part.layout.counted.dimension, dtype=np.int64)
+    (table,) = part.draw(Totals(cells=[counts], groups=[]))
     totals, std = np.array(table.columns["count_x"]), table.columns["count_x_std"][0]
     assert (totals == np.rint(totals)).all()
     # the kurtosis is below 6, so that a mean square has a variance of at most 5 std^4/n

@@ -25,7 +25,7 @@ from prepare import ALL, SQUARED_NORMS, Prepared, split
 
 import leastnoise as ln
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.learn import StepAccountant
 from leastnoise.learn.plan import Problem, TrainingPlan, plan_training
 from leastnoise.learn.training import BITS, Floats, coordinate_rounds, vector_rounds, whole_features
@@ -111,7 +111,7 @@ def draws(method: Method, seed: int) -> Callable[[Floats], Floats]:
     if law.dimension > 1:
         grid = method.plan.mechanism.grid
         return lambda sums: sums / 2**BITS + add_noise(law, grid, 0 * sums, entropy=entropy)
-    cells = Cells(count=releases)  # all releases' noise in one draw
+    cells = CellGeometry(count=releases)  # all releases' noise in one draw
     every = add_noise(law, default_grid(law), np.zeros(releases), geometry=cells, entropy=entropy)
     kept = iter(every)
     return lambda sums: sums / 2**BITS + next(kept)

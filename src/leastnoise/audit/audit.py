@@ -21,7 +21,7 @@ from leastnoise.audit.noise import detect_noise, detect_sensitivity
 from leastnoise.audit.repeats import detect_repeats
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.draw import has_independent_coordinates
@@ -242,7 +242,10 @@ def draws_of(mechanism: Mechanism) -> Draw:
     # noise of a radius is drawn a vector at a time, in one dimension too
     if plain and noise.dimension == 1 and family.radius is None and family.for_one_number is None:
         return lambda value, count: add_noise(
-            noise, mechanism.grid, np.full(count, value, dtype=float), geometry=Cells(count=count)
+            noise,
+            mechanism.grid,
+            np.full(count, value, dtype=float),
+            geometry=CellGeometry(count=count),
         )
     return lambda value, count: np.array([mechanism.release(value).values for _ in range(count)])
 

@@ -124,11 +124,11 @@ def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
         return f"The claimed noise is for {noise.dimension:,} numbers, outputs have {dimension:,}."
     if isinstance(noise, VectorNoise) or not has_quantiles(noise):
         return f"The law of a coordinate of {noise.name} noise isn't known here."
-    return _Known(noise)
+    return _KnownLaw(noise)
 
 
 @final
-class _Known(ClaimedLaw):
+class _KnownLaw(ClaimedLaw):
     """Noise of a family: P(X > t) in balls where it gives that, else its quantiles, bisected.
 
     P(|X| <= t) = sup of p with Q(p) <= t, of symmetric noise.

@@ -23,13 +23,12 @@ from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
-from leastnoise.guarantees.geometry import Blocks, CountEllipse, Geometry, Matrix
-from leastnoise.guarantees.geometry import Cells as CellsAlone
+from leastnoise.guarantees.geometry import Blocks, CellGeometry, CountEllipse, Geometry, Matrix
 from leastnoise.guarantees.sensitivity import BALLS, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices, Within
 from leastnoise.guarantees.units import Added, RowCounts
@@ -162,9 +161,9 @@ KINDS: Mapping[type[Any], _Kinds] = {
         (*BALLS.values(), Added, CountingQueries, Groups, Linf, RowCounts, Vertices, Within),
         _brief_text,
     ),
-    Geometry: _Kinds.of((CountEllipse, Blocks, Matrix, CellsAlone), _brief_text),
+    Geometry: _Kinds.of((CountEllipse, Blocks, Matrix, CellGeometry), _brief_text),
     Body: _Kinds.of(
-        (AtMost, Ball, Box, Cells, Differences, Interval, Polygon, Signed, Together), decimal_text
+        (AtMost, Ball, Box, Cells, Differences, Segment, Polygon, Signed, Together), decimal_text
     ),
     OneSided: _Kinds.of((Counted, CountedSums, Counts, Jointly), decimal_text),
 }

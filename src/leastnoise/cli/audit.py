@@ -73,7 +73,7 @@ def command(
     timeout: float,
     epsilon: str,
     delta: str,
-    query: options.Query,
+    query: options.QueryOptions,
     noise: str | None,
     scale: str | None,
     parameters: dict[str, str | int],
@@ -130,7 +130,7 @@ def command(
 def _claim(
     epsilon: str,
     delta: str,
-    query: options.Query,
+    query: options.QueryOptions,
     *,
     noise: str | None,
     scale: str | None,

@@ -37,7 +37,7 @@ def command(
     delta: str,
     compositions: int,
     sampling_rate: str,
-    query: options.Query,
+    query: options.QueryOptions,
     loss: str,
     gap: float | None,
     time_limit: float | None,
@@ -147,7 +147,7 @@ def profile(
     epsilon: tuple[str, ...],
     compositions: int,
     sampling_rate: str,
-    query: options.Query,
+    query: options.QueryOptions,
     as_json: bool,
 ) -> None:
     """Enclose δ(ε) of a noise of known scale.

@@ -204,7 +204,7 @@ class Command(click.Command):
 
 
 @final
-class Group(Command, click.Group):
+class CommandGroup(Command, click.Group):
     """A group of commands."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

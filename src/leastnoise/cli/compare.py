@@ -41,7 +41,7 @@ def command(
     delta: str,
     compositions: int,
     sampling_rate: str,
-    query: options.Query,
+    query: options.QueryOptions,
     loss: str,
     gap: float | None,
     time_limit: float | None,
@@ -160,7 +160,13 @@ class _Request:
 
     @classmethod
     def of(
-        cls, target: str, epsilon: str, query: options.Query, *, alpha: str | None, silent: bool
+        cls,
+        target: str,
+        epsilon: str,
+        query: options.QueryOptions,
+        *,
+        alpha: str | None,
+        silent: bool,
     ) -> _Request:
         """Return the figures that --plot asks for, before anything is computed.
 

@@ -13,7 +13,7 @@ from leastnoise.cli.command import (
     MANY,
     REQUIRED,
     Command,
-    Group,
+    CommandGroup,
     Kind,
     among,
     argument,
@@ -33,7 +33,7 @@ _file = argument("file", FILE, "The ledger.")
 _dataset = option(QUERY, "--dataset", NAME, "Of this dataset only.")
 
 
-@click.group("ledger", cls=Group)
+@click.group("ledger", cls=CommandGroup)
 def group() -> None:
     """Budgets that releases are charged to, before their noise is drawn."""
 
@@ -267,11 +267,13 @@ def _facts(account: Account, last: Entry | None) -> list[tuple[str, str]]:
 
 def _series_of(file: Path, account: Account, books: Books) -> list[dict[str, Any]]:
     """Return records of the series of an account: how many releases each has, and published."""
-    from leastnoise.ledger.series import Series
+    from leastnoise.ledger.series import LedgerSeries
 
     persons = {"unit": account.unit, "neighbours": account.neighbours}
     own = [name for dataset, name in books.series if dataset == account.dataset]
-    found = [Series(path=file, name=n, dataset=account.dataset, **persons).find() for n in own]
+    found = [
+        LedgerSeries(path=file, name=n, dataset=account.dataset, **persons).find() for n in own
+    ]
     return [
         {"name": name, "published": one.published, "releases": one.certificate.releases}
         for name, one in zip(own, found, strict=True)

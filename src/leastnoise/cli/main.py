@@ -28,7 +28,7 @@ REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
 
 @click.group(
     "leastnoise",
-    cls=command.Group,
+    cls=command.CommandGroup,
     commands=[
         calibrate.command,
         compare.command,

@@ -68,7 +68,7 @@ def _gathered(
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Query:
+class QueryOptions:
     """What the options say of the query."""
 
     dimension: int
@@ -206,7 +206,7 @@ _param = option(
     NOISE, "--param", Kind("NAME=VALUE"), "A parameter of the family; repeatable.", MANY
 )
 noise = option(NOISE, "--noise", FAMILY, "Noise family, such as gaussian or l2.", REQUIRED)
-query = _gathered("query", Query, _query)
+query = _gathered("query", QueryOptions, _query)
 parameters = _gathered("parameters", parameters_from, _param)
 all_parameters = _gathered("parameters", parameters_from, _param, _shapes)
 parameters_by_family = _gathered("parameters", _by_family, _shapes)

@@ -41,7 +41,7 @@ from leastnoise.entropy.base import (
     float_near,
     nearest_word,
 )
-from leastnoise.entropy.quantiles import ETA, Quantile, look_up_floats
+from leastnoise.entropy.quantiles import ETA, SmoothQuantile, look_up_floats
 from leastnoise.entropy.scaled import ScaledDraws
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class RescaledPart:
     the ratio of the normal tail to the density for the other, at most √(π/2) (Mills).
     """
 
-    quantile: Quantile
+    quantile: SmoothQuantile
     constants: Callable[[], PartConstants]
 
 
@@ -228,7 +228,7 @@ class PiecewiseRescaled(InverseSurvival):
 
     def __init__(self, *curves: RescaledPart) -> None:
         self._curves = curves
-        self._parts: list[_Part] | None = None
+        self._parts: list[_PieceBits] | None = None
         self._words = 0
 
     def enclose(self, u: arb) -> arb:
@@ -245,7 +245,7 @@ class PiecewiseRescaled(InverseSurvival):
             return None
         if self._parts is None:
             with precision(_BITS):
-                parts = [_Part(curve) for curve in self._curves]
+                parts = [_PieceBits(curve) for curve in self._curves]
             steepest = 2.0**8  # curves with a larger slope have too few digits; they are improbable
             self._parts = [part for part in parts if part.slope <= steepest]
         return _merged([part.look_up(words) for part in self._parts], words.size)
@@ -263,7 +263,7 @@ def _merged(parts: list[Lookup], count: int) -> Lookup:
 
 
 @final
-class _Part:
+class _PieceBits:
     """A part in floats.
 
     Let t be whole, |t − N·bottom| <= 1. A word w from t + 1 on, and at most two below the whole

@@ -40,7 +40,7 @@ _MIDDLE = np.int64(1 << (_CELL_SHIFT - 1))
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Quantile(InverseSurvival):
+class SmoothQuantile(InverseSurvival):
     """A smooth Q, whose Taylor table is within ETA of it.
 
     `function(u)` encloses Q(u), `derivatives(u, count)` Q′(u), … up to that order; `reach` bounds
@@ -59,7 +59,7 @@ class Quantile(InverseSurvival):
         return look_up_floats(self, words.view(np.int64).astype(np.float64))
 
 
-def look_up_floats(quantile: Quantile, w: NDArray[np.float64]) -> Lookup:
+def look_up_floats(quantile: SmoothQuantile, w: NDArray[np.float64]) -> Lookup:
     """Return Q̂ for floats w, which are used up; |Q̂ − Q(w/2^63)| <= ETA.
 
     Horner's rule about the middle of each one's cell. Whatever isn't in [2^46, 2^63) is `beyond`.
@@ -82,7 +82,7 @@ def look_up_floats(quantile: Quantile, w: NDArray[np.float64]) -> Lookup:
 
 
 @cache
-def table(quantile: Quantile) -> NDArray[np.float64]:
+def table(quantile: SmoothQuantile) -> NDArray[np.float64]:
     """Return the coefficients, shape (7, 2176), in powers of the offset w − middle; built once."""
     with precision(128):
         rows = [[float(c) for c in _taylor(quantile, middle)] for middle in cell_middles()]
@@ -98,7 +98,7 @@ def cell_middles() -> Iterator[int]:
             yield (2 * (CELLS_PER_BINADE + cell) + 1) << (binade - 8)
 
 
-def _taylor(quantile: Quantile, middle: int) -> list[arb]:
+def _taylor(quantile: SmoothQuantile, middle: int) -> list[arb]:
     """Return the Taylor coefficients of w ↦ Q(w/2^63) at `middle`."""
     u = arb((middle, -WORD_BITS))
     factor = arb(1)
@@ -167,8 +167,8 @@ def _cosine_derivatives(u: arb, count: int) -> list[arb]:
     return [half**m * (half * (u + m)).cos() for m in range(1, count + 1)]
 
 
-COSINE = Quantile(function=_cosine_enclose, derivatives=_cosine_derivatives, reach=1.001)
-HALF_NORMAL = Quantile(function=_normal_enclose, derivatives=_normal_derivatives, reach=4.5)
-EXPONENTIAL = Quantile(
+COSINE = SmoothQuantile(function=_cosine_enclose, derivatives=_cosine_derivatives, reach=1.001)
+HALF_NORMAL = SmoothQuantile(function=_normal_enclose, derivatives=_normal_derivatives, reach=4.5)
+EXPONENTIAL = SmoothQuantile(
     function=_exponential_enclose, derivatives=_exponential_derivatives, reach=12
 )

@@ -119,7 +119,7 @@ class _Encloser:
 
 
 @final
-class Constant(LazyReal):
+class LazyRational(LazyReal):
     """A rational number: no bits, and as tight as the precision."""
 
     def __init__(self, value: Fraction) -> None:
@@ -139,7 +139,7 @@ class ScaledDraws:
 
     def __init__(self, *, quantile: InverseSurvival, factor: Fraction | None = None) -> None:
         self._quantile = quantile
-        self._factor = None if factor is None else Remembered(Constant(factor))
+        self._factor = None if factor is None else Remembered(LazyRational(factor))
         self._factor_float = None if self._factor is None else nearly(self._factor)
 
     def __call__(self, entropy: Entropy) -> ScaledSampler:

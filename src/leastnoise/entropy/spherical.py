@@ -47,7 +47,7 @@ _SUM_ERROR = 2.0**-45  # relative: (256 + 2)·2^-53, halved by the root
 
 
 @final
-class _Part(LazyReal):
+class _RadiusPart(LazyReal):
     """R√B or R√(1 − B), B = G/(G + H) for G ~ Gamma(½), H ~ Gamma((d−1)/2)."""
 
     def __init__(self, radius: LazyReal, mine: LazyReal, other: LazyReal) -> None:
@@ -71,8 +71,8 @@ class SphericalSampler(Sampler):
             if pairs:
                 one = LazyAnyGamma(entropy, shape=Fraction(1, 2))
                 rest = LazyAnyGamma(entropy, shape=Fraction(pairs))
-                self._single = _Part(radius, one, rest)
-                shared = _Part(radius, rest, one)
+                self._single = _RadiusPart(radius, one, rest)
+                shared = _RadiusPart(radius, rest, one)
         self._shared = Remembered(shared)
         self._shared_float = nearly(shared)
         self._spacings = _Spacings(pairs, entropy)

@@ -10,7 +10,7 @@ notation: v the d sums, s = Σvᵢ, n the number of records, 𝟙 = (1, …, 1).
 | `CountEllipse` | W treats all queries alike, with or without n as one more coordinate |
 | `Blocks` | the same W for each of several groups |
 | `Matrix` | any W |
-| `Cells` | no map: independent noise for one number in each of d cells |
+| `CellGeometry` | no map: independent noise for one number in each of d cells |
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ class Matrix(Geometry):
 
 @final
 @record()
-class Cells(Geometry):
+class CellGeometry(Geometry):
     """Independent noise for one number in each of `count` cells, of which one person moves l0.
 
     The others are left alone, so that their noise says nothing. Those that move are a composition

@@ -33,7 +33,7 @@ from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 
 
-class Shape(StrEnum):
+class MoveShape(StrEnum):
     """What j numbers can do."""
 
     BALL = "ball"
@@ -51,7 +51,7 @@ class Projections:
     The sets of j numbers meant are all alike, and hold each number equally often. `nonzero` is k.
     """
 
-    shape: Shape
+    shape: MoveShape
     numbers: int
     largest: int
     bound: Fraction
@@ -60,23 +60,23 @@ class Projections:
     @property
     def grows(self) -> bool:
         """Whether n times may be more than n times as far: the shifts aren't convex."""
-        return self.shape is Shape.ADDED
+        return self.shape is MoveShape.ADDED
 
     @property
     def attained(self) -> bool:
         """Whether the bound from all numbers at once is that of some noise: none is larger."""
-        return self.shape is Shape.BALL
+        return self.shape is MoveShape.BALL
 
     def volume(self, coordinates: int, *, times: int = 1) -> arb:
         """Return the volume of what can be done to j = `coordinates` of them, n = `times` times."""
         size = ball(self.bound) ** coordinates
-        if self.shape is Shape.BALL:
+        if self.shape is MoveShape.BALL:
             return size * times**coordinates * unit_ball(coordinates)
         return size * ball(_VOLUMES[self.shape](coordinates, times, self.nonzero))
 
     def radius(self, coordinates: int, *, times: int = 1) -> arb:
         """Return the radius of the ball of R^j that has this volume."""
-        if self.shape is Shape.BALL:
+        if self.shape is MoveShape.BALL:
             return ball(self.bound * times)
         relative = self.volume(coordinates, times=times) / unit_ball(coordinates)
         return relative.root(coordinates)
@@ -101,13 +101,13 @@ def projections_of(sensitivity: Sensitivity, *, dimension: int) -> Projections |
 
 def _l2(sensitivity: L2, dimension: int) -> Projections:
     return Projections(
-        shape=Shape.BALL, numbers=dimension, largest=dimension, bound=sensitivity.bound
+        shape=MoveShape.BALL, numbers=dimension, largest=dimension, bound=sensitivity.bound
     )
 
 
 def _l1(sensitivity: L1, dimension: int) -> Projections:
     return Projections(
-        shape=Shape.CROSS, numbers=dimension, largest=dimension, bound=sensitivity.bound
+        shape=MoveShape.CROSS, numbers=dimension, largest=dimension, bound=sensitivity.bound
     )
 
 
@@ -115,7 +115,9 @@ def _linf(sensitivity: Linf, dimension: int) -> Projections | None:
     if sensitivity.whole:
         return None
     largest = min(sensitivity.l0, dimension)
-    return Projections(shape=Shape.BOX, numbers=dimension, largest=largest, bound=sensitivity.bound)
+    return Projections(
+        shape=MoveShape.BOX, numbers=dimension, largest=largest, bound=sensitivity.bound
+    )
 
 
 def _counts(sensitivity: CountingQueries, dimension: int) -> Projections:
@@ -123,7 +125,7 @@ def _counts(sensitivity: CountingQueries, dimension: int) -> Projections:
     d, k = sensitivity.dimension, sensitivity.max_nonzero
     added = sensitivity.neighbours == "add-remove"
     return Projections(
-        shape=Shape.ADDED if added else Shape.REPLACED,
+        shape=MoveShape.ADDED if added else MoveShape.REPLACED,
         numbers=d,
         largest=k if added else min(2 * k, d),
         bound=sensitivity.bound,
@@ -136,7 +138,7 @@ def _groups(sensitivity: Groups, dimension: int) -> Projections:
     del dimension
     added = sensitivity.neighbours == "add-remove"
     return Projections(
-        shape=Shape.ADDED if added else Shape.BOX,
+        shape=MoveShape.ADDED if added else MoveShape.BOX,
         numbers=sensitivity.groups * sensitivity.dimension,
         largest=sensitivity.dimension,
         bound=sensitivity.bound,
@@ -147,7 +149,7 @@ def _vertices(sensitivity: Vertices, dimension: int) -> Projections | None:
     if dimension != 1:
         return None
     bound = max(abs(point[0]) for point in sensitivity.points)
-    return Projections(shape=Shape.BOX, numbers=1, largest=1, bound=bound)
+    return Projections(shape=MoveShape.BOX, numbers=1, largest=1, bound=bound)
 
 
 _KNOWN: dict[type[Sensitivity], Callable[..., Projections | None]] = {
@@ -171,10 +173,10 @@ def _replaced(coordinates: int, times: int, nonzero: int) -> int:
     return times**coordinates * sum(math.comb(coordinates, grown) for grown in counts)
 
 
-_VOLUMES: dict[Shape, Callable[[int, int, int], Fraction | int]] = {
-    Shape.CROSS: lambda j, n, _: Fraction((2 * n) ** j, math.factorial(j)),
-    Shape.BOX: lambda j, n, _: (2 * n) ** j,
-    Shape.ADDED: _added,
-    Shape.REPLACED: _replaced,
+_VOLUMES: dict[MoveShape, Callable[[int, int, int], Fraction | int]] = {
+    MoveShape.CROSS: lambda j, n, _: Fraction((2 * n) ** j, math.factorial(j)),
+    MoveShape.BOX: lambda j, n, _: (2 * n) ** j,
+    MoveShape.ADDED: _added,
+    MoveShape.REPLACED: _replaced,
 }
 """Volumes for b = 1, by j, n and k."""

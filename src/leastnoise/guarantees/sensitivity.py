@@ -34,7 +34,7 @@ from leastnoise.guarantees.bodies.base import Body, OutOfRange
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.counts import Counted, Counts
 from leastnoise.guarantees.bodies.one_sided import MOST_CELLS, OneSided
-from leastnoise.guarantees.bodies.plain import MOST_BOUNDS, Ball, Box, Interval, Polygon
+from leastnoise.guarantees.bodies.plain import MOST_BOUNDS, Ball, Box, Polygon, Segment
 from leastnoise.guarantees.bodies.shares import MOST_WORK
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.exact import Exact, exact, float_at_least, root_above
@@ -43,7 +43,7 @@ from leastnoise.guarantees.fields import FractionField
 
 def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
     """Return the hull of all x with at most `most` entries that aren't 0, |x_i| <= bound."""
-    one = Interval(bound=bound)
+    one = Segment(bound=bound)
     if cells == 1:
         return one
     if most == 1:
@@ -81,7 +81,7 @@ def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
 def any_of(points: Sequence[Sequence[Fraction]]) -> Body | None:
     """Return the hull of ±points, not all 0; None in three dimensions or more, or on one line."""
     if len(points[0]) == 1:
-        return Interval(bound=max(abs(point[0]) for point in points))
+        return Segment(bound=max(abs(point[0]) for point in points))
     if len(points[0]) > 2:
         return None
     a, b = max(points, key=lambda point: abs(point[0]) + abs(point[1]))
@@ -257,7 +257,7 @@ class L2(Sensitivity):
     def _body(self, dimension: int) -> Body:
         """A ball, or an interval."""
         if dimension == 1:
-            return Interval(bound=self.bound)
+            return Segment(bound=self.bound)
         return Ball(bound=self.bound, coordinates=dimension)
 
 
@@ -302,7 +302,7 @@ class Integer(Sensitivity):
 
     def _body(self, dimension: int) -> Body | None:
         """An interval, whose ends are whole numbers."""
-        return Interval(bound=self.bound) if dimension == 1 else None
+        return Segment(bound=self.bound) if dimension == 1 else None
 
     def _rows(self, dimension: int) -> Rows | None:
         return Rows(most=int(self.bound)) if dimension == 1 else None

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.learn.choice import AUTO
 from leastnoise.learn.fitting import Spent, publish_moments, read_numbers
-from leastnoise.learn.moments import Floats, Published
+from leastnoise.learn.moments import Floats, NoisyMoments
 from leastnoise.learn.scaler import checked_bounds, stated, to_unit
 
 
@@ -118,7 +118,7 @@ class Estimate:
     errors: Floats
 
 
-def estimate(published: Published) -> Estimate:
+def estimate(published: NoisyMoments) -> Estimate:
     """Return what moments with a constant say of the other columns.
 
     Eigenvalues are cut off at 0 and d, between which those of columns in [−1, 1] are: the nearest

@@ -23,7 +23,7 @@ from leastnoise.learn.choice import (
     chosen_noise,
     chosen_parameters,
 )
-from leastnoise.learn.moments import Floats, Moments, Published
+from leastnoise.learn.moments import Floats, Moments, NoisyMoments
 from leastnoise.learn.training import whole_features
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.mechanism.mechanism import Mechanism
@@ -109,7 +109,7 @@ _GRID = Fraction(1, 2**28)  # at least: a release reaches 2^61 steps, and sums 2
 
 def publish_moments(
     model: Any, columns: Floats, *, constant: bool, label: str
-) -> tuple[Published, Spent]:
+) -> tuple[NoisyMoments, Spent]:
     """Charge the model's ledger, if it has one, and release the moments of `columns` (n, d).
 
     Columns are cut to [−1, 1]. The model has the parameters of `LinearRegression`. Raises

@@ -17,14 +17,14 @@ from typing import final
 
 import numpy as np
 
-from leastnoise.learn.moments import Floats, Published
+from leastnoise.learn.moments import Floats, NoisyMoments
 
 _NORMS = 4.0  # eigenvalues at least, in √v; the norm of noise is at most about 2
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Solution:
+class RegressionEstimate:
     """Coefficients, the intercept first (0 if there is none), and the covariance of their errors.
 
     `hidden` says how many directions of the features noise hides.
@@ -35,7 +35,7 @@ class Solution:
     hidden: int
 
 
-def solve(published: Published, *, constant: bool, ridge: float) -> Solution:
+def solve(published: NoisyMoments, *, constant: bool, ridge: float) -> RegressionEstimate:
     """Return the coefficients of the last variable on the others, and how far they may be off.
 
     `ridge` is added to the sums of squares of features about their means. The covariance is to
@@ -69,7 +69,7 @@ def solve(published: Published, *, constant: bool, ridge: float) -> Solution:
     shift[0, 1:] = -mean[:-1]
     left = max(float(residual @ sums @ residual), 0.0) / max(rows - len(residual) + 1, 1.0)
     by_noise = solving @ published.spread(np.outer(residual, residual)) @ solving.T
-    return Solution(
+    return RegressionEstimate(
         weights=np.append(intercept, slopes),
         covariance=shift @ (left * about_mean + by_noise) @ shift.T,
         hidden=int((found < floor).sum()),

@@ -104,7 +104,7 @@ class Moments:
             found[i, k] = (columns[i] * columns[k]).sum()
         return found
 
-    def read(self, values: Floats, variances: Floats, *, rows: int | None) -> Published:
+    def read(self, values: Floats, variances: Floats, *, rows: int | None) -> NoisyMoments:
         """Return what was released, with its variances, as a matrix; `rows` where that is public.
 
         Noise of different numbers must be uncorrelated, as is that of balls and boxes.
@@ -124,14 +124,14 @@ class Moments:
         shared = np.full(self.size, 0.5)
         if self.constant:
             sums[0, 0], shared[0] = count, 1.0
-        return Published(
+        return NoisyMoments(
             rows=count, sums=sums, noise=noise, shared=shared, count_variance=count_variance
         )
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Published:
+class NoisyMoments:
     """Σ zzᵀ with noise N, shape (m, m), and the number of rows, noisy where it isn't public.
 
     N is symmetric, of independent numbers of variances `noise` for i <= k; the noise of the number

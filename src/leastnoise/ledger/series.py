@@ -25,7 +25,7 @@ class Begun:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Series:
+class LedgerSeries:
     """The series called `name` in the ledger `path`, about such persons and neighbours.
 
     A `dataset` has at most one series of a name.

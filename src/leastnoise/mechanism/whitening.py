@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
+from leastnoise.guarantees.geometry import Blocks, CellGeometry, CountEllipse, Geometry, Matrix
 from leastnoise.mechanism.values import (
     LARGEST_STEPS,
     Rationals,
@@ -37,7 +37,7 @@ def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
 
     For values beyond ±2^61 steps, where the quick sums end, it is worked out one by one.
     """
-    if isinstance(geometry, Cells):
+    if isinstance(geometry, CellGeometry):
         return values
     if isinstance(geometry, CountEllipse):
         return _shifted(values, exponent, groups=1, block=geometry)

@@ -56,15 +56,17 @@ class IncreasingRoot:
 
     def between(self, f: Callable[[float], float], *, safe: float, unsafe: float) -> float:
         """Return the root's safe side, given f(safe) <= 0 < f(unsafe), on either side of it."""
-        return self._close(f, _Point(safe, f(safe)), _Point(unsafe, f(unsafe)))
+        return self._close(f, _SearchPoint(safe, f(safe)), _SearchPoint(unsafe, f(unsafe)))
 
-    def _bracket(self, f: Callable[[float], float], guess: float) -> tuple[_Point, _Point]:
-        last = _Point(guess, f(guess))
+    def _bracket(
+        self, f: Callable[[float], float], guess: float
+    ) -> tuple[_SearchPoint, _SearchPoint]:
+        last = _SearchPoint(guess, f(guess))
         direction = 1.0 if last.safe else -1.0
         step = self.first_step
         for _ in range(_MAX_EVALUATIONS):
             x = last.x + direction * step
-            point = _Point(x, f(x))
+            point = _SearchPoint(x, f(x))
             if point.safe != last.safe:
                 return last, point
             slope = (point.f - last.f) / (point.x - last.x)
@@ -75,7 +77,7 @@ class IncreasingRoot:
             last = point
         raise Refused("No scale was found that meets this budget.")
 
-    def _close(self, f: Callable[[float], float], a: _Point, b: _Point) -> float:
+    def _close(self, f: Callable[[float], float], a: _SearchPoint, b: _SearchPoint) -> float:
         # notation of Brent: b the best end, a the other end of the bracket, c the last b
         if abs(a.f) < abs(b.f):
             a, b = b, a
@@ -93,7 +95,7 @@ class IncreasingRoot:
             if bisected:
                 x = (a.x + b.x) / 2
             step, c = x - b.x, b
-            point = _Point(x, f(x))
+            point = _SearchPoint(x, f(x))
             if point.safe != b.safe:
                 a = b
             b = point
@@ -103,7 +105,7 @@ class IncreasingRoot:
 
 
 @dataclass(frozen=True)
-class _Point:
+class _SearchPoint:
     x: float
     f: float
 
@@ -112,7 +114,7 @@ class _Point:
         return self.f <= 0
 
 
-def _interpolated(a: _Point, b: _Point, c: _Point) -> float:
+def _interpolated(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
     """Inverse quadratic interpolation through three points, or the secant through two."""
     if a.f not in {b.f, c.f} and b.f != c.f:
         return (
@@ -132,13 +134,13 @@ def falling_root(f: Callable[[float], float], low: float, high: float) -> float:
     >>> falling_root(lambda x: 2 - x**2, 0.0, 1e9) ** 2
     2.0000000000000004
     """
-    a, b = _Point(high, f(high)), _Point(low, f(low))
+    a, b = _SearchPoint(high, f(high)), _SearchPoint(low, f(low))
     if b.f <= 0 or a.f > 0:
         return b.x if b.f <= 0 else a.x
     c, share = a, 0.5
     for _ in range(_MAX_EVALUATIONS):
         x = a.x + share * (b.x - a.x)
-        point = _Point(x, f(x))
+        point = _SearchPoint(x, f(x))
         if point.safe == a.safe:
             c, a = a, point
         else:
@@ -151,7 +153,7 @@ def falling_root(f: Callable[[float], float], low: float, high: float) -> float:
     return (a.x + b.x) / 2
 
 
-def _parabola(a: _Point, b: _Point, c: _Point) -> float:
+def _parabola(a: _SearchPoint, b: _SearchPoint, c: _SearchPoint) -> float:
     """Return the next step as a share of b − a: inverse quadratic where that is safe, or half."""
     if not (math.isfinite(b.f) and math.isfinite(c.f)):
         return 0.5

@@ -11,24 +11,23 @@ import math
 import os
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from leastnoise import _validate, _words
 from leastnoise._words import html
 from leastnoise.balls.core import ball, float_above, precision
-from leastnoise.certificate.records import parse_object
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.table_section import TableSection, names_of
-from leastnoise.report.words import as_list, number, wide_table
+from leastnoise.report.words import as_list, wide_table
+from leastnoise.tables.answers.base import Topic
 from leastnoise.tables.plan.summary import (
     counted_in,
     limits_of_persons,
     limits_of_values,
     rows_in_no_group,
 )
-from leastnoise.tables.publish import output
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.axes import Bins
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.exact import Interval
+    from leastnoise.tables.answers.noisy import BlockPlan
     from leastnoise.tables.publish.verify import VerifiedRelease
     from leastnoise.tables.spec.model import Privacy
 
@@ -54,13 +54,8 @@ _NO_PROMISES = (
 _HOPELESS = 100  # an ε beyond which no factor means anything
 
 
-def protection(
-    found: VerifiedRelease,
-    records: Sequence[dict[str, Any]],
-    folder: Path,
-    names: Mapping[str, Mapping[str, str]],
-) -> str:
-    """Return the folded part of the page, from the release and its plan's records.
+def protection(found: VerifiedRelease, folder: Path, names: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the folded part of the page.
 
     `names` says what a page calls the statistics of a table.
     """
@@ -72,7 +67,7 @@ def protection(
         f"<p>{html(_promise(budget, privacy.person))} {_STAYS}</p>"
         f"<h3>What it doesn't promise</h3>{as_list(_NO_PROMISES)}"
         f"<h3>What was limited or left out</h3>{as_list(_limited(found))}"
-        f"<h3>Why this noise</h3>{_noise(records, names)}"
+        f"<h3>Why this noise</h3>{_noise(found.plan.blocks, names)}"
         f"<h3>What was checked</h3>{as_list(words.verified_release(found, folder)[1:])}"
         "</details>"
     )
@@ -195,22 +190,19 @@ def _limited(found: VerifiedRelease) -> list[str]:
     return list(dict.fromkeys(lines))  # the parts of one query say the same
 
 
-def _noise(records: Sequence[dict[str, Any]], names: Mapping[str, Mapping[str, str]]) -> str:
+def _noise(blocks: Sequence[BlockPlan], names: Mapping[str, Mapping[str, str]]) -> str:
     rows: list[str] = []
-    for record in records:
-        for error in record["errors"]:
-            of = f" in groups of {error['rows']:,} values" if error["rows"] else ""
-            own, *others = (
-                error["std"], error["plain_laplace_std"], error["plain_gaussian_std"]
-            )  # fmt: skip
-            told = [f"<td>{_std(own)}</td>", *(f"<td>{_times(one, own)}</td>" for one in others)]
-            unlike = record.get("levels", {}).get("unlike_rows")
-            if unlike or record.get("cumulative", {}).get("sums"):
+    for block in blocks:
+        for error in block.errors:
+            of = f" in groups of {error.rows:,} values" if error.rows else ""
+            stds = (error.std, error.plain_laplace_std, error.plain_gaussian_std)
+            std, *others = (None if one == math.inf else one for one in stds)
+            cells = [f"<td>{_std(std)}</td>", *(f"<td>{_times(one, std)}</td>" for one in others)]
+            if block.answered.has_unlike_rows(block.place):
                 of = ", root mean square"
-            what = names[record["name"]][error["statistic"]]
-            name = html(f"{record['name']}, {what}{of}")
-            noise = html(record["noise"])
-            rows.append(f'<tr><th scope="row">{name}</th><td>{noise}</td>{"".join(told)}</tr>')
+            name = html(f"{block.name}, {names[block.name][error.statistic]}{of}")
+            noise = html(block.chosen_by)
+            rows.append(f'<tr><th scope="row">{name}</th><td>{noise}</td>{"".join(cells)}</tr>')
     heads = ("statistic", "noise", "standard deviation", "Laplace errs", "Gaussian errs")
     return (
         "<p>Of the kinds of noise that it can prove, leastnoise takes what errs least. The last "
@@ -220,7 +212,7 @@ def _noise(records: Sequence[dict[str, Any]], names: Mapping[str, Mapping[str, s
 
 
 def _std(value: float | None) -> str:
-    return "no bound" if value is None else number(value)
+    return "no bound" if value is None else _words.shown(value)
 
 
 def _times(other: float | None, own: float | None) -> str:
@@ -246,26 +238,20 @@ def report(
 
 def page_of(found: VerifiedRelease, folder: Path, target: Path | None = None) -> str:
     """Return the page about a release that was verified, to be kept as `target`."""
-    plan = parse_object(output.read_text(folder, output.PLAN))
-    spec = found.spec
+    spec, queries = found.spec, found.plan.by_query
     kind = spec.output.format if spec.output else "parquet"
-    parts = {name: [one for one in found.layouts if one.name == name] for name in found.rows}
+    files = [folder / f"{query.name}.{kind}" for query in queries]
     sections = [
-        TableSection.of(
-            spec,
-            own,
-            plan,
-            read_table(folder / f"{name}.{kind}", own),
-            link=_link(folder / f"{name}.{kind}", target),
-        )
-        for name, own in parts.items()
+        TableSection.of(spec, query, read_table(file, query.layouts), link=_link(file, target))
+        for query, file in zip(queries, files, strict=True)
     ]
-    names = {name: names_of(own, spec) for name, own in parts.items()}
-    title, head = _header(spec.report or About(), folder, chosen="quantiles" in plan)
+    names = {query.name: names_of(query.layouts, spec) for query in queries}
+    chosen = bool(found.plan.sentences(Topic.VALUES))
+    title, head = _header(spec.report or About(), folder, chosen=chosen)
     body = (
         f"<header>{head}</header><main><section><h2>Findings</h2>{_findings(sections)}</section>"
         f"<section><h2>The tables</h2>{''.join(one.to_html() for one in sections)}</section>"
-        f"<section>{protection(found, plan['blocks'], folder, names)}</section></main>"
+        f"<section>{protection(found, folder, names)}</section></main>"
     )
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise import _words
 from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
-from leastnoise.report.words import as_float, beside_noise, number, wide_table
-from leastnoise.tables.plan.summary import SELECTED_NOTE
-from leastnoise.tables.plan.summed.measured import FOR_THE_LARGEST
-from leastnoise.tables.plan.summed.whole_counts import WHOLE_NOTE, bias_in_words
-from leastnoise.tables.query import results
+from leastnoise.report.words import as_float, beside_noise, wide_table
+from leastnoise.tables.answers.base import Topic, texts
 from leastnoise.tables.query.axes import Bins, Unlisted
-from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import statistics_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.answers.base import TablePart
+    from leastnoise.tables.plan.plan import QueryPlan
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import Asked
 
@@ -44,7 +42,7 @@ class TableSection:
     """
 
     name: str
-    layout: Layout | Ranks
+    layout: TableShape
     heads: tuple[str, ...]
     keys: tuple[tuple[str, ...], ...]
     statistics: tuple[tuple[str, bool, Numbers], ...]
@@ -58,13 +56,13 @@ class TableSection:
     def of(
         cls,
         spec: Spec,
-        parts: Sequence[Layout | Ranks],
-        plan: Mapping[str, Any],
+        query: QueryPlan,
         columns: dict[str, list[Any]],
         *,
         link: str,
     ) -> TableSection:
-        """Return the section of a table that was read, from the record of the plan."""
+        """Return the section of a table that was read, from the plan of its query."""
+        parts = query.layouts
         layout = parts[0]
         length = len(next(iter(columns.values())))
         named = [(in_words(asked, spec), asked, _numbers(asked, columns)) for asked in
@@ -76,7 +74,7 @@ class TableSection:
             heads=_heads(layout, spec.labels),
             keys=tuple(zip(*keys, strict=True)) if keys else ((),) * length,
             statistics=tuple((name, asked.counts, numbers) for name, asked, numbers in named),
-            said=(_asked_in_words(parts, spec), *_decided(parts, plan, names_of(parts, spec))),
+            said=(_asked_in_words(parts, spec), *_decided(query.parts, names_of(parts, spec))),
             link=link,
         )
 
@@ -176,7 +174,7 @@ def in_words(asked: Asked, spec: Spec) -> str:
     return asked.in_words(columns | spec.labels)
 
 
-def names_of(parts: Sequence[Layout | Ranks], spec: Spec) -> dict[str, str]:
+def names_of(parts: Sequence[TableShape], spec: Spec) -> dict[str, str]:
     """Return what a page calls the statistics of a table, by their columns."""
     return {asked.label: in_words(asked, spec) for asked in statistics_of(parts)}
 
@@ -199,13 +197,13 @@ def _is_known(value: float, low: float, high: float) -> bool:
     return math.isfinite(value) and (all(map(math.isnan, ends)) or all(map(math.isfinite, ends)))
 
 
-def _heads(layout: Layout | Ranks, labels: Mapping[str, str]) -> tuple[str, ...]:
+def _heads(layout: TableShape, labels: Mapping[str, str]) -> tuple[str, ...]:
     if layout.conditions:
         return ("condition",)
     return tuple(labels.get(axis.column, axis.column) for axis in layout.axes)
 
 
-def _keys(parts: Sequence[Layout | Ranks], columns: dict[str, list[Any]]) -> list[list[str]]:
+def _keys(parts: Sequence[TableShape], columns: dict[str, list[Any]]) -> list[list[str]]:
     """Return the columns that tell groups apart, as texts, the two ends of a band in one."""
     values = {f"{asked.label}{end}" for asked in statistics_of(parts) for end in asked.suffixes}
     left = [found for name, found in columns.items() if name not in values]
@@ -243,92 +241,29 @@ def _key(value: Any) -> str:
 
 def _shown(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FBT001
     if math.isnan(numbers[1]):
-        return number(numbers[0])
+        return _words.shown(numbers[0])
     value, low, high = beside_noise(*numbers, whole=counts)
     return f"{value} ({low} to {high})"
 
 
 def _cell(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FBT001
     if math.isnan(numbers[1]):
-        return f"<td>{number(numbers[0])}</td>"
+        return f"<td>{_words.shown(numbers[0])}</td>"
     value, low, high = beside_noise(*numbers, whole=counts)
     return f"<td>{value}<small>{low} to {high}</small></td>"
 
 
-def _decided(
-    parts: Sequence[Layout | Ranks], plan: Mapping[str, Any], names: Mapping[str, str]
-) -> list[str]:
+def _decided(parts: Sequence[TablePart], names: Mapping[str, str]) -> list[str]:
     """Return how it was decided which groups of a table are there, and which quantiles."""
-    name, noisy = parts[0].name, [part for part in parts if isinstance(part, Layout)]
-    said = [
-        _published(one["unlisted"])
-        for one in plan["blocks"]
-        if one["name"] == name and "unlisted" in one
-    ]
-    said += [_published_keys(one) for one in plan.get("keys", []) if one["name"] == name]
-    said += [_chosen(one, names) for one in plan.get("quantiles", []) if one["name"] == name]
-    said += dict.fromkeys(one for part in noisy for one in results.describe_kept_groups(part))
-    said += [
+    sentences = [sentence for part in parts for sentence in part.sentences(names)]
+    return [
         text
-        for one in plan["blocks"]
-        if one["name"] == name and "too_high" in one
-        for text in (bias_in_words({"this table": one["too_high"]}), WHOLE_NOTE)
+        for topic in (Topic.PAGE, Topic.KEPT, Topic.WHOLE, Topic.SELECTED)
+        for text in texts(iter(sentences), topic)
     ]
-    said += [
-        f"{FOR_THE_LARGEST} It is {number(own['largest_std'])}, of all tables that add up with it."
-        for one in plan["blocks"]
-        for kind in ("margins", "cumulative", "levels")
-        if one["name"] == name and "objective" in (own := one.get(kind, {}))
-    ]
-    return [*said, SELECTED_NOTE] if any(part.decides for part in noisy) else said
 
 
-def _chosen(record: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """How quantiles were chosen, and how far off they are, in sentences."""
-    rows = [f"{names[one['statistic']]} {one['rows_95']:,.3g}" for one in record["errors"]]
-    if "tree" in record:
-        total = ""
-        if "count" in record:
-            total = f" Each {names[record['count']['statistic']]} is the total of a group's counts."
-        return (
-            f"Quantiles are read off noisy counts of the rows at each of {record['candidates']:,} "
-            f"public candidates from {number(record['least_candidate'])} to "
-            f"{number(record['largest_candidate'])}. With 95 % one is off by at most so many rows "
-            f"of its group: {', '.join(rows)}. An interval ends halfway to the next candidate, and "
-            f"is open beyond the first and the last.{total}"
-        )
-    return (
-        f"No noise is added to a quantile: it is chosen by chance among {record['candidates']:,} "
-        f"public candidates from {number(record['least_candidate'])} to "
-        f"{number(record['largest_candidate'])}, those near the true rank most likely. With 95 % "
-        f"it is off by at most so many rows of its group: {', '.join(rows)}. No interval of values "
-        "exists."
-    )
-
-
-def _published_keys(keys: Mapping[str, Any]) -> str:
-    """Return which keys are on the page, and what that says of the others."""
-    return (
-        "Nobody listed these keys. Chance decides which are here: of keys of "
-        f"{keys['half']:,} every second one, of keys of {keys['nearly']:,} 95 %. How many have a "
-        "key is not published, and one that isn't here may have few, many or none."
-    )
-
-
-def _published(groups: Mapping[str, Any]) -> str:
-    """The sentences that say which groups are on the page, and what follows for their counts."""
-    chosen = groups["chosen"]
-    preferred = " Noise was chosen for small errors rather than for small groups."
-    return (
-        "Nobody listed these groups. None is here whose noisy count is below "
-        f"{chosen['threshold']:.6g}: of groups of {chosen['half']:,} every second one, of "
-        f"groups of {chosen['nearly']:,} 95 %. A group that isn't here may be small, or empty. "
-        "Near the threshold a count that is here is biased upwards."
-        f"{preferred if 'prefer' in groups else ''}"
-    )
-
-
-def _asked_in_words(parts: Sequence[Layout | Ranks], spec: Spec) -> str:
+def _asked_in_words(parts: Sequence[TableShape], spec: Spec) -> str:
     """Return a table's statistics and its keys, in a sentence."""
     layout = parts[0]
     what = ", ".join(in_words(asked, spec) for asked in statistics_of(parts)) or "keys alone"

@@ -16,6 +16,7 @@ from leastnoise._words import html
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
+from leastnoise.tables.answers.base import Topic
 from leastnoise.tables.plan import summary
 
 if TYPE_CHECKING:
@@ -39,15 +40,6 @@ def as_float(value: Any) -> float:
         return math.nan
 
 
-def number(value: float) -> str:
-    """Return a number: as `_words.tenths`, whole ones as such, with signs that a page has."""
-    if not math.isfinite(value):
-        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    whole = value == round(value) and abs(value) < _WHOLE
-    text = f"{round(value):,}" if whole else _words.tenths(value, digits=4, comma=",")
-    return text.replace("-", "−")
-
-
 def beside_noise(value: float, low: float, high: float, *, whole: bool) -> tuple[str, str, str]:
     """Return a value and the ends of its interval with no more digits than the noise leaves.
 
@@ -60,10 +52,10 @@ def beside_noise(value: float, low: float, high: float, *, whole: bool) -> tuple
     """
     half = (high - low) / 2
     if not (math.isfinite(half) and 0 < half < _WHOLE and abs(value) < _WHOLE):
-        return number(value), number(low), number(high)
+        return _words.shown(value), _words.shown(low), _words.shown(high)
     digits = max(0, 1 - math.floor(math.log10(half)))
     if digits > _MOST_DIGITS:
-        return number(value), number(low), number(high)
+        return _words.shown(value), _words.shown(low), _words.shown(high)
     unit = 10.0 ** (0 if whole else digits)
     ends = round(value * unit) / unit, math.floor(low * unit) / unit, math.ceil(high * unit) / unit
     told = [f"{end:,.{0 if whole else digits}f}".replace("-", "−") for end in ends]
@@ -89,14 +81,6 @@ def wide_table(name: str, caption: str, heads: Sequence[str], rows: Sequence[str
 _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
 
 _CHECKED = "Their keys, columns and stated errors are those of the spec and its noise."
-_KEYS = (
-    " Keys that nobody listed come from the data: they are distinct, in order and of the right "
-    "form{}."
-)
-_CHOSEN = (
-    " Of groups that min_count or top leaves out nothing is there: that their counts were lower "
-    "can't be checked."
-)
 _FOUND = " Bounds that were found follow from the tables that say so."
 _SAME = "Each file has the SHA-256 that release.json states."
 _UNCHECKED = (
@@ -148,12 +132,7 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     tables = ", ".join(
         f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
     )
-    checked = _CHECKED
-    unlisted = [layout for layout in found.layouts if layout.unlisted]
-    counted = len(unlisted) > len(found.plan.keys)
-    reached = ", and each published count that decides reaches its threshold" if counted else ""
-    checked += _KEYS.format(reached) if unlisted else ""
-    checked += _CHOSEN if any(layout.decides for layout in found.layouts) else ""
+    checked = " ".join([_CHECKED, *found.plan.sentences(Topic.CHECKED)])
     checked += _FOUND if found.plan.finds_bounds else ""
     return [
         f"Verified {folder}.",

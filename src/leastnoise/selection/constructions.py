@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise.design import ellipse
 from leastnoise.guarantees.bodies.base import OutOfRange
-from leastnoise.guarantees.geometry import Cells, Geometry
+from leastnoise.guarantees.geometry import CellGeometry, Geometry
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 
 if TYPE_CHECKING:
@@ -67,4 +67,4 @@ def _geometries(sensitivity: Sensitivity, dimension: int) -> Iterator[tuple[str,
         except OutOfRange:
             return
     elif isinstance(sensitivity, Linf):
-        yield "cells", Cells(count=dimension)
+        yield "cells", CellGeometry(count=dimension)

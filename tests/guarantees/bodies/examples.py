@@ -11,11 +11,11 @@ from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Jointly, Together
 
-ONE = Interval(bound=1)
+ONE = Segment(bound=1)
 PAIR = Counts(queries=2)
 ROWS = CountedSums(cells=2, bounds=[1, 2])
 
@@ -45,7 +45,7 @@ ONE_SIDED: dict[str, OneSided] = {
 }
 
 BODIES: dict[str, Body] = {
-    "interval": Interval(bound="1.5"),
+    "interval": Segment(bound="1.5"),
     "box": Box(bounds=[1, "0.5", 2]),
     "disc": Ball(bound=2, coordinates=2),
     "ball": Ball(bound="0.5", coordinates=4),
@@ -55,7 +55,7 @@ BODIES: dict[str, Body] = {
     "cells of discs": Cells(bodies=[Ball(bound=2, coordinates=2)], copies=[2]),
     "cells of hexagons": Cells(bodies=[Signed(of=PAIR)], copies=[2]),
     "2 of 3": AtMost(most=2, cells=3, of=ONE),
-    "2 of 5": AtMost(most=2, cells=5, of=Interval(bound=2)),
+    "2 of 5": AtMost(most=2, cells=5, of=Segment(bound=2)),
     "2 of 3 boxes": AtMost(most=2, cells=3, of=Box(bounds=[1, 2])),
     "2 of 3 discs": AtMost(most=2, cells=3, of=Ball(bound=1, coordinates=2)),
     "product": Together(bodies=[ONE, Signed(of=PAIR)], radii=[1, 1], exponent=None),

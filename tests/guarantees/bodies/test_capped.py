@@ -10,7 +10,7 @@ from flint import arb, fmpq
 
 from leastnoise.balls.core import precision
 from leastnoise.guarantees.bodies.cells import AtMost
-from leastnoise.guarantees.bodies.plain import Interval
+from leastnoise.guarantees.bodies.plain import Segment
 from leastnoise.guarantees.bodies.shares import capped_cubes, share_below
 
 
@@ -68,7 +68,7 @@ def test_two_maxima_of_two() -> None:
 
 
 def test_a_single_cell_that_moves_is_a_cell() -> None:
-    one = AtMost(most=1, cells=6, of=Interval(bound=2))
+    one = AtMost(most=1, cells=6, of=Segment(bound=2))
     assert math.exp(one.log_volume) == pytest.approx(4**6 / math.factorial(6))
     assert one.second_moments == pytest.approx([4 * 2 / (7 * 8)] * 6)
     assert one.first_moments == pytest.approx([2 / 7] * 6)

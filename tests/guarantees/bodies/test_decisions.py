@@ -11,12 +11,12 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.counts import CountedSums, Counts
-from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment
 from leastnoise.guarantees.bodies.shares import raise_rational, sum_at_most_one
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.bodies.together import Jointly, Together
 
-ONE = Interval(bound=1)
+ONE = Segment(bound=1)
 TINY = Fraction(1, 10**60)
 
 
@@ -117,9 +117,9 @@ def test_what_is_not_proved_is_not_held() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: Interval(bound=0),
-        lambda: Interval(bound="nan"),
-        lambda: Interval(bound=True),
+        lambda: Segment(bound=0),
+        lambda: Segment(bound="nan"),
+        lambda: Segment(bound=True),
         lambda: Box(bounds=[]),
         lambda: Box(bounds=[1, -1]),
         lambda: Box(bounds="12"),
@@ -173,8 +173,8 @@ def test_nonsense_is_refused(wrong: object) -> None:
 
 def test_a_large_cap_keeps_its_digits() -> None:
     # the sum of 400 uniforms is symmetric about 200; that of 100,000 hardly ever below 5
-    body = AtMost(most=200, cells=400, of=Interval(bound="0.5"))
+    body = AtMost(most=200, cells=400, of=Segment(bound="0.5"))
     assert body.log_volume == pytest.approx(-0.693147180559945, rel=1e-12)
-    many = AtMost(most=5, cells=100_000, of=Interval(bound="0.5"))
+    many = AtMost(most=5, cells=100_000, of=Segment(bound="0.5"))
     assert many.log_volume == pytest.approx(10**5 * math.log(5) - math.lgamma(10**5 + 1))
     assert 0 < many.second_moments[0] < 1e-8

@@ -11,7 +11,7 @@ from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import CountedSums, Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.bodies.plain import Ball, Box, Interval
+from leastnoise.guarantees.bodies.plain import Ball, Box, Segment
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Jointly, Together
 
@@ -44,8 +44,8 @@ def test_two_of_five_counts() -> None:
 def test_three_conditions_in_three_blocks() -> None:
     blocks = [Counts(queries=1)] * 3
     signed = Signed(of=Jointly(parts=blocks, radii=[1, 1, 1], exponent=None))
-    unsigned = Together(bodies=[Interval(bound=1)] * 3, radii=[1, 1, 1], exponent=None)
-    split = Together(bodies=[Interval(bound=1)] * 3, radii=[3, 3, 3], exponent=1)
+    unsigned = Together(bodies=[Segment(bound=1)] * 3, radii=[1, 1, 1], exponent=None)
+    split = Together(bodies=[Segment(bound=1)] * 3, radii=[3, 3, 3], exponent=1)
     assert [round(variance(one), 2) for one in (signed, unsigned, split)] == [5.0, 6.67, 18.0]
 
 
@@ -81,7 +81,7 @@ def test_sums_and_means(  # noqa: PLR0917
 def test_a_histogram_whose_rows_are_replaced(cells: int, outside: float) -> None:
     for rows in (Counts(queries=cells, most=1), CountedSums(cells=cells, bounds=[1])):
         assert variance(Differences(of=rows)) == pytest.approx(outside, abs=0.005)
-    hull = Cells(bodies=[Interval(bound=2)], copies=[cells])
+    hull = Cells(bodies=[Segment(bound=2)], copies=[cells])
     assert variance(hull) == pytest.approx(8)
 
 

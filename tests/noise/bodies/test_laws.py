@@ -13,7 +13,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counted, Counts
-from leastnoise.guarantees.bodies.plain import Ball, Box, Interval
+from leastnoise.guarantees.bodies.plain import Ball, Box, Segment
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
@@ -130,7 +130,7 @@ def test_smooth_counts_at_one(queries: int, variance: float) -> None:
 LAWS: list[VectorNoise] = [
     KNorm(scale="0.7", body=Box(bounds=[1, 2])),
     KNorm(scale="0.7", body=Ball(bound=2, coordinates=3)),
-    KNorm(scale="0.7", body=Cells(bodies=[Interval(bound=1), Box(bounds=[1, 3])], copies=[1, 1])),
+    KNorm(scale="0.7", body=Cells(bodies=[Segment(bound=1), Box(bounds=[1, 3])], copies=[1, 1])),
     *(
         law
         for body in (
@@ -188,7 +188,7 @@ def _agree(stated: np.ndarray, drawn: np.ndarray) -> None:
 
 def test_on_one_number_and_on_balls_they_are_known_laws() -> None:
     x = np.linspace(-7, 7, 57)[:, None] + 0.01
-    one = Interval(bound=2)
+    one = Segment(bound=2)
     pairs: list[tuple[VectorNoise, Laplace | Staircase | SphericalLaplace]] = [
         (KNorm(scale="0.7", body=one), Laplace(scale="1.4", dimension=1)),
         (KStaircase(scale="0.7", body=one, gamma="0.3", decay=2),
@@ -228,9 +228,9 @@ def test_scaling_multiplies_the_noise(law: VectorNoise) -> None:
 
 
 def test_many_cells_are_quick_and_compact() -> None:
-    law = KNorm(scale=1, body=Cells(bodies=[Interval(bound=1)], copies=[10**6]))
+    law = KNorm(scale=1, body=Cells(bodies=[Segment(bound=1)], copies=[10**6]))
     assert law.variance == pytest.approx(2)
-    fewer = Cells(bodies=[Interval(bound=1)], copies=[50])
+    fewer = Cells(bodies=[Segment(bound=1)], copies=[50])
     steps = KStaircase(scale=1, body=fewer, gamma=1, decay=1)
     assert steps.variance == pytest.approx(2, rel=1e-3)
 

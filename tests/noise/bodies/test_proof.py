@@ -19,7 +19,7 @@ from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counted, Counts
-from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf
@@ -44,7 +44,7 @@ BODIES = {
     "square": Signed(of=Counts(queries=2, most=1)),
     "replaced": Differences(of=Counts(queries=2, most=1)),
     "disc": Ball(bound=1, coordinates=2),
-    "cells": Cells(bodies=[Interval(bound=1)], copies=[2]),
+    "cells": Cells(bodies=[Segment(bound=1)], copies=[2]),
     "counted": Signed(of=Counted(of=Counts(queries=1))),
     "polygon": Polygon(points=[["1", "0"], ["0.5", "1.5"]]),
 }
@@ -174,7 +174,7 @@ def test_what_is_proved_is_met_at_a_corner(name: str) -> None:
 
 def test_independent_steps_in_each_cell_are_not_hidden_by_the_joint_curve() -> None:
     """The trap of theory/bodies.md §2: a shift spread over two cells moves two floors at once."""
-    one = KStaircase(scale=1, body=Interval(bound=1), gamma="0.3", decay=1)
+    one = KStaircase(scale=1, body=Segment(bound=1), gamma="0.3", decay=1)
 
     def density(x: np.ndarray) -> np.ndarray:
         return sum(one.log_density(x[..., i : i + 1]) for i in range(2))  # type: ignore[return-value]  # sum() starts at 0
@@ -235,7 +235,7 @@ def test_many_counts_fall_back_on_laplaces_curve_which_is_above_theirs() -> None
 @pytest.mark.parametrize("decay", ["0.5", "3"])
 def test_steps_on_an_interval_are_staircase_noise(gamma: str, decay: str) -> None:
     """Another family's proof, which knows the curve of one number exactly."""
-    body = KStaircase(scale=1, body=Interval(bound=1), gamma=gamma, decay=decay)
+    body = KStaircase(scale=1, body=Segment(bound=1), gamma=gamma, decay=decay)
     line = Staircase(scale=1, gamma=gamma, decay=decay)
     for share in SHARES:
         epsilon = share * Fraction(decay)
@@ -253,7 +253,7 @@ def test_the_curve_of_steps_is_the_same_at_any_precision_and_in_any_order() -> N
     widths: dict[int, arb] = {}
     for bits in ((128, 512), (512, 128)):
         # a law of its own for either order, so that neither finds the other's answer
-        law = KStaircase(scale=1, body=Interval(bound=1), gamma=Fraction(2, 5), decay=bits[0])
+        law = KStaircase(scale=1, body=Segment(bound=1), gamma=Fraction(2, 5), decay=bits[0])
         for one in bits:
             with precision(one):
                 widths[one] = bodies_proof.pure_delta_ball(

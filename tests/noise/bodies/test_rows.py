@@ -14,20 +14,20 @@ from leastnoise.balls.core import precision
 from leastnoise.entropy.lazy import OrderedUniforms
 from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.plain import Box, Interval
+from leastnoise.guarantees.bodies.plain import Box, Segment
 from leastnoise.mechanism.rounding import default_grid, round_sums
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
 from leastnoise.noise.bodies.sampler.arrange import Columns, Interleaved, alone, beside
-from leastnoise.noise.bodies.sampler.draw import Draw
-from leastnoise.noise.bodies.sampler.reals import Gammas, Reals, Shares, Uniforms, one_of
+from leastnoise.noise.bodies.sampler.draw import BodyPoints
+from leastnoise.noise.bodies.sampler.reals import DirichletShares, Gammas, Reals, Uniforms, one_of
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.draw import make_sampler
 from tests.noise.bodies.examples import draws, rejected, same_law
 
-CELL = Cells(bodies=[Box(bounds=[1, 2]), Interval(bound=3)], copies=[2, 1])
+CELL = Cells(bodies=[Box(bounds=[1, 2]), Segment(bound=3)], copies=[2, 1])
 NESTED = Cells(bodies=[CELL, Box(bounds=[2])], copies=[600, 100])
 SMALL = Cells(
-    bodies=[Cells(bodies=[Box(bounds=[1, 2]), Interval(bound=3)], copies=[1, 1])], copies=[2]
+    bodies=[Cells(bodies=[Box(bounds=[1, 2]), Segment(bound=3)], copies=[1, 1])], copies=[2]
 )
 LAWS: dict[str, VectorNoise] = {
     "k-norm": KNorm(scale=1, body=NESTED),
@@ -74,9 +74,9 @@ def _check_same(found: Reals, expected: list[Reals]) -> None:
 @pytest.mark.parametrize("rows", [1, 2, 15])
 def test_shares_are_those_of_each_row(shapes: list[int], kept: int, rows: int) -> None:
     sizes = np.array(shapes)
-    found = Shares(sizes, InsecureSeededEntropy(2), kept=kept, rows=rows)
+    found = DirichletShares(sizes, InsecureSeededEntropy(2), kept=kept, rows=rows)
     entropy = InsecureSeededEntropy(2)
-    _check_same(found, [Shares(sizes, entropy, kept=kept) for _ in range(rows)])
+    _check_same(found, [DirichletShares(sizes, entropy, kept=kept) for _ in range(rows)])
 
 
 def test_columns_and_rows_side_by_side() -> None:
@@ -110,7 +110,7 @@ def test_every_row_has_its_own_gauge(*, inside: bool) -> None:
     """N(x) is the gauge that was asked for, shared out by the cells' dimensions."""
     entropy = InsecureSeededEntropy(4)
     gauges = Gammas(2000, entropy, shape=3)
-    source = Draw(entropy)
+    source = BodyPoints(entropy)
     points = source.uniform(CELL, gauges) if inside else source.surface(CELL, gauges)
     wanted = gauges.floats(0, gauges.size)
     x = points.floats(0, points.size)

@@ -19,7 +19,7 @@ from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.bodies.plain import Box, Interval
+from leastnoise.guarantees.bodies.plain import Box, Segment
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.mechanism.rounding import add_noise, default_grid, round_sums
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
@@ -34,9 +34,9 @@ ACCEPT, REJECT = 1e-6, 1e-3
 WRONG = 1.1
 
 LARGE: dict[str, VectorNoise] = {
-    "k-norm, intervals": KNorm(scale=1, body=Cells(bodies=[Interval(bound=3)], copies=[3000])),
+    "k-norm, intervals": KNorm(scale=1, body=Cells(bodies=[Segment(bound=3)], copies=[3000])),
     "k-norm, cells of boxes": KNorm(
-        scale=1, body=Cells(bodies=[Box(bounds=[1, 40]), Interval(bound=2)], copies=[1000, 1000])
+        scale=1, body=Cells(bodies=[Box(bounds=[1, 40]), Segment(bound=2)], copies=[1000, 1000])
     ),
     "k-norm, box": KNorm(scale=1, body=Box(bounds=[1, 2, 3] * 1000)),
     "k-norm, counts": KNorm(scale=1, body=Signed(of=Counts(queries=3000))),
@@ -56,7 +56,7 @@ def test_every_body_has_a_recipe() -> None:
 
 
 def test_a_body_without_a_recipe_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(draw.BODIES, Interval)
+    monkeypatch.delitem(draw.BODIES, Segment)
     with pytest.raises(NotApplicable, match="interval"):
         block(LAWS["k-norm, cells"], seed=1)
 
@@ -116,7 +116,7 @@ def test_drawing_block_by_block_hands_out_the_same_coordinates(name: str) -> Non
 
 def test_released_numbers_have_the_law() -> None:
     """From value to released number: Laplace noise, its scale the bound of a cell."""
-    law = KNorm(scale="0.5", body=Cells(bodies=[Interval(bound=3)], copies=[20_000]))
+    law = KNorm(scale="0.5", body=Cells(bodies=[Segment(bound=3)], copies=[20_000]))
     values = np.linspace(-5, 5, law.dimension)
     released = add_noise(law, default_grid(law), values, entropy=InsecureSeededEntropy(11))
     noise = released - values

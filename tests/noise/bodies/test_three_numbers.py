@@ -10,7 +10,7 @@ import pytest
 
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.plain import Box, Interval
+from leastnoise.guarantees.bodies.plain import Box, Segment
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.classic.law import Gaussian, Laplace
@@ -77,7 +77,7 @@ def test_spherical_noise_is_alike_in_every_direction_and_other_laws_are_not_know
     found = find_weighted(Gaussian(scale=2), 0.95, (0, 1, 2), (2.0, 3.0, 6.0))
     assert found == pytest.approx(7 * find_quantile(Gaussian(scale=2), 0.95))
     assert find_weighted(Laplace(scale=2), 0.95, (0, 1, 2), (1.0, 1.0, 1.0)) is None
-    apart = KNorm(scale=1, body=Cells(bodies=[Interval(bound=1)], copies=[3]))
+    apart = KNorm(scale=1, body=Cells(bodies=[Segment(bound=1)], copies=[3]))
     assert find_weighted(apart, 0.95, (0, 1, 2), (1.0, 1.0, 1.0)) is None
     both = KNorm(scale=1, body=FOUR)
     assert find_weighted(both, 0.95, (0, 1, 4), (1.0, 1.0, 1.0)) is None

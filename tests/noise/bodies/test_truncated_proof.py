@@ -20,7 +20,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.sensitivity import L1, Sensitivity, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf
@@ -117,7 +117,7 @@ def test_the_curve_of_a_cube_in_closed_form(dimension: int, epsilon: str) -> Non
 def test_on_an_interval_it_is_the_truncated_staircase(shape: str, epsilon: str) -> None:
     given = {"scale": 1, "gamma": "0.3", "radius": "3.6", "decay": "0.8"} | SHAPES[shape]
     line = TruncatedStaircase(**given)
-    low, high = at(law(Interval(bound=1), **SHAPES[shape]), epsilon)
+    low, high = at(law(Segment(bound=1), **SHAPES[shape]), epsilon)
     with precision(128):
         exact = steps_proof.step_delta_ball(line, shift=Fraction(1), epsilon=Fraction(epsilon))
     assert low <= float_above(exact)
@@ -139,7 +139,7 @@ BODIES: dict[str, Body] = {
     "hexagon": Signed(of=Counts(queries=2)),
     "3 counts": Signed(of=Counts(queries=3)),
     "replaced": Differences(of=Counts(queries=3, most=1)),
-    "cells": Cells(bodies=[Interval(bound=1)], copies=[3]),
+    "cells": Cells(bodies=[Segment(bound=1)], copies=[3]),
     "polygon": Polygon(points=[["1", "0"], ["0.5", "1.5"]]),
     "cube": Box(bounds=[1, 1, 1]),
 }
@@ -174,7 +174,7 @@ def test_it_is_exact_for_a_box_alone_and_for_all_of_its_shifts() -> None:
         (Box(bounds=[1, 1]), CountingQueries(dimension=2), False),
         (Box(bounds=[1, "1.5"]), Linf(1, l0=2), False),
         (Signed(of=Counts(queries=2)), CountingQueries(dimension=2), False),
-        (Cells(bodies=[Interval(bound=1)], copies=[2]), L1(1), False),
+        (Cells(bodies=[Segment(bound=1)], copies=[2]), L1(1), False),
     ]
     for body, sensitivity, exact in cases:
         interval = prove_delta(law(body), sensitivity, half).interval

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.plain import Box, Interval
+from leastnoise.guarantees.bodies.plain import Box, Segment
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.base import Noise
@@ -31,7 +31,7 @@ BODIES: dict[str, tuple[Body, tuple[int, int]]] = {
     "two of three in a cell": (Cells(bodies=[Box(bounds=[1, 1, 1])], copies=[2]), (3, 5)),
     "a cell": (CELLS, (1, 0)),
     "beside another block": (
-        Together(bodies=[Interval(bound=1), CELLS], radii=[1, 2], exponent=None),
+        Together(bodies=[Segment(bound=1), CELLS], radii=[1, 2], exponent=None),
         (3, 4),
     ),
 }

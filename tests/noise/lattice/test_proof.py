@@ -9,12 +9,14 @@ import mpmath as mp
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_delta
+from leastnoise.balls.core import precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
+from leastnoise.noise.lattice.proof import delta_ball
 
 LAW = DiscreteStaircase(scale=1, cells=1, masses=(4, 2, 1))
 
@@ -29,6 +31,43 @@ def test_by_hand() -> None:
     found = prove_delta(LAW, Integer(1), Fraction(1, 2)).interval
     assert found.lower <= float(exact) <= found.upper
     assert prove_delta(LAW, Integer(5), Fraction(3)).interval.lower == 1
+
+
+def _tail_masses(kind: str) -> tuple[int, ...]:
+    """Falling masses: steps by e^½ to 200 bits and by less, equal ones, and zeros at the end."""
+    with mp.workdps(90):
+        steps = [int(mp.floor(2**200 * mp.exp(-mp.mpf(k) / 2))) for k in range(40)]
+    masses = {
+        "steps": steps,
+        "a bit less": [mass - (1 << max(0, mass.bit_length() - 29)) for mass in steps],
+        "a bit more": [mass + (1 << max(0, mass.bit_length() - 29)) for mass in steps],
+        "powers of two": [1 << (40 - k) for k in range(41)],
+        "equal": [7] * 20 + [3] * 5 + [0] * 3,
+    }[kind]
+    return tuple(masses)
+
+
+@pytest.mark.parametrize("shift", [1, 2, 5, 60])
+@pytest.mark.parametrize("epsilon", ["0", "1/2", "0.4999999", "0.693147", "-0.3", "-200", "30"])
+@pytest.mark.parametrize("kind", ["steps", "a bit less", "a bit more", "powers of two", "equal"])
+def test_places_that_are_ruled_out_add_nothing(kind: str, epsilon: str, shift: int) -> None:
+    """The proof looks at some places only; here the whole sum, in more digits."""
+    law = DiscreteStaircase(scale=1, cells=1, masses=_tail_masses(kind))
+    right = list(law.masses)
+    weights = right[:0:-1] + right
+    with mp.workdps(300):
+        factor = mp.exp(mp.mpf(Fraction(epsilon).numerator) / Fraction(epsilon).denominator)
+        moved = [0] * shift + weights
+        padded = weights + [0] * shift
+        gaps = (max(a - factor * b, mp.mpf(0)) for a, b in zip(padded, moved, strict=True))
+        whole = mp.fsum(gaps) / sum(weights)
+        with precision(400):
+            enclosed = delta_ball(law, shift=Fraction(shift), epsilon=Fraction(epsilon))
+            middle, radius = (
+                mp.mpf(str(x.str(100, radius=False))) for x in (enclosed, enclosed.rad())
+            )
+        assert abs(middle - whole) <= radius + mp.mpf(10) ** -90
+        assert radius < 1e-90
 
 
 def test_the_worst_whole_shift_counts_even_if_it_is_not_the_longest() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 
@@ -21,7 +21,7 @@ def _chi_squared(counts: np.ndarray, chances: np.ndarray) -> float:
 
 
 def _counts(law: Optimal | DiscreteStaircase, edges: np.ndarray) -> np.ndarray:
-    grid, cells = Fraction(1, 2**12), Cells(count=_DRAWS)
+    grid, cells = Fraction(1, 2**12), CellGeometry(count=_DRAWS)
     entropy = InsecureSeededEntropy(7)
     values = np.full(_DRAWS, 10.0)
     draws = add_noise(law, grid, values, geometry=cells, entropy=entropy) - 10

@@ -12,7 +12,7 @@ from leastnoise.calibration import Calibrated, calibrate_family
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.question import Loss, Question
@@ -161,7 +161,7 @@ def test_cells_of_which_one_unit_moves_some(moved: int, delta: str) -> None:
             budget=Budget(epsilon=1, delta=delta),
             sensitivities=(Linf(2, l0=moved, whole=True),),
             dimension=20,
-            geometry=Cells(count=20),
+            geometry=CellGeometry(count=20),
         ),
     ).certificate
     law = found.noise

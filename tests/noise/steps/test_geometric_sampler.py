@@ -11,7 +11,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.steps.law import Geometric
 from leastnoise.noise.steps.sampler import _geometric_pieces
@@ -30,7 +30,7 @@ LAWS = [
 
 def _counts(law: Geometric, seed: int) -> np.ndarray:
     values, entropy = np.full(_DRAWS, 100.0), InsecureSeededEntropy(seed)
-    grid, cells = Fraction(1, 2**12), Cells(count=_DRAWS)
+    grid, cells = Fraction(1, 2**12), CellGeometry(count=_DRAWS)
     found = add_noise(law, grid, values, geometry=cells, entropy=entropy) - 100
     assert (found % 1 == 0).all()
     return np.bincount(np.clip(found, -_LAST, _LAST).astype(int) + _LAST, minlength=2 * _LAST + 1)
@@ -95,14 +95,16 @@ def test_tails_are_sums_of_probabilities(law: Geometric) -> None:
 def test_draws_without_a_table_are_the_same() -> None:
     """Balls alone, with as much noise as no table is made for, and the first draws of a table."""
     wide = Geometric(scale=2**20, cells=2**20, core=437_000, decay="0.9")
-    values, cells = np.zeros(60), Cells(count=60)
+    values, cells = np.zeros(60), CellGeometry(count=60)
     found = add_noise(wide, Fraction(1), values, geometry=cells, entropy=InsecureSeededEntropy(5))
     assert np.abs(found).mean() == pytest.approx(wide.mean_abs, rel=0.5)
     law = LAWS[1]
     one_by_one = InsecureSeededEntropy(3)
-    few = add_noise(law, Fraction(1), np.zeros(24), geometry=Cells(count=24), entropy=one_by_one)
+    few = add_noise(
+        law, Fraction(1), np.zeros(24), geometry=CellGeometry(count=24), entropy=one_by_one
+    )
     many = add_noise(
-        law, Fraction(1), np.zeros(8_000), geometry=Cells(count=8_000),
+        law, Fraction(1), np.zeros(8_000), geometry=CellGeometry(count=8_000),
         entropy=InsecureSeededEntropy(3),
     )  # fmt: skip
     assert many[:24].tolist() == few.tolist()

@@ -17,14 +17,14 @@ _HUNDREDTHS: dict[str, Any] = {"max_denominator": 100}
 
 @settings(derandomize=True, max_examples=80, deadline=None)
 @given(
-    st.fractions("0.01", 1, **_HUNDREDTHS),
-    st.fractions("0.1", 9, **_HUNDREDTHS),
-    st.fractions(0, 4, **_HUNDREDTHS),
-    st.fractions(0, 5, **_HUNDREDTHS),
-    st.sampled_from((Fraction(1), 1 - Fraction(1, 2**53), Fraction(4, 5), Fraction(3, 100))),
+    gamma=st.fractions("0.01", 1, **_HUNDREDTHS),
+    radius=st.fractions("0.1", 9, **_HUNDREDTHS),
+    decay=st.fractions(0, 4, **_HUNDREDTHS),
+    epsilon=st.fractions(0, 5, **_HUNDREDTHS),
+    s=st.sampled_from((Fraction(1), 1 - Fraction(1, 2**53), Fraction(4, 5), Fraction(3, 100))),
 )
 def test_two_routes(
-    gamma: Fraction, radius: Fraction, decay: Fraction, epsilon: Fraction, s: Fraction
+    *, gamma: Fraction, radius: Fraction, decay: Fraction, epsilon: Fraction, s: Fraction
 ) -> None:
     """Also where radius − γ or 2·radius is whole, decay is 0, or epsilon above or at decay."""
     shape: dict[str, Any] = {"scale": Fraction(7, 5), "radius": radius, "decay": decay}

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.steps.law import TruncatedStaircase
 
@@ -15,7 +15,7 @@ LAW = TruncatedStaircase(scale=2, gamma="0.37", radius="3.3", decay="0.8")
 
 
 def _draws(count: int, seed: int) -> np.ndarray:
-    grid, cells = Fraction(1, 2**20), Cells(count=count)
+    grid, cells = Fraction(1, 2**20), CellGeometry(count=count)
     entropy = InsecureSeededEntropy(seed)
     return add_noise(LAW, grid, np.zeros(count), geometry=cells, entropy=entropy)
 

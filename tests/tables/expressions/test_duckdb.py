@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from leastnoise.tables.expressions.duckdb_sql import Compiled
+from leastnoise.tables.expressions.duckdb_sql import SqlColumns
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.values.casts import Held, as_day
 from tests.tables.expressions.oracle import random_expression
@@ -18,7 +18,7 @@ from tests.tables.expressions.rows import SQL, TYPES, Row, random_rows
 def evaluated(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
     """Return the value of each expression in each row, by DuckDB."""
     columns = {name: f"c{place}" for place, name in enumerate(TYPES)}
-    compiled = Compiled([parse(text, TYPES) for text in texts], columns)
+    compiled = SqlColumns([parse(text, TYPES) for text in texts], columns)
     with duckdb.connect() as connection:
         declared = ", ".join(f"{columns[name]} {SQL[kind]}" for name, kind in TYPES.items())
         connection.execute(f"CREATE TABLE given (place INTEGER, {declared})")

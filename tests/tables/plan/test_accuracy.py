@@ -103,8 +103,8 @@ def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None
         "count_units",
     }
     # each block's wish is met; of those that share a draw one by no more than the search leaves
-    for draw in plan.draws:
-        asked = [wish for block in draw for wish in block.wishes]
+    for draw in plan.answered:
+        asked = [wish for part in draw.parts for wish in part.wishes]
         assert all(wish.met for wish in asked)
         assert max(wish.found / wish.wished for wish in asked) > 0.99
     # the same shares with a per cent less

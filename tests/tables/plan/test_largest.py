@@ -16,10 +16,11 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+from leastnoise._words import shown
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.report.page import report
-from leastnoise.report.words import number
+from leastnoise.tables.answers.sums import LevelTables, Summed
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.count_trees import list_trees
 from leastnoise.tables.plan.least_epsilon import find_plan
@@ -119,8 +120,9 @@ def test_no_tree_of_a_grid_has_a_smaller_largest_cumulative_error(bins: int) -> 
 def test_no_shares_of_a_grid_have_a_smaller_largest_error_by_levels(sizes: list[int]) -> None:
     raw = levels_of(sizes, privacy={"epsilon": 2}, **LARGEST)
     plan = plan_of(raw)
-    assert plan.blocks[0].level is not None
-    whole = plan.blocks[0].level.whole
+    answered = plan.blocks[0].answered
+    assert isinstance(answered, LevelTables)
+    whole = answered.whole
     first = np.arange(4) < sizes[0]
     sums = np.array([*np.eye(4), first, ~first, np.ones(4)], dtype=np.int64)
     branches = whole.noise.branches
@@ -154,8 +156,8 @@ def test_the_figures(raw: dict[str, Any], most: float, otherwise: float) -> None
     plan = plan_of(raw, **LARGEST)
     assert max(stds_of(plan)) <= most
     assert _SAID in str(plan)
-    summed = plan.blocks[0].summed
-    assert summed is not None
+    summed = plan.blocks[0].answered
+    assert isinstance(summed, Summed)
     record = summed.whole.to_record()
     assert record["objective"] == "largest"
     assert record["largest_std"] == pytest.approx(max(stds_of(plan)), rel=1e-6)
@@ -167,8 +169,8 @@ def test_other_ways_and_the_bound_are_of_the_largest_error(raw: dict[str, Any]) 
     cell = 1 / (2**0.5 * np.sinh(1 / 2))
     cells, tables = (400, 8) if raw["query"][0].get("margins") else (12, 3)
     plan = plan_of(raw, **LARGEST)
-    summed = plan.blocks[0].summed
-    assert summed is not None
+    summed = plan.blocks[0].answered
+    assert isinstance(summed, Summed)
     record = summed.whole.to_record()
     found = record.get("other_ways") or record["compared"]["count"]
     assert found["cells"] == pytest.approx(cell * cells**0.5)
@@ -183,8 +185,9 @@ def test_of_unlike_states_the_largest_in_the_cells_counts(without: str, most: in
     raw = levels_of([1, 2, 9])
     raw["query"][0]["group_by"]["region"]["levels"].pop(without, None)
     plan = plan_of(raw, **LARGEST)
-    assert plan.blocks[0].level is not None
-    others = plan.blocks[0].level.whole.others
+    answered = plan.blocks[0].answered
+    assert isinstance(answered, LevelTables)
+    others = answered.whole.others
     assert others["cells"] == pytest.approx(most**0.5 / (2**0.5 * np.sinh(1 / 2)))
     assert others["bound"] < max(stds_of(plan)) <= others["cells"]
 
@@ -205,14 +208,15 @@ def test_what_is_published_has_the_stated_errors() -> None:
     plan = plan_of(margins.spec_of(group_by=CENSUS, **LARGEST))
     truth = np.arange(400, dtype=np.int64) * 10**3
     bits = plan.blocks[0].layout.bits
-    draws = [publish_margins(plan.blocks, truth << bits) for _ in range(400)]
+    draws = [
+        publish_margins(margins.whole_of(plan), plan.blocks, truth << bits) for _ in range(400)
+    ]
     for place, block in enumerate(plan.blocks):
-        assert block.margin is not None
-        axes = tuple(i for i in range(3) if not block.margin.table >> i & 1)
+        axes = tuple(i for i in range(3) if not margins.table_of(block) >> i & 1)
         exact = truth.reshape(20, 2, 10).sum(axis=axes).reshape(-1)
         errors = np.array([one[place].columns["count"] for one in draws]) - exact
-        assert np.sqrt(np.mean(errors**2)) == pytest.approx(block.margin.errors[0].std, rel=0.15)
-        assert np.mean(np.abs(errors) <= block.margin.errors[0].half95) > 0.92
+        assert np.sqrt(np.mean(errors**2)) == pytest.approx(block.noise_errors[0].std, rel=0.15)
+        assert np.mean(np.abs(errors) <= block.noise_errors[0].half95) > 0.92
 
 
 def released(folder: Path, raw: dict[str, Any]) -> Path:
@@ -238,7 +242,7 @@ def test_a_release_verifies_and_is_refused_where_it_was_edited(tmp_path: Path, k
     (block, *_) = json.loads((folder / "plan.json").read_text(encoding="utf-8"))["blocks"]
     page = report(folder)
     assert "chosen to make the largest standard deviation small" in page
-    assert f"It is {number(block[kind]['largest_std'])}, of all tables" in page
+    assert f"It is {shown(block[kind]['largest_std'])}, of all tables" in page
     spec, plan = folder / "spec.toml", folder / "plan.json"
     text, told = (path.read_text(encoding="utf-8") for path in (spec, plan))
     assert text.count('objective = "largest"\n') == 1

@@ -15,14 +15,15 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above
-from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.classic.law import Gaussian
 from leastnoise.selection.public import calibrate
+from leastnoise.tables.answers.noisy import PARTS_NOTE
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.plan.summary import PARTS_NOTE, PURE_NOTE
+from leastnoise.tables.plan.summary import PURE_NOTE
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.noise_error import measure_error
@@ -95,7 +96,7 @@ def test_units_in_few_of_many_groups_get_noise_in_each_cell(folder: Path) -> Non
     ]
     (block,) = release(folder, query=many, contribution={"max_rows": 2}).plan().blocks
     certificate = block.mechanism.certificate
-    assert certificate.geometry == Cells(count=40)
+    assert certificate.geometry == CellGeometry(count=40)
     assert certificate.sensitivity == Linf(1, l0=2, whole=True)
     assert block.mechanism.mse / 40 == pytest.approx(7.834, abs=5e-4)
     assert block.saved is not None
@@ -124,7 +125,7 @@ def test_one_draw_for_all_is_not_said_to_be_split(folder: Path) -> None:
     query = [{"name": "all", "statistics": ["count_units", "sum(x)"]}]
     plan = release(folder, query=query, privacy=privacy, contribution={"max_rows": 2}).plan()
     assert len(plan.blocks) == 2
-    assert len(plan.draws) == 1
+    assert len(plan.answered) == 1
     assert PARTS_NOTE in plan.notes
     assert PURE_NOTE not in plan.notes
     assert plan.to_record()["notes"] == list(plan.notes)

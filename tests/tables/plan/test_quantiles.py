@@ -12,8 +12,9 @@ import pytest
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.mechanism.quantiles import choose_quantiles
+from leastnoise.tables.answers.quantiles import ByChance, QuantilePlan
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
+from leastnoise.tables.plan.make_plan import plan
 from tests.quantile_laws import permute_and_flip
 
 _DRAWS = 60
@@ -33,12 +34,12 @@ def planned(levels: list[str], *, candidates: int) -> QuantilePlan:
             }
         ],
     }
-    (found,) = plan_quantiles(spec_file.lay_out(raw))
+    (found,) = plan(spec_file.lay_out(raw)).quantiles
     return found
 
 
 def claim_of(made: QuantilePlan) -> QuantileCertificate:
-    assert isinstance(made.certificate, QuantileCertificate)
+    assert isinstance(made, ByChance)
     return made.certificate
 
 

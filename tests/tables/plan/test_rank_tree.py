@@ -20,9 +20,10 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
+from leastnoise.tables.answers.quantiles import ByTree
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.count_trees import RankTree, find_noise, list_trees, read_tree
-from leastnoise.tables.plan.quantiles import QuantilePlan, plan_quantiles
+from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.publish.quantiles import read_places
 from leastnoise.tables.query.axes import KeyColumn
 from tests.noise.trees.oracle import enumerated
@@ -31,7 +32,7 @@ NINETY_NINE = tuple(Fraction(k, 100) for k in range(1, 100))
 _DRAWS = 400
 
 
-def planned(levels: tuple[Fraction, ...], *, candidates: int, **privacy: Any) -> QuantilePlan:
+def planned(levels: tuple[Fraction, ...], *, candidates: int, **privacy: Any) -> ByTree:
     raw: dict[str, Any] = {
         "version": 1,
         "data": {"source": "x.parquet"},
@@ -45,13 +46,9 @@ def planned(levels: tuple[Fraction, ...], *, candidates: int, **privacy: Any) ->
             }
         ],
     }
-    (found,) = plan_quantiles(spec_file.lay_out(raw))
+    (found,) = plan(spec_file.lay_out(raw)).quantiles
+    assert isinstance(found, ByTree)
     return found
-
-
-def tree_of(made: QuantilePlan) -> RankTree:
-    assert made.tree is not None
-    return made.tree
 
 
 def off(counts: list[int], level: Fraction, place: int) -> Fraction:
@@ -60,12 +57,12 @@ def off(counts: list[int], level: Fraction, place: int) -> Fraction:
     return max(Fraction(0), below - level * total, level * total - below - counts[place])
 
 
-def drawn(made: QuantilePlan, counts: list[int], times: int) -> list[list[tuple[int, int, int]]]:
+def drawn(made: ByTree, counts: list[int], times: int) -> list[list[tuple[int, int, int]]]:
     """Return what is read off noisy counts, so many times."""
-    noise = tree_of(made).noise
+    noise = made.tree.noise
     noisy = draw_cells(noise, InsecureSeededEntropy(1), count=times).astype(float)
     noisy[:, : len(counts)] += counts
-    return read_places(tree_of(made), made.layout, noisy)
+    return read_places(made.tree, made.layout, noisy)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +156,7 @@ def test_noise_that_is_for_other_quantiles_is_rejected() -> None:
     claim = made.certificate
     assert isinstance(claim, Certificate)
     laplace = calibrate("laplace", epsilon=1, sensitivity=RowCounts(1), dimension=20)
-    wrong: list[tuple[Any, QuantilePlan, Budget]] = [
+    wrong: list[tuple[Any, ByTree, Budget]] = [
         (claim, made, Budget(epsilon=2)),
         (claim.on_grid(2), made, made.budget),
         (claim, replaced, made.budget),
@@ -175,7 +172,7 @@ def test_noise_that_is_for_other_quantiles_is_rejected() -> None:
 
 def test_a_tree_of_groups_is_below_a_root_without_a_share() -> None:
     made = planned((Fraction(1, 2),), candidates=20)
-    noise = tree_of(made).noise
+    noise = made.tree.noise
     layout = replace(made.layout, axes=(KeyColumn(column="k", values=(1, 2)),))
     assert layout.cells == 2
     claim = find_noise(layout, made.budget, 1)
@@ -197,7 +194,7 @@ def test_too_little_epsilon_is_refused() -> None:
 
 def test_a_flat_tree_of_many_cells_is_none_to_plan_with() -> None:
     made = planned((Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)), candidates=997, epsilon=10)
-    noise = tree_of(made).noise
+    noise = made.tree.noise
     assert len(noise.branches) > 1
     assert moments_work(noise) <= MOST_WORK
     assert 0 < made.errors[1].rows_95 < 20
@@ -217,7 +214,7 @@ def test_ends_do_not_fall_as_levels_rise() -> None:
     """By intervals of each level alone one of the ends would fall in some of these draws."""
     levels = tuple(Fraction(k, 100) for k in range(1, 100, 2))
     made = planned(levels, candidates=40)
-    tree, counts = tree_of(made), _TABLES["few rows"]
+    tree, counts = made.tree, _TABLES["few rows"]
     noisy = draw_cells(tree.noise, InsecureSeededEntropy(1), count=_DRAWS).astype(float)
     noisy[:, : len(counts)] += counts
     fell = 0
@@ -243,6 +240,6 @@ def test_noise_that_is_nearly_always_0_moves_no_rank_by_a_row(
     epsilon: int, candidates: int
 ) -> None:
     level = Fraction(1, 4)
-    tree = tree_of(planned((level,), candidates=candidates, epsilon=epsilon))
+    tree = planned((level,), candidates=candidates, epsilon=epsilon).tree
     assert 0 <= tree.rows_95(level) < 0.01
     assert ((tree.half_widths(level) >= 0) & (tree.half_widths(level) < 0.01)).all()

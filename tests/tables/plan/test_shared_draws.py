@@ -66,7 +66,7 @@ def test_three_conditions_are_three_counting_queries(tmp_path: Path) -> None:
     assert name == "c0+c1+c2"
     assert certificate.budget == plan.budget
     assert plan.to_record()["blocks"][0]["drawn_with"] == ["c1", "c2"]
-    assert len(plan.draws) == 1
+    assert len(plan.answered) == 1
 
 
 @pytest.mark.dense
@@ -85,7 +85,7 @@ def test_what_is_drawn_together_is_released_apart_and_verifies(tmp_path: Path) -
 def members(release: Release) -> list[tuple[int, ...]]:
     """Which blocks are drawn together."""
     plan = release.plan()
-    return [tuple(plan.blocks.index(block) for block in draw) for draw in plan.draws]
+    return [tuple(map(plan.parts.index, one.parts)) for one in plan.answered]
 
 
 @pytest.mark.dense
@@ -341,7 +341,8 @@ def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
         folder=tmp_path,
     )
     made = release.run()
-    (draw,) = made.plan.draws
+    assert len(made.plan.answered) == 1
+    draw = made.plan.blocks
     halves = draw[0].mechanism.accuracy(0.95)
     own = {block.name: halves[block.first] for block in draw}
     assert own["b"] > 1.2 * own["a"]

@@ -12,7 +12,7 @@ from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.unlisted import Groups, published
-from tests.tables.unlisted import planned, spec_of
+from tests.tables.unlisted import groups_of, planned, spec_of
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,7 @@ def test_from_how_many_on_a_group_is_published(
     """Theory: workloads.md §1 at (1, 1e-5); peers need 13, 30, 33 and 62 there."""
     columns = {"x": {"bounds": [0, 8], "missing": "none"}}
     (block,) = planned(statistics=statistics, contribution=limits, columns=columns).blocks
-    groups = block.groups
-    assert groups is not None
+    groups = groups_of(block)
     assert groups.chosen.half == half
     assert groups.chosen.std <= std + 1e-9
     assert groups.chosen.nearly > half
@@ -41,15 +40,14 @@ def test_from_how_many_on_a_group_is_published(
     assert all((one.half, one.std) > (half, groups.chosen.std) for one in groups.others)
 
 
-def groups_of(prefer: str | None = None, **changes: Any) -> Groups:
+def preferred(prefer: str | None = None, **changes: Any) -> Groups:
     (block,) = planned(block={} if prefer is None else {"prefer": prefer}, **changes).blocks
-    assert block.groups is not None
-    return block.groups
+    return groups_of(block)
 
 
 def test_with_three_groups_each_preference_names_the_other() -> None:
     limits = {"max_groups": 3, "max_rows_per_group": 1}
-    groups, accurate = (groups_of(one, contribution=limits) for one in ("groups", "accuracy"))
+    groups, accurate = (preferred(one, contribution=limits) for one in ("groups", "accuracy"))
     assert (groups.chosen.noise, groups.chosen.half) == ("gaussian", 31)
     assert (accurate.chosen.noise, accurate.chosen.half) == ("geometric", 37)
     assert groups.chosen.std == pytest.approx(6.46, abs=0.01)
@@ -64,14 +62,14 @@ def test_with_three_groups_each_preference_names_the_other() -> None:
         assert f'prefer = "{name}" would give {ratio:.3g} times the noise' in trade
         assert f"(std {other.chosen.std:.4g} of the count)" in trade
         assert f"a group of {other.chosen.half} every other time" in trade
-    assert groups_of(contribution=limits) == groups
+    assert preferred(contribution=limits) == groups
     assert "prefer" not in groups.to_record()
     assert accurate.to_record()["prefer"] == "accuracy"
 
 
 def test_where_both_preferences_choose_the_same_no_other_is_named() -> None:
     for prefer in ("groups", "accuracy"):
-        groups = groups_of(prefer, statistics=["count_units"], contribution={"max_groups": 1})
+        groups = preferred(prefer, statistics=["count_units"], contribution={"max_groups": 1})
         assert groups.chosen.noise == "discrete-staircase"
         assert "prefer" not in " ".join(groups.in_words())
 
@@ -96,9 +94,8 @@ def test_no_error_is_larger_where_accuracy_is_preferred(
     for prefer in ("groups", "accuracy"):
         raw["query"][0]["prefer"] = prefer
         (block,) = plan(spec_file.lay_out(raw)).blocks
-        assert block.groups is not None
         stds.append([error.std for error in block.errors])
-        halves.append(block.groups.chosen.half)
+        halves.append(groups_of(block).chosen.half)
     assert all(other <= std for std, other in zip(*stds, strict=True))
     assert halves[1] >= halves[0]
     assert stds[0] != stds[1] or halves[0] == halves[1]
@@ -108,7 +105,7 @@ def test_the_noise_of_what_is_published_counts_and_not_that_of_the_threshold() -
     """Persons decide and are not published: their count may have more noise."""
     limits = {"max_groups": 10, "max_rows_per_group": 5}
     groups, accurate = (
-        groups_of(one, statistics=["sum(x)"], contribution=limits) for one in ("groups", "accuracy")
+        preferred(one, statistics=["sum(x)"], contribution=limits) for one in ("groups", "accuracy")
     )
     assert (groups.chosen.noise, accurate.chosen.noise) == ("k-norm", "gaussian")
     assert accurate.chosen.std > groups.chosen.std
@@ -128,8 +125,7 @@ def test_of_one_group_a_person_no_mechanism_publishes_more(epsilon: str, delta: 
         contribution={"max_groups": 1},
         privacy={"epsilon": epsilon, "delta": delta},
     )
-    groups = made.blocks[0].groups
-    assert groups is not None
+    groups = groups_of(made.blocks[0])
     most, c, d = [0.0], math.exp(float(epsilon)), float(delta)
     while most[-1] < 1 - d:
         most.append(min(c * most[-1] + d, 1 - (1 - most[-1] - d) / c))
@@ -142,11 +138,10 @@ def test_of_one_group_a_person_no_mechanism_publishes_more(epsilon: str, delta: 
 
 def test_replaced_persons_have_another_certificate() -> None:
     (block,) = planned(privacy={"neighbours": "replace-one"}).blocks
-    assert block.groups is not None
-    claim = block.groups.claim
+    claim = groups_of(block).claim
     assert (claim.neighbours, claim.noise.neighbours) == ("replace-one", "add-remove")
     assert claim.noise.budget.epsilon * 2 == claim.budget.epsilon
-    assert block.groups.least is None
+    assert groups_of(block).least is None
 
 
 def test_beside_blocks_that_are_composed_tightly() -> None:

@@ -10,23 +10,28 @@ import numpy as np
 import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.tables.answers.noisy import BlockPlan
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.groups import publish_groups, publish_keys
-from tests.tables.unlisted import planned
+from tests.tables.unlisted import groups_of, planned
+
+
+def publish(block: BlockPlan, found: list[tuple[Any, ...]], *, seed: int) -> dict[str, list[Any]]:
+    claim, entropy = groups_of(block).claim, InsecureSeededEntropy(seed)
+    return publish_groups(block.layout, claim, found, block.noise_errors, entropy=entropy).columns
 
 
 def table(made: Plan, counts: dict[str, int], *, seed: int) -> dict[str, list[Any]]:
     (block,) = made.blocks
     one = 2**block.layout.bits
     found = [(0, key, count * one) for key, count in counts.items()]
-    return publish_groups(block, found, entropy=InsecureSeededEntropy(seed)).columns
+    return publish(block, found, seed=seed)
 
 
 @pytest.mark.parametrize("limits", [{"max_groups": 1}, {"max_groups": 3}, {"max_groups": 10}])
 def test_how_often_groups_are_published(limits: dict[str, int]) -> None:
     made = planned(statistics=["count_units"], contribution=limits)
-    groups = made.blocks[0].groups
-    assert groups is not None
+    groups = groups_of(made.blocks[0])
     half, nearly = groups.chosen.half, groups.chosen.nearly
     times = 4000
     wanted = {half: (0.5, 0.75), half - 1: (0.0, 0.5), nearly: (0.95, 1.0), nearly - 1: (0.5, 0.95)}
@@ -57,7 +62,7 @@ def test_rows_of_several_numbers_have_the_noise_of_one_body() -> None:
     (block,) = made.blocks
     one = 2**block.layout.bits
     found = [(0, f"{number:04d}", 300 * one, 100 * one) for number in range(1500)]
-    columns = publish_groups(block, found, entropy=InsecureSeededEntropy(1)).columns
+    columns = publish(block, found, seed=1)
     for label, value in (("count", 300), ("sum_x", 800)):
         errors = np.array(columns[label]) - value
         assert np.std(errors) == pytest.approx(columns[f"{label}_std"][0], rel=0.1)
@@ -88,11 +93,14 @@ def test_how_often_keys_alone_are_published(limits: dict[str, int]) -> None:
     for size in (part.half - 1, part.half, part.nearly, len(part.claim.chances) + 7, 2**33):
         found = [(0, f"{number:05d}", size * one) for number in range(times)]
         random.Random(size).shuffle(found)
-        made = publish_keys(part, found, entropy=InsecureSeededEntropy(size % 1000))
+        made = publish_keys(
+            part.layout, part.claim, found, entropy=InsecureSeededEntropy(size % 1000)
+        )
         keys, chance = made.columns["code"], float(part.claim.chance(size))
         assert list(made.columns) == ["code"]
         assert keys == sorted(keys)
         room = 4 * math.sqrt(chance * (1 - chance) / times)
         assert abs(len(keys) / times - chance) <= room, size
-    again = [publish_keys(part, [(0, "a", part.half * one)] * 64) for _ in range(2)]
+    found = [(0, "a", part.half * one)] * 64
+    again = [publish_keys(part.layout, part.claim, found) for _ in range(2)]
     assert 0 < sum(map(len, again)) < 128

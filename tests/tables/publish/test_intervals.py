@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leastnoise.tables.answers.columns import wrong_number
 from leastnoise.tables.parse.spec_file import parse
-from leastnoise.tables.publish.table_checks import wrong_number
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import table_of

@@ -17,5 +17,8 @@ def test_counts_whose_sum_no_int64_holds(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(summed, "read_table", lambda path, parts: {"count": told[path.name]})
     layout = SimpleNamespace(statistics=[SimpleNamespace(label="count")])
     blocks: Any = [SimpleNamespace(name=name, layout=layout) for name in ("keys", "all")]
+    whole: Any = SimpleNamespace(whole_counts=None)
     with pytest.raises(CertificateRejected, match="isn't whole"):
-        summed._check(Path(), blocks, "csv", lambda own: [own, own.sum(keepdims=True)], what="sum")
+        summed._check(
+            whole, Path(), blocks, "csv", sums=lambda own: [own, own.sum(keepdims=True)], what="sum"
+        )

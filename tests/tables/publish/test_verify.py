@@ -16,6 +16,7 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.mechanism import accuracy
 from leastnoise.selection.public import calibrate
+from leastnoise.tables.answers.plain import Drawn
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query import noise_error
 from leastnoise.tables.query.noise_error import measure_error
@@ -153,9 +154,10 @@ def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], 
         **other,
     )
     proof = PlanCertificate.prove(budget=plan.budget, blocks=(("all", less.certificate),))
-    forged = replace(
-        plan, blocks=(replace(block, certificate=less.certificate),), certificate=proof
-    )
+    (drawn,) = plan.answered
+    assert isinstance(drawn, Drawn)
+    answered = (replace(drawn, certificate=less.certificate),)
+    forged = replace(plan, answered=answered, certificate=proof)
     target = folder / "csv"
     (target / "plan.json").write_text(forged.to_json())
     (target / "certificate.json").write_text(forged.certificate.to_json())

@@ -15,6 +15,7 @@ from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.selection.public import calibrate
+from leastnoise.tables.answers.sums import LevelTables
 from leastnoise.tables.plan.summed.cumulative import Cumulative
 from leastnoise.tables.plan.summed.levels import Levels
 from leastnoise.tables.plan.summed.margins import Margins
@@ -139,8 +140,8 @@ def test_the_bias_of_keys_with_levels(truth: tuple[int, ...]) -> None:
     raw = spec_of_levels(privacy={"epsilon": 3}, **BOTH)
     levels = {"state": states, "nation": ["n"] * 4}
     raw["query"][0]["group_by"]["county"] = {"keys": keys, "levels": levels}
-    planned = plan_of_levels(raw).blocks[0].level
-    assert planned is not None
+    planned = plan_of_levels(raw).blocks[0].answered
+    assert isinstance(planned, LevelTables)
     parameters: Any = {"branches": planned.whole.noise.branches, "shares": ["0.2", "0.3", "0.5"]}
     moves = RowCounts(1, neighbours="add-remove")
     made = calibrate(
@@ -167,7 +168,9 @@ def test_the_bias_of_keys_with_levels(truth: tuple[int, ...]) -> None:
 
 def test_the_bias_of_one_count_by_itself_is_that_of_the_theory() -> None:
     """theory/workloads.md: q/(1 − q²) for geometric noise."""
-    plan = margins.plan_of(margins.spec_of(margins=[["region", "sex"]], **BOTH))
+    plan = margins.plan_of(
+        margins.spec_of(margins=[[*margins.GROUP_BY], ["region", "sex"]], **BOTH)
+    )
     whole = margins.whole_of(plan)
     assert list(whole.measured) == [7]
     assert whole.chain is None
@@ -199,8 +202,7 @@ def test_the_bias_of_a_tree_of_columns(truth: tuple[int, ...]) -> None:
     drawn = np.array([whole.chain.replaced(one) for one in points])
     cells = expected(said.tree, drawn, chances, np.array(truth))[-1] - truth
     for block in plan.blocks:
-        assert block.margin is not None
-        table = block.margin.table
+        table = margins.table_of(block)
         own = cells.reshape(2, 2).sum(axis=whole.marginals.axes(3 & ~table)).reshape(-1)
         assert (own <= said.too_high[block.name] * (1 + 1e-3)).all()
         if truth[0] == 30 and block.name == "people_by_region":  # two cells of 0, each beside 30
@@ -223,7 +225,9 @@ def noise_of(whole: Margins, draws: int) -> dict[int, Any]:
 def test_the_bias_of_measured_tables(large: int) -> None:
     """Simulated; with empty cells beside ones that are `large`."""
     wide = {"group_by": margins.GROUP_BY | {"region": [*range(12)]}, "privacy": {"epsilon": "0.3"}}
-    plan = margins.plan_of(margins.spec_of(margins=[["sex"], ["age"], []], **wide, **BOTH))
+    plan = margins.plan_of(
+        margins.spec_of(margins=[[*margins.GROUP_BY], ["sex"], ["age"], []], **wide, **BOTH)
+    )
     whole = margins.whole_of(plan)
     assert len(whole.measured) > 1
     marginals, draws = whole.marginals, 400
@@ -234,12 +238,11 @@ def test_the_bias_of_measured_tables(large: int) -> None:
         table: truth.sum(axis=marginals.axes(7 & ~table)).reshape(-1) for table in whole.measured
     }
     every = [
-        add_up(plan.blocks, {t: (exact[t] + n[i]).astype(float) for t, n in noise.items()})
+        add_up(whole, plan.blocks, {t: (exact[t] + n[i]).astype(float) for t, n in noise.items()})
         for i in range(draws)
     ]
     for place, block in enumerate(plan.blocks):
-        assert block.margin is not None
-        true = truth.sum(axis=marginals.axes(7 & ~block.margin.table)).reshape(-1)
+        true = truth.sum(axis=marginals.axes(7 & ~margins.table_of(block))).reshape(-1)
         drawn = np.array([tables[place].columns["count"] for tables in every])
         assert (drawn >= 0).all()
         slack = 4 * drawn.std(axis=0) / math.sqrt(draws)
@@ -265,7 +268,7 @@ def test_the_bias_of_counts_that_are_not_whole() -> None:
             exact = truth.sum(axis=marginals.axes(3 & ~table)).reshape(-1)
             scale = math.sqrt(claim.noise.variance / 2)
             noisy[table] = exact + random.laplace(scale=scale, size=exact.shape)
-        found.append(add_up(plan.blocks, noisy)[0].columns["count"][0])
+        found.append(add_up(whole, plan.blocks, noisy)[0].columns["count"][0])
     bias, too_high = np.mean(found) - 0.4, plan.blocks[0].too_high
     assert too_high is not None
     assert 0.55 < bias < too_high

@@ -141,7 +141,7 @@ def test_a_damaged_text_is_no_key_beside_a_real_question_mark(
 ) -> None:
     """DuckDB shows a question mark for a wrong byte: what is damaged alone must be found."""
     texts = [b"a", b"b", b"\xef\xbf\xbd"] * 1_000  # the last is U+FFFD, in UTF-8
-    for some in ([], [b"a?"] * 5, [b"a?", b"?", b"a?b"]):
+    for some in ([], [b"a?", b"?", b"a?b"]):
         for damaged in ([], [b"a\xff"], [b"\xc3"] * 3, [b"a\xed\xa0\x80", b"\xe2\x82", b"a\x80b"]):
             codes = texts + some + damaged if last else damaged + some + texts
             table = pa.table({"code": unchecked_text(codes)})

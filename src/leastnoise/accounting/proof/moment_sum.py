@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Self, final
 import numpy as np
 from flint import acb, arb
 
-from leastnoise.accounting.proof.moment_sum_laws import Moments, has_moments, is_l2, laws_of
+from leastnoise.accounting.proof.moment_sum_laws import LossMoments, has_moments, is_l2, laws_of
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.losses import LONGEST_LOSS
 from leastnoise.noise.question import ProvedDelta
@@ -61,7 +61,7 @@ def prove_by_moments(
     return ProvedDelta(lower=lower[0], upper=upper[1])
 
 
-def _ends(laws: Sequence[Moments], epsilon: Fraction, closest: float) -> tuple[arb, arb] | None:
+def _ends(laws: Sequence[LossMoments], epsilon: Fraction, closest: float) -> tuple[arb, arb] | None:
     reach = _reach(laws)
     if reach is not None and reach <= epsilon:
         return arb(0), arb(0)
@@ -93,7 +93,7 @@ class MomentSum:
 
     @classmethod
     def near(
-        cls, laws: Sequence[Moments], epsilon: Fraction, *, closest: float = 0.0
+        cls, laws: Sequence[LossMoments], epsilon: Fraction, *, closest: float = 0.0
     ) -> Self | None:
         """Return the nodes for ε near `epsilon`; None if there would be too many."""
         with precision():
@@ -101,7 +101,7 @@ class MomentSum:
             return cls._at(laws, point, epsilon, closest) if point else None
 
     @classmethod
-    def for_delta(cls, laws: Sequence[Moments], delta: float) -> tuple[Self, float] | None:
+    def for_delta(cls, laws: Sequence[LossMoments], delta: float) -> tuple[Self, float] | None:
         """Return the nodes for δ near `delta`, and about its ε >= 0; None like `near`."""
         with precision():
             point = _saddle_of(laws, math.log(delta))
@@ -115,7 +115,7 @@ class MomentSum:
 
     @classmethod
     def _at(
-        cls, laws: Sequence[Moments], point: _Tilt, epsilon: Fraction, closest: float
+        cls, laws: Sequence[LossMoments], point: _Tilt, epsilon: Fraction, closest: float
     ) -> Self | None:
         for tolerance, most in _TOLERANCES:
             if tolerance < closest:
@@ -212,7 +212,7 @@ class _Tilt:
     variance: float
 
     @classmethod
-    def of(cls, laws: Sequence[Moments], c: float) -> Self:
+    def of(cls, laws: Sequence[LossMoments], c: float) -> Self:
         tilt = Fraction(c).limit_denominator(2**24) if c > 2**-8 else Fraction(c)
         chord = Fraction(1, 2**12)  # of the tilt: for slopes of ln M
         apart = tilt * chord
@@ -247,7 +247,7 @@ class _Tilt:
         return float(exponent.mid()) + self.log_weight
 
 
-def _log_moments(laws: Sequence[Moments], tilts: Sequence[Fraction]) -> list[arb]:
+def _log_moments(laws: Sequence[LossMoments], tilts: Sequence[Fraction]) -> list[arb]:
     totals = [arb(0) for _ in tilts]
     for law in laws:
         for i, found in enumerate(law.log_moments(tilts)):
@@ -255,7 +255,7 @@ def _log_moments(laws: Sequence[Moments], tilts: Sequence[Fraction]) -> list[arb
     return totals
 
 
-def _reach(laws: Sequence[Moments]) -> Fraction | None:
+def _reach(laws: Sequence[LossMoments]) -> Fraction | None:
     """Return the largest loss of all releases together; None if there is none."""
     total = Fraction(0)
     for law in laws:
@@ -265,7 +265,7 @@ def _reach(laws: Sequence[Moments]) -> Fraction | None:
     return total
 
 
-def _saddle(laws: Sequence[Moments], epsilon: float, start: float = 1.0) -> _Tilt | None:
+def _saddle(laws: Sequence[LossMoments], epsilon: float, start: float = 1.0) -> _Tilt | None:
     """Approximate the c for which e^(K−cε)/(c(c+1)) is least; None if none is found."""
 
     def step(point: _Tilt) -> float:
@@ -274,7 +274,7 @@ def _saddle(laws: Sequence[Moments], epsilon: float, start: float = 1.0) -> _Til
     return _newton(laws, step, start)
 
 
-def _saddle_of(laws: Sequence[Moments], log_delta: float) -> _Tilt | None:
+def _saddle_of(laws: Sequence[LossMoments], log_delta: float) -> _Tilt | None:
     """Approximate the best c for the ε at which δ is e^log_delta."""
 
     def step(point: _Tilt) -> float:
@@ -285,7 +285,7 @@ def _saddle_of(laws: Sequence[Moments], log_delta: float) -> _Tilt | None:
     return _newton(laws, step, 1.0)
 
 
-def _newton(laws: Sequence[Moments], step: Callable[[_Tilt], float], c: float) -> _Tilt | None:
+def _newton(laws: Sequence[LossMoments], step: Callable[[_Tilt], float], c: float) -> _Tilt | None:
     settled = 1e-3  # of ln c
     for _ in range(_NEWTON):
         point = _Tilt.of(laws, c)
@@ -301,7 +301,7 @@ def _newton(laws: Sequence[Moments], step: Callable[[_Tilt], float], c: float) -
 
 
 def _spacing(
-    laws: Sequence[Moments], point: _Tilt, epsilon: Fraction, log_tolerance: float
+    laws: Sequence[LossMoments], point: _Tilt, epsilon: Fraction, log_tolerance: float
 ) -> tuple[Fraction, tuple[Fraction, arb]]:
     """Return 2π/Λ for which both kinds of aliases are small beside δ, and c' with K(c')."""
     wanted = log_tolerance + min(0.0, point.log_delta(float(epsilon)))
@@ -322,7 +322,7 @@ def _spacing(
 
 
 def _node_count(
-    laws: Sequence[Moments], point: _Tilt, spacing: Fraction, *, room: float, most: int
+    laws: Sequence[LossMoments], point: _Tilt, spacing: Fraction, *, room: float, most: int
 ) -> tuple[int, arb] | None:
     """Return so many nodes beside the first that E/(πU) <= e^room, and it; None above `most`."""
     envelopes = [(law.envelope(point.tilt), law.compositions) for law in laws]
@@ -342,7 +342,7 @@ def _node_count(
     return (found[1], dropped(found[1])) if found and found[1] <= most else None
 
 
-def _nodes(laws: Sequence[Moments], tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
+def _nodes(laws: Sequence[LossMoments], tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
     c, step = ball(tilt), ball(spacing)
     points = [acb(c, n * step) for n in range(count + 1)]
     products = [1 / (s * (s + 1)) for s in points]

@@ -29,7 +29,7 @@ _HIGH = 300.0
 _SHIFTS = 16
 
 
-class Moments(Protocol):
+class LossMoments(Protocol):
     """The loss of `compositions` releases of one law."""
 
     @property
@@ -73,7 +73,7 @@ def is_l2(noise: Noise) -> bool:
     return noise.exponential and noise.norm == "l2"
 
 
-def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[Moments]:
+def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[LossMoments]:
     """Return the losses of `parts`: all Gaussians as one, and l2 mechanisms by law.
 
     For the shifts of shifts.inner of each, or those of shifts.outer.
@@ -86,7 +86,7 @@ def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[Moments]:
             square += part.compositions * shift**2 / variance
         else:
             counts[shift / part.noise.scale, part.noise.dimension] += part.compositions
-    found: list[Moments] = [
+    found: list[LossMoments] = [
         SphericalMoments(ratio=ratio, dimension=dimension, compositions=compositions)
         for (ratio, dimension), compositions in counts.items()
     ]

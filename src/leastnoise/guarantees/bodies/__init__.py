@@ -6,7 +6,7 @@ every shift in K, and nothing has to be proved but N(s) <= 1 (theory/bodies.md �
 
 | API | N(x) | what one unit can do |
 |---|---|---|
-| `Interval(bound=b)` | ∣x∣/b | move one number by at most b |
+| `Segment(bound=b)` | ∣x∣/b | move one number by at most b |
 | `Box(bounds)` | max ∣x_i∣/b_i | move all the numbers of one cell |
 | `Ball(bound=b, coordinates=d)` | ‖x‖₂/b | move a vector by a length of at most b |
 | `Polygon(points)` | max over the edges | any finite set of shifts of two numbers |

@@ -44,8 +44,8 @@ class Cells(Body):
     cell. Noise e^(−εN) is independent noise e^(−εN_i) in each cell. Raises InvalidArgument unless
     there are 1 to 1,000 bodies and a whole number of copies of each.
 
-    >>> from leastnoise.guarantees.bodies.plain import Interval
-    >>> histogram = Cells(bodies=[Interval(bound=1)], copies=[100])
+    >>> from leastnoise.guarantees.bodies.plain import Segment
+    >>> histogram = Cells(bodies=[Segment(bound=1)], copies=[100])
     >>> histogram.dimension, histogram.times(5).gauge([1] * 100)
     (100, Fraction(20, 1))
     """
@@ -170,8 +170,8 @@ class AtMost(Body):
     Beta(q, 1), given that they sum to k at most (theory/bodies.md §2). Raises InvalidArgument
     unless 1 <= k <= m, and where 1 < k < m and k·m·q > 1,000,000.
 
-    >>> from leastnoise.guarantees.bodies.plain import Interval
-    >>> two_of_five = AtMost(most=2, cells=5, of=Interval(bound=1))
+    >>> from leastnoise.guarantees.bodies.plain import Segment
+    >>> two_of_five = AtMost(most=2, cells=5, of=Segment(bound=1))
     >>> two_of_five.gauge([1, 1, 0, 0, 0]), two_of_five.gauge([1, 1, 1, 1, 1])
     (Fraction(1, 1), Fraction(5, 2))
     """

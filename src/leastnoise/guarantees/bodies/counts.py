@@ -24,7 +24,7 @@ from leastnoise.guarantees.bodies.one_sided import (
     Coordinate,
     Mixing,
     OneSided,
-    Pieces,
+    VolumeSplit,
     coefficients,
 )
 from leastnoise.guarantees.bodies.plain import A_BOUNDS
@@ -95,7 +95,7 @@ class Counts(OneSided):
     def _floats(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.maximum(y.max(axis=-1), y.sum(axis=-1) / self.most)
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> VolumeSplit:
         """They are weights[s] = d!·V_s·V_(d−s)·b^d, V_s as in `CappedCubes`.
 
         Given s, a coordinate is above 0 with probability s/d, and is then P times one of the cone
@@ -120,7 +120,7 @@ class Counts(OneSided):
             q=first[::-1],
             apart=none,
         )
-        return Pieces(weights=weights, layout=(((one,), d),))
+        return VolumeSplit(weights=weights, layout=(((one,), d),))
 
     @property
     def corner_count(self) -> int:
@@ -182,7 +182,7 @@ class Counted(OneSided):
         rows = points[..., -1] / float(self.bound)
         return np.maximum(added, removed + rows), np.maximum(removed, added - rows)
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> VolumeSplit:
         """They are weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
 
         Volume {P₀ <= α, Q₀ <= β} = Σ w₀[s] α^s β^t/(s!t!), and n = α − β: the density of (α, β) is
@@ -207,7 +207,7 @@ class Counted(OneSided):
             q=none,
             apart=one,
         )
-        return Pieces(weights=weights, layout=(*layout, ((rows,), 1)))
+        return VolumeSplit(weights=weights, layout=(*layout, ((rows,), 1)))
 
     @property
     def corner_count(self) -> int | None:
@@ -315,7 +315,7 @@ class CountedSums(OneSided):
         largest, count = np.abs(cells).max(axis=-1), cells[..., 0]
         return (largest + count).sum(axis=-1) / 2, (largest - count).sum(axis=-1) / 2
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> VolumeSplit:
         """The weights of shapes.
 
         One cell: given M, the count is ±M with probability 1/q, and else uniform between; so the
@@ -329,9 +329,9 @@ class CountedSums(OneSided):
         weights = coefficients(others * polynomial, self.dimension)
         mixing = Mixing(exponent=Fraction(1), total=weights, rest=others, radius=Fraction(1))
         cell = tuple(mixing.coordinate(each, one.weights) for each in one.layout[0][0])
-        return Pieces(weights=weights, layout=((cell, self.cells),))
+        return VolumeSplit(weights=weights, layout=((cell, self.cells),))
 
-    def _one_cell(self) -> Pieces:
+    def _one_cell(self) -> VolumeSplit:
         """Return the pieces of one cell: volume Π 2b, so q!/q · Π 2b times the weights above."""
         q = len(self.bounds)
         unit = ball(factorial(q - 1) * prod(2 * bound for bound in self.bounds))
@@ -348,7 +348,7 @@ class CountedSums(OneSided):
             apart=none if q == 1 else one,
         )
         sums = tuple(self._sum(bound) for bound in self.bounds[1:])
-        return Pieces(weights=weights, layout=(((count, *sums), 1),))
+        return VolumeSplit(weights=weights, layout=(((count, *sums), 1),))
 
     def _sum(self, bound: Fraction) -> Coordinate:
         """Return the moments of a sum, M = P + Q.

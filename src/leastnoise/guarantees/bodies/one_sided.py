@@ -46,8 +46,8 @@ MOST_CELLS = 100_000
 class Coordinate:
     """The moments of one coordinate x of T's space, given P, Q and how x is shared out.
 
-    notation: with s the shape of P (see `Pieces`), E[x²|P, Q, s] = unit²·(pp[s]·P² + pq[s]·PQ +
-    qq[s]·Q²), and E[|x||P, Q, s] = unit·(p[s]·P + q[s]·Q + apart[s]·E|P − Q|). The last three are
+    notation: with s the shape of P (see `VolumeSplit`), E[x²|P, Q, s] = unit²·(pp[s]·P² + pq[s]·PQ
+    + qq[s]·Q²), and E[|x||P, Q, s] = unit·(p[s]·P + q[s]·Q + apart[s]·E|P − Q|). The last three are
     None where E|x| has no closed form.
     """
 
@@ -65,7 +65,7 @@ Layout = tuple[tuple[tuple[Coordinate, ...], int], ...]
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Pieces:
+class VolumeSplit:
     """How the volume of T's space is spread over P and Q.
 
     notation: D the dimension, γ_s(t) = t^(s−1)/Γ(s), γ_0 a point mass at 0. x ↦ (P, Q) takes volume
@@ -100,7 +100,7 @@ class OneSided(ConvexSet):
         """Return P and Q in floats for points of shape (..., dimension), as shape (...) each."""
 
     @abstractmethod
-    def pieces(self) -> Pieces:
+    def pieces(self) -> VolumeSplit:
         """Return the pieces at the current precision."""
 
     @property

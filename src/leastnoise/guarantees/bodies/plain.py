@@ -1,4 +1,4 @@
-"""`Interval`, `Box`, `Ball` and `Polygon`: numbers that are moved together."""
+"""`Segment`, `Box`, `Ball` and `Polygon`: numbers that are moved together."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ A_BOUNDS = takes(positive_bounds)
 
 @final
 @record()
-class Interval(Body):
+class Segment(Body):
     """[−bound, bound]: N(x) = |x|/bound. Raises InvalidArgument unless bound > 0.
 
-    >>> Interval(bound=2).gauge(["-0.5"])
+    >>> Segment(bound=2).gauge(["-0.5"])
     Fraction(1, 4)
     """
 

@@ -21,7 +21,7 @@ from leastnoise.guarantees.bodies.one_sided import (
     Balls,
     Coordinate,
     OneSided,
-    Pieces,
+    VolumeSplit,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class _OfOneSided(Body):
             return _uniform_moments(pieces, self._uniform(pieces))
 
     @abstractmethod
-    def _uniform(self, pieces: Pieces) -> _Uniform:
+    def _uniform(self, pieces: VolumeSplit) -> _Uniform:
         """Return the uniform law at the current precision."""
 
 
@@ -93,7 +93,7 @@ class Signed(_OfOneSided):
         """It is Σ_s weights[s]/D!, since γ_s and γ_(D−s) over P + Q <= 1 have 1/D!."""
         return sum(self.of.pieces().weights, ball(0)) / ball(self.dimension + 1).gamma()
 
-    def _uniform(self, pieces: Pieces) -> _Uniform:
+    def _uniform(self, pieces: VolumeSplit) -> _Uniform:
         """Given s, (P, Q, 1 − P − Q) is Dirichlet(s, t, 1), s + t = D."""
         d = self.dimension
         total = sum(pieces.weights, ball(0))
@@ -165,7 +165,7 @@ class Differences(_OfOneSided):
         """It is Σ_s weights[s]/(s!(D − s)!)."""
         return sum(_volumes(self.of.pieces()), ball(0))
 
-    def _uniform(self, pieces: Pieces) -> _Uniform:
+    def _uniform(self, pieces: VolumeSplit) -> _Uniform:
         """Given s, P ~ Beta(s, 1) and Q ~ Beta(t, 1) are independent, s + t = D."""
         d, volumes = self.dimension, _volumes(pieces)
         total = sum(volumes, ball(0))
@@ -221,7 +221,7 @@ class _Uniform:
     apart: Balls
 
 
-def _uniform_moments(pieces: Pieces, law: _Uniform) -> Moments:
+def _uniform_moments(pieces: VolumeSplit, law: _Uniform) -> Moments:
     """Return E U_i² and E|U_i| of all coordinates; None for E|U_i| if one has no closed form."""
     seconds, firsts, known = [], [], True
     for cell, copies in pieces.layout:
@@ -254,7 +254,7 @@ def _mean(law: _Uniform, pairs: tuple[tuple[Balls, Balls], ...]) -> arb:
     return total
 
 
-def _volumes(pieces: Pieces) -> Balls:
+def _volumes(pieces: VolumeSplit) -> Balls:
     """weights[s]/(s!(D − s)!) for each s."""
     factorials = [ball(s + 1).gamma() for s in range(len(pieces.weights))]
     return tuple(

@@ -16,7 +16,13 @@ from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.core import PLAIN_BITS, ball, precision
 from leastnoise.guarantees.bodies import base, shares
 from leastnoise.guarantees.bodies.base import BODIES, Body, Point
-from leastnoise.guarantees.bodies.one_sided import Layout, Mixing, OneSided, Pieces, coefficients
+from leastnoise.guarantees.bodies.one_sided import (
+    Layout,
+    Mixing,
+    OneSided,
+    VolumeSplit,
+    coefficients,
+)
 from leastnoise.guarantees.bodies.shares import Radical, raise_rational, sum_at_most_one
 from leastnoise.guarantees.fields import FractionOrNoneField, FractionsField
 
@@ -34,8 +40,8 @@ class Together(Body):
     `exponent=None` stands for ∞. Raises InvalidArgument unless p and the r_i are such (p with
     numerator and denominator up to 1,000).
 
-    >>> from leastnoise.guarantees.bodies.plain import Interval
-    >>> one = Interval(bound=1)
+    >>> from leastnoise.guarantees.bodies.plain import Segment
+    >>> one = Segment(bound=1)
     >>> Together(bodies=[one, one], radii=["5/3", "5/4"], exponent=2).gauge([1, 1])
     Fraction(1, 1)
     """
@@ -258,7 +264,7 @@ class Jointly(OneSided):
         p = self.exponent
         return shares.combine_floats(above, exponent=p), shares.combine_floats(below, exponent=p)
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> VolumeSplit:
         """The source is theory/bodies.md §3, "A p-combination with signs"."""
         blocks = [part.pieces() for part in self.parts]
         own = [
@@ -289,7 +295,7 @@ class Jointly(OneSided):
             weight * factor
             for weight, factor in zip(total, self._factors(self.dimension), strict=True)
         )
-        return Pieces(weights=weights, layout=tuple(layout))
+        return VolumeSplit(weights=weights, layout=tuple(layout))
 
     def _factors(self, size: int) -> list[arb]:
         """s!t!/(Γ(s/p + 1)Γ(t/p + 1)), s + t = size."""

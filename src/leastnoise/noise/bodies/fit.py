@@ -15,7 +15,7 @@ from leastnoise.balls.core import PLAIN_BITS, float_above, precision
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.plain import Ball, Interval
+from leastnoise.guarantees.bodies.plain import Ball, Segment
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import SMALLEST_SQUARED
 from leastnoise.noise.bodies.law.k_norm import (
@@ -120,10 +120,10 @@ def _refuse_known(family: type[VectorNoise], form: Any) -> None:
     """Raise NotApplicable where another family is the same law, which is offered once."""
     known = None
     if family is KNorm:
-        known = {Interval: "laplace", Ball: "l2"}.get(type(form))
-        if isinstance(form, Cells) and all(isinstance(one, Interval) for one in form.bodies):
+        known = {Segment: "laplace", Ball: "l2"}.get(type(form))
+        if isinstance(form, Cells) and all(isinstance(one, Segment) for one in form.bodies):
             known = "laplace"
-    if family is KStaircase and isinstance(form, Interval):
+    if family is KStaircase and isinstance(form, Segment):
         known = "staircase"
     if known:
         raise NotApplicable(family=family.name, why=f"on this body it is {known}")

@@ -67,11 +67,14 @@ def beyond(noise: DiscreteStaircase, t: Fraction, coordinate: int = 0) -> arb:
     return 1 - ball(Fraction(sum(law.masses[1 - first :]), law.total))
 
 
-class _Law:
-    """The weights over all whole k, and e^ε, at the current precision.
+_TOP_BITS = 30  # products of two such numbers, doubled, fit 64 bits
 
-    Most places expose nothing: there a_k is far below e^ε a_{k−j}. Logarithms in floats find them,
-    with a margin that no rounding reaches, and the whole numbers of the others alone are looked at.
+
+class _Law:
+    """The weights a_k over all whole k, and e^ε, at the current precision.
+
+    At most places a_k is below e^ε a_{k−j}, so that they add nothing. The leading bits find these
+    places, in whole numbers; the weights themselves are computed with only at the others.
     """
 
     def __init__(self, lattice: Lattice, epsilon: Fraction) -> None:
@@ -80,18 +83,19 @@ class _Law:
         self._bits = ctx.prec
         self._below, self._above = exponential_between(epsilon, bits=self._bits)
         self._total = ball(lattice.total * 2**self._bits)
-        logs = lattice.log_probabilities()
-        self._logs = np.concatenate([logs[:0:-1], logs])
-        margin = 1e-9 * (1 + abs(float(epsilon)) + float(np.max(-logs[np.isfinite(logs)])))
-        self._least_ratio = float(epsilon) - margin
+        self._lengths, self._tops = _leading_bits(self._weights)
 
     def at(self, shift: int) -> arb:
         """Enclose H(shift), shift >= 0 in lattice steps."""
         if shift >= len(self._weights):
             return arb(1)
-        here, there = self._exposed(shift)
+        moved = self._weights[: len(self._weights) - shift]
+        places = self._exposed(shift)
+        first, here, there = self._weights[:shift], self._weights[shift:][places], moved[places]
+        alone = sum(first) << self._bits  # where the moved copy has nothing
         low, high = (
-            int(np.maximum(here - there * factor, 0).sum()) for factor in (self._above, self._below)
+            alone + int(np.maximum(here * (1 << self._bits) - there * factor, 0).sum())
+            for factor in (self._above, self._below)
         )
         return (ball(low) / self._total).union(ball(high) / self._total)
 
@@ -104,14 +108,32 @@ class _Law:
                 break
         return largest
 
-    def _exposed(self, shift: int) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-        """Return 2^b a_k and a_{k−shift} wherever (2^b a_k − C a_{k−shift})₊ may not be 0."""
-        inner = self._logs[shift:] >= self._logs[: len(self._logs) - shift] + self._least_ratio
-        inner &= np.isfinite(self._logs[shift:])
-        places = np.flatnonzero(inner)
-        here = np.concatenate([self._weights[:shift], self._weights[places + shift]])
-        there = np.concatenate([np.zeros(shift, dtype=object), self._weights[places]])
-        return here * (1 << self._bits), there
+    def _exposed(self, shift: int) -> NDArray[np.int64]:
+        """The places k − shift >= 0 where 2^b a_k > C a_{k−shift} isn't ruled out, C = `below`.
+
+        notation: a_k < (t + 1) 2^(n−30), C a_{k−shift} >= t′ c 2^(n′+f−60), from lengths n, n′, f
+        and leading bits t, t′, c; t + 1 <= 2^30 and t′ c >= 2^58 unless a_{k−shift} is 0.
+        """
+        kept = len(self._weights) - shift
+        lengths, tops = self._lengths[shift:], self._tops[shift:]
+        (length,), (top,) = _leading_bits([self._below])
+        apart = lengths + self._bits - self._lengths[:kept] - length
+        most = (tops + 1) << _TOP_BITS  # times 2^apart is at least 2^b a_k ...
+        least = self._tops[:kept] * top  # ... where this is at most C a_{k−shift}
+        nothing = ((apart == 0) & (most <= least)) | ((apart == -1) & (most <= 2 * least))
+        nothing |= (apart <= -2) & (least > 0)
+        return np.flatnonzero(~nothing & (lengths > 0))
+
+
+def _leading_bits(values: Iterable[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The lengths n of whole numbers in bits, and ⌊value·2^(30−n)⌋; 0 and 0 of 0."""
+    whole = list(values)
+    lengths = [value.bit_length() for value in whole]
+    tops = [
+        value >> (n - _TOP_BITS) if n >= _TOP_BITS else value << (_TOP_BITS - n)
+        for value, n in zip(whole, lengths, strict=True)
+    ]
+    return np.array(lengths, dtype=np.int64), np.array(tops, dtype=np.int64)
 
 
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:

@@ -13,7 +13,7 @@ from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.lazy import LazyExponential, LazyReal, LazyUniform, certainly_less, decide
 from leastnoise.entropy.pieces import Survival, UniformPieces, draws_of_pieces, finitely_many
-from leastnoise.entropy.scaled import Constant, LazySampler, ScaledDraws
+from leastnoise.entropy.scaled import LazyRational, LazySampler, ScaledDraws
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.common.law import StepNoise, Steps
@@ -147,7 +147,7 @@ def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
     def drawn() -> LazyReal:
         jumps = _poisson(lambda: -2 * _log_rest(decay) / count, entropy)
         signs = (1 - 2 * entropy.bits(1) for _ in range(jumps))
-        return Constant(Fraction(sum(sign * _logarithmic(decay, entropy) for sign in signs)))
+        return LazyRational(Fraction(sum(sign * _logarithmic(decay, entropy) for sign in signs)))
 
     return LazySampler(drawn, factor=Fraction(1))
 

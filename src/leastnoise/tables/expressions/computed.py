@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, final
 
-from leastnoise.tables.expressions.tree import Column, Expression, Type, substitute, walk
+from leastnoise.tables.expressions.tree import ColumnRef, Expression, Type, substitute, walk
 
 if TYPE_CHECKING:
     from leastnoise.tables.spec.values import ColumnType
@@ -51,7 +51,7 @@ class Computed:
     def inputs(self) -> dict[str, Type]:
         """The columns of the source that the expressions look at, each with its type."""
         nodes = (node for one in self.expressions for node in walk(one))
-        return {node.name: node.type for node in nodes if isinstance(node, Column)}
+        return {node.name: node.type for node in nodes if isinstance(node, ColumnRef)}
 
 
 NOTHING = Computed()

@@ -12,7 +12,7 @@ from leastnoise.tables.expressions.tree import (
     ROUNDED_BELOW,
     UPPER,
     Call,
-    Column,
+    ColumnRef,
     Constant,
     Expression,
     levels_of,
@@ -59,7 +59,7 @@ _FORMS: Mapping[str, str] = {
 
 
 @final
-class Compiled:
+class SqlColumns:
     """SQL of several expressions over `columns` of one table, by what it calls them.
 
     `around` a query, each level computes its part beside all columns. `bound` are parameters, and
@@ -85,7 +85,7 @@ class Compiled:
         return sql
 
     def _value(self, node: Expression) -> str:
-        if isinstance(node, Column):
+        if isinstance(node, ColumnRef):
             return self._columns[node.name]
         return self._called[node] if isinstance(node, Call) else self._constant(node)
 

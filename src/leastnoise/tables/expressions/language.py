@@ -13,7 +13,7 @@ from leastnoise import _validate, _words
 from leastnoise.tables.expressions.tree import (
     LARGEST_INT,
     Call,
-    Column,
+    ColumnRef,
     Constant,
     Expression,
     Type,
@@ -178,12 +178,12 @@ class _Reader:
         check_arguments(node, "this")
         name = node.name
         if self._types is None:
-            return Column(name, "null")
+            return ColumnRef(name, "null")
         if name not in self._types:
             hint = _validate.nearest(name, tuple(self._types))
             why = f"There is no column {name!r}.{' ' if hint else ''}{hint}"
             raise ValueError(self._unreadable.get(name, why))
-        return Column(name, self._types[name])
+        return ColumnRef(name, self._types[name])
 
     def _literal(self, node: Parsed) -> Expression:
         text = str(node.this)

@@ -15,7 +15,7 @@ from leastnoise.tables.expressions.tree import (
     ROUNDED_BELOW,
     UPPER,
     Call,
-    Column,
+    ColumnRef,
     Expression,
     levels_of,
 )
@@ -45,7 +45,7 @@ _DATE = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 
 
 @final
-class Compiled:
+class SparkColumns:
     """Several expressions over `columns` of one frame, by what it calls them.
 
     `functions` are Spark's, classic or Connect. `around` a frame, each level computes its part
@@ -75,7 +75,7 @@ class Compiled:
 
     def _value(self, node: Expression) -> Any:
         f = self._f
-        if isinstance(node, Column):
+        if isinstance(node, ColumnRef):
             return f.col(self._columns[node.name])
         if isinstance(node, Call):
             return f.col(self._called[node])

@@ -33,7 +33,7 @@ LOWER = UPPER.lower()
 
 @final
 @dataclass(frozen=True)
-class Column:
+class ColumnRef:
     """The value of a column; NULL where the row has none."""
 
     name: str
@@ -83,7 +83,7 @@ class Call:
         return hash((self.operator, self.arguments, self.type, self.unit))
 
 
-Expression = Column | Constant | Call
+Expression = ColumnRef | Constant | Call
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -123,7 +123,7 @@ def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expre
     """Return an expression in which columns that are `known` by another one are that one."""
     made: dict[Expression, Expression] = {}
     for node in walk(expression):
-        if isinstance(node, Column):
+        if isinstance(node, ColumnRef):
             made[node] = known.get(node.name, node)
         elif isinstance(node, Call):
             made[node] = replace(node, arguments=tuple(made[one] for one in node.arguments))
@@ -134,7 +134,7 @@ def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expre
 
 def columns_of(expression: Expression) -> tuple[str, ...]:
     """Return the columns that an expression looks at, in the order in which it does."""
-    return tuple(node.name for node in walk(expression) if isinstance(node, Column))
+    return tuple(node.name for node in walk(expression) if isinstance(node, ColumnRef))
 
 
 NUMBERS: Final[tuple[Type, ...]] = ("int", "float")
@@ -200,8 +200,8 @@ def as_type(found: Expression, wanted: Sequence[Type], word: str, *, hint: str =
 
 def as_stored(found: Expression) -> Expression:
     """Return a value as engines have it: a timestamp, which is a column always, is its date."""
-    if found.type == "timestamp" and isinstance(found, Column):
-        return Column(found.name, "date")
+    if found.type == "timestamp" and isinstance(found, ColumnRef):
+        return ColumnRef(found.name, "date")
     return found
 
 

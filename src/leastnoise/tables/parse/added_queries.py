@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.parse.columns import SMALLEST_WIDTH, Problem
 from leastnoise.tables.query import finding
-from leastnoise.tables.query.lay_out import is_about_keys
+from leastnoise.tables.query.kinds import is_about_keys
 from leastnoise.tables.query.summed.cumulative import is_cumulative
 from leastnoise.tables.spec.column import FindBounds
 from leastnoise.tables.spec.query import Bands, PrivateKeys, Query

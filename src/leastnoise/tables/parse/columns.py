@@ -13,6 +13,7 @@ from leastnoise import _validate
 from leastnoise.tables.spec import source
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.query import Bands, PrivateKeys
+from leastnoise.tables.statistics.base import ANY_COLUMN, RANKED_COLUMN
 from leastnoise.tables.statistics.registry import read_statistics
 from leastnoise.tables.values.casts import MAX_TEXT
 
@@ -33,13 +34,14 @@ _KEY_TYPES: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
 class ColumnUse:
     """A column of the source, and the `key` of the spec that names it.
 
-    It is a number for some purpose, or compared with public `keys`, which stand under `keys_at`.
-    `bounded` says that its values are summed, within public bounds: then a bool is a number, too.
+    For its `purpose` the column must have one of the `types`. A `bounded` column is summed, and
+    needs public bounds. If it is compared with public `keys`, these stand under `keys_at`.
     """
 
     column: str
     key: str
-    number_for: str = ""
+    purpose: str = ""
+    types: frozenset[ColumnType] = ANY_COLUMN
     bounded: bool = False
     keys: tuple[Key, ...] | None = None
     keys_at: str = ""
@@ -50,8 +52,8 @@ class ColumnUse:
             if len({type(value) for value in self.keys or ()}) > 1:
                 yield self.keys_at, "Expected keys of one type."
             return
-        if self.number_for and (kind == "text" or (kind == "bool" and not self.bounded)):
-            why = f"Expected a number column for {self.number_for}, got the {kind} column"
+        if kind not in self.types:
+            why = f"Expected a number column for {self.purpose}, got the {kind} column"
             yield self.key, f"{why} {self.column!r}."
         if self.keys is None:
             return
@@ -95,23 +97,28 @@ def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
                 yield ColumnUse(
                     column=part.column,
                     key=f"{path}.statistics[{place}]",
-                    number_for=part.kind if part.of_values or part.ranked else "",
+                    purpose=part.kind,
+                    types=part.column_types,
                     bounded=part.of_values,
                 )
     for condition, predicates in (query.conditions or {}).items():
         for column, predicate in (predicates or {}).items():
             key = f"{path}.conditions.{condition}.{column}"
             keys, at = predicate.among or None, f"{key}.among"
-            number = "" if keys else "histogram"
-            yield ColumnUse(column=column, key=key, number_for=number, keys=keys, keys_at=at)
+            types = ANY_COLUMN if keys else RANKED_COLUMN
+            yield ColumnUse(
+                column=column, key=key, purpose="histogram", types=types, keys=keys, keys_at=at
+            )
     if query.histogram is not None and query.histogram.column:
         key = f"{path}.histogram.column"
-        yield ColumnUse(column=query.histogram.column, key=key, number_for="histogram")
+        yield ColumnUse(
+            column=query.histogram.column, key=key, purpose="histogram", types=RANKED_COLUMN
+        )
     by_name = isinstance(query.group_by, tuple)
     for place, (column, grouping) in enumerate(spec.groupings(query).items()):
         key = f"{path}.group_by[{place}]" if by_name else f"{path}.group_by.{column}"
         if isinstance(grouping, Bands):
-            yield ColumnUse(column=column, key=key, number_for="bands")
+            yield ColumnUse(column=column, key=key, purpose="bands", types=RANKED_COLUMN)
         elif isinstance(grouping, PrivateKeys):
             yield ColumnUse(column=column, key=key, keys=(), keys_at=key)
         else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from leastnoise import _validate
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, has_bounds, unbounded, undeclared, uses_of
+from leastnoise.tables.query.kinds import Kind, kind_of_sums
 from leastnoise.tables.query.lay_out import tree_count
 from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import TREE, PrivateKeys
@@ -119,7 +120,7 @@ def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         return
     key, asked = f"{path}.objective", known_statistics(query, by_row=spec.privacy.by_row)
     others = [one.label for one in asked if one.kind not in margins.COUNTS]
-    if not (query.margins or query.hierarchy or cumulative.is_cumulative(query)):
+    if kind_of_sums(query) is Kind.PLAIN:
         why = "Not used: it is about tables that add up. Give margins, levels or cumulative = true,"
         yield key, f"{why} or leave it out."
     elif others:

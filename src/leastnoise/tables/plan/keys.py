@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING
 
 from leastnoise.balls.core import PLAIN_BITS, ball, float_below, precision
 from leastnoise.certificate.unlisted import CERTAIN, FINEST, MOST_UNITS, KeysCertificate
 from leastnoise.errors import InvalidArgument, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text
 from leastnoise.numerics.bisection import Bisection
 from leastnoise.tables.plan.unlisted import (
     find_claims_of_units,
     find_least,
-    least_in_words,
     published,
 )
 from leastnoise.tables.query.limits import FewGroups
@@ -44,64 +41,6 @@ Shape = tuple[float, float, float]
 _SHAPES: tuple[Shape, ...] = tuple(product((1.0, 0.7, 1.4), (1.8, 2.2, 2.6, 1.5), (0.12, 0.06)))
 """How much faster π rises where it is small or near 1, as a part of what does for most k; how that
 is bent; and which part of δ/k is left for a key of one unit. See `_chances`."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class KeysPlan:
-    """What a plan says of a query that publishes which keys there are, and no number.
-
-    `budget` is its share of the release's, or of all of a series.
-    """
-
-    layout: Layout
-    budget: Budget
-    claim: KeysCertificate
-
-    @property
-    def name(self) -> str:
-        """The name of its table, and of the query."""
-        return self.layout.name
-
-    @property
-    def half(self) -> int:
-        """From how many units on a key is published with probability ½."""
-        return self.claim.first(Fraction(1, 2))
-
-    @property
-    def nearly(self) -> int:
-        """From how many units on a key is published with probability .95."""
-        return self.claim.first(NEARLY)
-
-    @property
-    def least(self) -> int | None:
-        """From how many on some mechanism could publish a key with probability ½, if known."""
-        return find_least(self.claim.budget, self.claim.neighbours)
-
-    def in_words(self) -> list[str]:
-        """Return from where on a key is published, in sentences."""
-        published = (
-            f"{self.name} says which keys there are, and no number. A key of {self.half:,} is "
-            f"published every other time, and one of {self.nearly:,} in 95 of 100."
-        )
-        return [published, *([] if self.least is None else [least_in_words("key", self.least)])]
-
-    def to_record(self) -> dict[str, Any]:
-        """Return it as JSON values, all of which a certificate can confirm."""
-        layout = self.layout
-        return {
-            "name": self.name,
-            "epsilon": decimal_text(self.budget.epsilon),
-            "delta": decimal_text(self.budget.delta),
-            "bounding": None if layout.by_row else layout.bounding.to_record(),
-            "groups": self.claim.groups,
-            "half": self.half,
-            "nearly": self.nearly,
-            "least_possible": self.least,
-            "missing": list(layout.missing),
-            **({"joined": list(layout.joined)} if layout.joined else {}),
-            **({"filters": list(layout.filters)} if layout.filters else {}),
-        }
 
 
 def find_keys(budget: Budget, layout: Layout) -> KeysCertificate:

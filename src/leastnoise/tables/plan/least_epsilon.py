@@ -56,7 +56,7 @@ def find_plan(laid: LaidOut, progress: Progress | None = None) -> Found:
         return _least(laid, guess=1.0)
     parts = _parts_alone(laid)
     found = _least(_with(laid, shares=parts), guess=math.fsum(parts))
-    if any(len({block.query for block in draw}) > 1 for draw in found[1].draws):
+    if any(len({part.query for part in one.parts}) > 1 for one in found[1].answered):
         parts = _parts_of_draws(found)
         again = _least(_with(laid, shares=parts), guess=math.fsum(parts))
         found = min(found, again, key=_epsilon)
@@ -105,8 +105,8 @@ def _parts_of_draws(found: Found) -> list[float]:
     names = [query.name for query in queries]
     shares = [float(settled.spec.share(query)) for query in queries]
     parts = [_epsilon(found) * share for share in shares]
-    for draw in made.draws:
-        members = sorted({names.index(block.query) for block in draw})
+    for one in made.answered:
+        members = sorted({names.index(part.query) for part in one.parts})
         if len(members) == 1:
             continue
         part = math.fsum(parts[i] for i in members)
@@ -125,7 +125,7 @@ def _evened(found: Found) -> Found:
     for _ in range(_ROUNDS):
         settled, made = found
         ratios = _ratios_of_draws(made)
-        apart = all(block.split is None for block in made.blocks)
+        apart = all(one.split is None for one in made.answered)
         if apart or max(ratios) - min(ratios) <= _UNEVEN * max(ratios):
             break
         parts = [
@@ -194,19 +194,19 @@ def _ratios_of_draws(found: Plan) -> list[float]:
     """Return each query's largest ratio of an error to a wish, of all that share a draw with it."""
     own = _ratios(found)
     largest = dict.fromkeys(own, 0.0)
-    for draw in found.draws:
-        worst = max(own[block.query] for block in draw)
-        for block in draw:
-            largest[block.query] = max(largest[block.query], worst)
+    for one in found.answered:
+        worst = max(own[part.query] for part in one.parts)
+        for part in one.parts:
+            largest[part.query] = max(largest[part.query], worst)
     return list(largest.values())
 
 
 def _ratios(found: Plan) -> dict[str, float]:
     """Return each query's largest ratio of an error to what is wished."""
     ratios = dict.fromkeys(found.names, 0.0)
-    for block in found.blocks:
-        for wish in block.wishes:
-            ratios[block.query] = max(ratios[block.query], wish.found / wish.wished)
+    for part in found.parts:
+        for wish in part.wishes:
+            ratios[part.query] = max(ratios[part.query], wish.found / wish.wished)
     return ratios
 
 

@@ -3,231 +3,56 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from leastnoise import _words
 from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import PlanCertificate
-from leastnoise.certificate.records import write_record
-from leastnoise.certificate.unlisted import ThresholdCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
-from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Answered, TablePart, Topic, texts
+from leastnoise.tables.answers.keys import KeysPlan
+from leastnoise.tables.answers.noisy import BlockPlan
+from leastnoise.tables.answers.quantiles import QuantilePlan
 from leastnoise.tables.plan import summary
-from leastnoise.tables.plan.keys import KeysPlan
-from leastnoise.tables.plan.quantiles import QuantilePlan
-from leastnoise.tables.plan.summed.cumulative import Step
-from leastnoise.tables.plan.summed.levels import Level
-from leastnoise.tables.plan.summed.margins import Margin
-from leastnoise.tables.plan.unlisted import Groups
-from leastnoise.tables.query import finding, results
-from leastnoise.tables.query.baselines import Baselines
-from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
-from leastnoise.tables.query.noise_error import (
-    ExpectedError,
-    Wish,
-    check_range,
-    expected_errors,
-    noise_errors,
-    rounded_rows,
-    wished_statistic,
-    wishes,
-)
-from leastnoise.tables.query.results import file_names
-from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.tables.query import finding
+from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from leastnoise._notebooks import Columns
-    from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Neighbours
-    from leastnoise.noise.base import Noise
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Spec
 
+_Kind = TypeVar("_Kind")
 _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class BlockPlan:
-    """One query, or one part of it: its layout, share of the budget, noise and expected error.
-
-    Persons and rows that a query counts side by side are two parts (see `Layout`). `split` is there
-    if all blocks meet the budget together: the same noise as large as it would be if this one met
-    its part alone. `group` names the blocks that share one draw of the noise, of
-    whose coordinates this one's begin at `first`.
-    """
-
-    layout: Layout
-    group: tuple[str, ...]
-    first: int
-    budget: Budget
-    certificate: Certificate
-    baselines: Baselines
-    split: Noise | None = None
-    groups: Groups | None = None
-    """From where on a group is published, where nobody listed them: then `certificate` is about the
-    noise of one group's row, which is drawn anew for each."""
-    margin: Margin | None = None
-    """Which table it is of those that add up: then `certificate` is about the noise that takes most
-    of the budget, and `budget` is an equal part of what all these tables have together."""
-    running: Step | None = None
-    """Which table it is, of bins or of their running sums: `certificate` is about the noise of both
-    then, and `budget` is half of what they have together."""
-    level: Level | None = None
-    """Which table it is, by key or by a level of the keys: `certificate` is about the noise of all
-    of them then, and `budget` is an equal part of what they have together."""
-
-    @property
-    def name(self) -> str:
-        """The name of its table: that of the query, but for tables of sums."""
-        return self.layout.name
-
-    @property
-    def query(self) -> str:
-        """The name of the query."""
-        return self.name if self.summed is None else self.summed.whole.cells.name
-
-    @property
-    def summed(self) -> Margin | Step | Level | None:
-        """Which table it is where several are sums of the same cells, and so have one draw."""
-        return self.margin or self.running or self.level
-
-    @property
-    def too_high(self) -> float | None:
-        """What its counts are on average at most above those without noise; of whole ones alone.
-
-        None where they aren't made whole, and none below 0: see `summed.whole_counts`.
-        """
-        whole = None if self.summed is None else self.summed.whole.whole_counts
-        return None if whole is None else whole.too_high[self.name]
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The noise, which is proved if it wasn't yet."""
-        return Mechanism(self.certificate)
-
-    @cached_property
-    def noise_errors(self) -> tuple[NoiseError, ...]:
-        """The error of each number of a cell, in units of what it is scaled by."""
-        if self.margin is not None:
-            return self.margin.errors
-        if (of_tree := self.running or self.level) is not None:
-            return (of_tree.error,)
-        return noise_errors(self.certificate, self.layout, self.first)
-
-    @property
-    def errors(self) -> tuple[ExpectedError, ...]:
-        """The expected errors, the same in every cell: of a mean one for each assumed size.
-
-        Of running sums the standard deviation is the root mean square, the half-width the largest.
-        """
-        return expected_errors(self.layout, self.noise_errors, self.baselines)
-
-    def check_range(self) -> None:
-        """Raise Refused if a number may be out of the range of float64."""
-        check_range(self.layout, self.certificate, self.baselines, lambda: self.noise_errors)
-
-    @property
-    def exact_rows(self) -> int | None:
-        """So many rows of a cell may be rounded alike before it shows; see `rounded_rows`."""
-        return rounded_rows(self.layout, self.noise_errors)
-
-    @property
-    def wishes(self) -> tuple[Wish, ...]:
-        """What the block wishes of its errors, and whether it is met."""
-        if self.layout.accuracy is None:
-            return ()
-        only = wished_statistic(self.layout)
-        errors = expected_errors(self.layout, self.noise_errors, self.baselines, statistic=only)
-        return wishes(self.layout, errors)
-
-    @property
-    def saved(self) -> float | None:
-        """The part of the variance of spherical noise that the geometry saves, None without one."""
-        if self.groups is not None or self.summed is not None:
-            return None
-        alone = self.certificate
-        alone = alone if self.split is None else replace(alone, noise=self.split)
-        return self.baselines.saved(alone, self.layout, self.first)
-
-    @property
-    def relative_to_split(self) -> float | None:
-        """The error over that of `split`, None without it."""
-        return (
-            None if self.split is None else float(self.certificate.noise.scale / self.split.scale)
-        )
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the block as JSON values, all of which a certificate can confirm."""
-        layout, certificate, grid = self.layout, self.certificate, self.certificate.grid
-        errors = self.errors
-        on_a_tree = self.running is not None or self.level is not None
-        moved = (certificate.sensitivity,) if on_a_tree else layout.sensitivities
-        moved = moved if self.margin is None else self.margin.moved
-        return {
-            "name": layout.name,
-            "statistics": [one.label for one in layout.statistics],
-            "cells": layout.cells,
-            "dimension": (layout if self.margin is None else self.margin.drawn).dimension,
-            "epsilon": decimal_text(self.budget.epsilon),
-            "delta": decimal_text(self.budget.delta),
-            "sensitivities": [write_record(one) for one in moved],
-            "bounding": None if layout.by_row else layout.bounding.to_record(),
-            "bits": layout.bits,
-            "exact_rows": self.exact_rows,
-            "drawn_with": [label for label in self.group if label != layout.label],
-            "noise": certificate.noise.name,
-            "geometry": None if certificate.geometry is None else certificate.geometry.kind,
-            "spherical_noise": self.baselines.spherical.name,
-            "saved_by_geometry": self.saved,
-            "error_relative_to_split": self.relative_to_split,
-            "scale": decimal_text(certificate.noise.scale),
-            "grid": None if grid is None else decimal_text(grid),
-            "missing": list(layout.missing),
-            "errors": [error.to_record() for error in errors],
-            "wishes": [wish.to_record() for wish in wishes(layout, errors)],
-            **({"joined": list(layout.joined)} if layout.joined else {}),
-            **({"filters": list(layout.filters)} if layout.filters else {}),
-            **({"published": said} if (said := [*results.describe_kept_groups(layout)]) else {}),
-            **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
-            **({"clipped": layout.clipped_record} if layout.clipped else {}),
-            **({} if self.margin is None else {"margins": self.margin.whole.to_record()}),
-            **({} if self.running is None else {"cumulative": self.running.to_record()}),
-            **({} if self.level is None else {"levels": self.level.to_record()}),
-            **({} if self.too_high is None else {"too_high": self.too_high}),
-        }
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
 class QueryPlan:
-    """One table of a query: the parts that noise is added to, and its quantiles; or its keys."""
+    """One published table of a query: the parts that its columns come from."""
 
     name: str
-    blocks: tuple[BlockPlan, ...]
-    quantiles: tuple[QuantilePlan, ...]
-    keys: tuple[KeysPlan, ...] = ()
+    parts: tuple[TablePart, ...]
 
     @property
-    def layouts(self) -> tuple[Layout | Ranks, ...]:
+    def blocks(self) -> tuple[BlockPlan, ...]:
+        """The parts that noise is added to."""
+        return _of_kind(self.parts, BlockPlan)
+
+    @property
+    def layouts(self) -> tuple[TableShape, ...]:
         """The layouts of all parts."""
-        noisy = [layout for layout, _ in self.noisy_parts]
-        return (*noisy, *(part.layout for part in (*self.quantiles, *self.keys)))
+        return tuple(layout for part in self.parts for layout in part.layouts)
 
-    @property
-    def noisy_parts(self) -> list[tuple[Layout, tuple[NoiseError, ...]]]:
-        """The layouts of all numbers with noise, and the error of each component."""
-        blocks = [(part.layout, part.noise_errors) for part in self.blocks]
-        return [*blocks, *(part.count for part in self.quantiles if part.count is not None)]
 
-    @property
-    def claim(self) -> ThresholdCertificate | None:
-        """What decides which groups are published, where nobody listed them."""
-        groups = self.blocks[0].groups if self.blocks else None
-        return None if groups is None else groups.claim
+def _of_kind(parts: Sequence[TablePart], kind: type[_Kind]) -> tuple[_Kind, ...]:
+    return tuple(part for part in parts if isinstance(part, kind))
 
 
 @final
@@ -248,11 +73,37 @@ class Plan(Framed, Shown):
     """
 
     spec: Spec
-    blocks: tuple[BlockPlan, ...]
-    quantiles: tuple[QuantilePlan, ...]
-    keys: tuple[KeysPlan, ...]
+    answered: tuple[Answered, ...]
+    """Each draw, in the order of the certificate."""
     certificate: PlanCertificate
-    """The proof of the whole release: each block's, and of all together."""
+    """The proof of the whole release: of each draw, and of all together."""
+
+    @cached_property
+    def parts(self) -> tuple[TablePart, ...]:
+        """The columns of all tables, query by query, and those with noise first."""
+
+        def order(part: TablePart) -> tuple[int, int, int]:
+            places = [place for layout in part.layouts for place in layout.places]
+            section = SECTIONS.index(part.section)
+            return self.names.index(part.query), section, min(places, default=0)
+
+        every = [part for answered in self.answered for part in answered.parts]
+        return tuple(sorted(every, key=order))
+
+    @property
+    def blocks(self) -> tuple[BlockPlan, ...]:
+        """The parts that noise is added to."""
+        return _of_kind(self.parts, BlockPlan)
+
+    @property
+    def quantiles(self) -> tuple[QuantilePlan, ...]:
+        """The quantiles, each of one column in a query."""
+        return _of_kind(self.parts, QuantilePlan)
+
+    @property
+    def keys(self) -> tuple[KeysPlan, ...]:
+        """The queries that publish which keys there are."""
+        return _of_kind(self.parts, KeysPlan)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -308,40 +159,51 @@ class Plan(Framed, Shown):
         """Whether bounds of columns are found, with a part of the budget, before all else."""
         return bool(finding.columns_by_query(self.spec))
 
+    @property
+    def sections(self) -> dict[str, list[TablePart]]:
+        """The parts by the section of the record that lists them, in its order."""
+        return {
+            section: [part for part in self.parts if part.section == section]
+            for section in SECTIONS
+        }
+
     def _columns(self) -> Columns:
-        rows = [(block, error) for block in self.blocks for error in block.errors]
-        ranks = [(part, error) for part in self.quantiles for error in part.all_errors]
-        both = [*rows, *ranks]
-        budgets = [part.budget for part, _ in both]
-        found: Columns = {
-            "query": [part.name for part, _ in both],
-            "statistic": [error.statistic for _, error in both],
-            "rows": [*(error.rows for _, error in rows), *([None] * len(ranks))],
-            "cells": [part.layout.cells for part, _ in both],
-            "noise": [block.certificate.noise.name for block, _ in rows]
-            + [part.chosen_by for part, _ in ranks],
+        rows = [
+            (part, error)
+            for parts in self.sections.values()
+            for part in parts
+            for error in part.all_errors
+        ]
+        budgets = [part.budget for part, _ in rows]
+        columns: Columns = {
+            "query": [part.name for part, _ in rows],
+            "statistic": [error.statistic for _, error in rows],
+            "rows": [getattr(error, "rows", None) for _, error in rows],
+            "cells": [part.layouts[-1].cells for part, _ in rows],
+            "noise": [part.chosen_by for part, _ in rows],
             "epsilon": [printed_at_least(budget.epsilon) for budget in budgets],
             "delta": [printed_at_least(budget.delta) for budget in budgets],
-            **{name: [getattr(error, name, None) for _, error in both] for name in _ERRORS},
+            **{name: [getattr(error, name, None) for _, error in rows] for name in _ERRORS},
         }
-        if ranks:
-            found["rows_95"] = [getattr(error, "rows_95", None) for _, error in both]
+        rows_95 = [getattr(error, "rows_95", None) for _, error in rows]
+        if any(rows is not None for rows in rows_95):
+            columns["rows_95"] = rows_95
         if any(column.is_open for column in self.spec.columns.values()):
-            of = [(part.layout, error.statistic) for part, error in rows]
-            found["bounds"] = [self._bounds(*one) for one in of] + [None] * len(ranks)
-        return found
+            columns["bounds"] = [self._bounds(part, error.statistic) for part, error in rows]
+        return columns
 
-    def _marked(self, block: BlockPlan) -> dict[str, Any]:
-        """Return the record of a block, in which errors of the widest bounds say so."""
-        record = block.to_record()
-        for error in record["errors"]:
-            if self._bounds(block.layout, error["statistic"]) is not None:
+    def _marked(self, part: TablePart) -> dict[str, Any]:
+        """The record of a part, in which errors of the widest bounds say so."""
+        record = part.to_record()
+        for error in record.get("errors", ()):
+            if self._bounds(part, error["statistic"]) is not None:
                 error["bounds"] = "widest"
         return record
 
-    def _bounds(self, layout: Layout, label: str) -> str | None:
+    def _bounds(self, part: TablePart, label: str) -> str | None:
         """Return "widest" if an error is that of the widest bounds that may be found."""
-        (asked,) = (one for one in layout.statistics if one.label == label)
+        statistics = (asked for layout in part.layouts for asked in layout.statistics)
+        (asked,) = (statistic for statistic in statistics if statistic.label == label)
         return "widest" if finding.rests_on_open(self.spec, asked) else None
 
     def _tables(self) -> dict[str, Columns]:
@@ -349,26 +211,17 @@ class Plan(Framed, Shown):
         return {"": dict(zip(summary.HEADS, map(list, rows), strict=True))}
 
     @property
-    def draws(self) -> tuple[tuple[BlockPlan, ...], ...]:
-        """The blocks, those of one draw of noise together."""
-        groups = dict.fromkeys(block.group for block in self.blocks)
+    def by_query(self) -> tuple[QueryPlan, ...]:
+        """The parts of each table together, in the order of the spec; of sums the cells first."""
         return tuple(
-            tuple(block for block in self.blocks if block.group == group) for group in groups
+            QueryPlan(name=name, parts=tuple(part for part in self.parts if part.name == name))
+            for name in dict.fromkeys(part.name for part in self.parts)
         )
 
-    @property
-    def by_query(self) -> tuple[QueryPlan, ...]:
-        """The parts of each query together; of one whose tables add up those of each."""
-        return tuple(
-            QueryPlan(
-                name=name,
-                blocks=tuple(one for one in self.blocks if one.name == name),
-                quantiles=tuple(one for one in self.quantiles if one.name == name),
-                keys=tuple(one for one in self.keys if one.name == name),
-            )
-            for query in self.spec.query
-            for name in file_names(query)
-        )
+    def sentences(self, *topics: Topic, names: Mapping[str, str] = NO_NAMES) -> list[str]:
+        """What the answers say on some topics, topic by topic."""
+        every = [sentence for answered in self.answered for sentence in answered.sentences(names)]
+        return [text for topic in topics for text in texts(iter(every), topic)]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -386,13 +239,11 @@ class Plan(Framed, Shown):
             "rule": self.certificate.rule,
             "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
             **summary.series_record(self),
-            "blocks": [self._marked(block) for block in self.blocks],
-            **(
-                {"quantiles": [part.to_record() for part in self.quantiles]}
-                if self.quantiles
-                else {}
-            ),
-            **({"keys": [part.to_record() for part in self.keys]} if self.keys else {}),
+            **{
+                section: [self._marked(part) for part in parts]
+                for section, parts in self.sections.items()
+                if parts or section == SECTIONS[0]
+            },
             **({"derived": dict(self.spec.derive)} if self.spec.derive else {}),
             **finding.to_record(self.spec),
             "notes": list(self.notes),

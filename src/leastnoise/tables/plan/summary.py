@@ -16,22 +16,19 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import printed_at_least
+from leastnoise.tables.answers.base import Topic
 from leastnoise.tables.expressions.weeks import mixes_years
-from leastnoise.tables.plan.keys import KeysPlan
-from leastnoise.tables.plan.quantiles import QuantilePlan, quantiles_notes
-from leastnoise.tables.plan.summed.whole_counts import WHOLE_NOTE
-from leastnoise.tables.query import finding, results
+from leastnoise.tables.query import finding
 from leastnoise.tables.query.axes import KeyColumn
-from leastnoise.tables.query.layout import ASSUMED, Layout
-from leastnoise.tables.statistics.base import IN_NO_GROUP
+from leastnoise.tables.statistics.totals import CountInNoGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.certificate.plan import PlanCertificate
-    from leastnoise.tables.plan.plan import BlockPlan, Plan
-    from leastnoise.tables.query.noise_error import ExpectedError
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.answers.base import TablePart
+    from leastnoise.tables.plan.plan import Plan
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Privacy, Spec
     from leastnoise.tables.statistics.base import Statistic
 
@@ -42,8 +39,6 @@ PLAIN = (
 )
 OWN_NOISE = "The ± is of the noise alone. What limits and bounds take away is not in it."
 LEFT_OUT = "Who is in more cells is left out of the others. So all cells may be far too low: in"
-WIDEST = "(widest bounds)"
-_TYPICAL = ASSUMED[1]
 _WEAK = 10  # an ε above which a promise says little
 
 
@@ -53,40 +48,14 @@ def list_rows(plan: Plan) -> list[tuple[str, ...]]:
     A query is named, and a share said, where it begins. The shares add up to 100 %.
     """
     rows: list[tuple[str, ...]] = []
-    parts = [
-        part for query in plan.by_query for part in (*query.blocks, *query.quantiles, *query.keys)
-    ]
+    parts = [part for query in plan.by_query for part in query.parts]
     shares = _percentages([_share(part, plan) for part in parts])
     named = ""
     for part, share in zip(parts, shares, strict=True):
-        if isinstance(part, KeysPlan):
-            own = [("keys", "no number", "–")]
-        else:
-            own = _of_ranks(part, plan) if isinstance(part, QuantilePlan) else _of_noise(part, plan)
-        for numbers in own:
+        for numbers in part.list_rows(plan.spec):
             rows.append(("" if part.name == named else part.name, numbers[0], share, *numbers[1:]))
             named, share = part.name, ""  # noqa: PLW2901 (said once)
     return rows
-
-
-def _of_noise(block: BlockPlan, plan: Plan) -> list[tuple[str, str, str]]:
-    """Return each statistic with noise, its half-width and how much plain noise errs."""
-    return [
-        (_statistic(block, error, plan), width(error), _plain(error))
-        for error in block.errors
-        if error.rows in {None, _TYPICAL} or block.layout.assumed != ASSUMED
-    ]
-
-
-def _of_ranks(part: QuantilePlan, plan: Plan) -> list[tuple[str, str, str]]:
-    """Each quantile and by how many rows it is off; the half-width of a count that decides."""
-    asked = [one.in_words(plan.spec.labels) for one in part.layout.statistics]
-    rows = [f"{error.rows_95:,.4g} rows" for error in part.errors]
-    told = [(one, off, "–") for one, off in zip(asked, rows, strict=True)]
-    if part.layout.count is None or part.count_error is None:
-        return told
-    (count,) = part.layout.count.statistics
-    return [*told, (count.in_words(plan.spec.labels), width(part.count_error), "–")]
 
 
 def list_sentences(plan: Plan) -> list[str]:
@@ -96,22 +65,12 @@ def list_sentences(plan: Plan) -> list[str]:
     said += weak_promises(plan.budget.epsilon, plan.spec.privacy)
     if not plan.budget.epsilon:
         said.append("ε = 0: the tables show hardly more than noise. Give an epsilon above 0.")
-    said += [
-        f"The noise of {_words.in_turn(names)} is planned together: none has more than alone."
-        for draw in plan.draws
-        if len(names := list(dict.fromkeys(block.query for block in draw))) > 1
-    ]
+    said += plan.sentences(Topic.DRAW)
     said += [*mixed_years(plan.spec), *what_counts(plan)]
-    chosen = [layout for layout in layouts if isinstance(layout, Layout)]
-    said += dict.fromkeys(one for layout in chosen for one in results.describe_kept_groups(layout))
-    said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
-    said += [text for part in plan.keys for text in part.in_words()]
-    firsts = [draw[0].summed for draw in plan.draws]
-    said += [text for first in firsts if first for text in first.whole.in_words()]
-    said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
+    said += plan.sentences(Topic.KEPT, Topic.NOISE, Topic.WISH)
     if plan.blocks:
         said += [PLAIN, OWN_NOISE, *counted_in(layouts), *least_counted(plan)]
-    return [*said, *quantiles_notes(plan.quantiles)] if plan.quantiles else said
+    return said + plan.sentences(Topic.VALUES)
 
 
 def what_counts(plan: Plan) -> list[str]:
@@ -140,35 +99,7 @@ def weak_promises(epsilon: Fraction, privacy: Privacy) -> Iterator[str]:
         )
 
 
-def width(error: ExpectedError) -> str:
-    """Return the half-width of 95 % of the noise, for people."""
-    half = error.half_width_95
-    return f"{half:,.4g}" if math.isfinite(half) else "no bound"
-
-
-def _statistic(block: BlockPlan, error: ExpectedError, plan: Plan) -> str:
-    (asked,) = (one for one in block.layout.statistics if one.label == error.statistic)
-    said = asked.in_words(plan.spec.labels) + (f" ({error.rows:,} values)" if error.rows else "")
-    return said + bounds_of_error(plan.spec, asked)
-
-
-def bounds_of_error(spec: Spec, asked: Statistic) -> str:
-    """Return that an error is shown for the widest bounds, beside a statistic; or nothing."""
-    return f" {WIDEST}" if finding.rests_on_open(spec, asked) else ""
-
-
-def _plain(error: ExpectedError) -> str:
-    """Return how many times as much the better plain noise errs, and which it is."""
-    known = (("Laplace", error.plain_laplace_std), ("Gaussian", error.plain_gaussian_std))
-    found = [(std, name) for name, std in known if std is not None]
-    if not found:
-        return "impossible"
-    std, name = min(found)
-    times = std / error.std if error.std else math.inf
-    return f"{name} {times:.2f}×" if math.isfinite(times) else "–"
-
-
-def _share(part: BlockPlan | QuantilePlan | KeysPlan, plan: Plan) -> Fraction:
+def _share(part: TablePart, plan: Plan) -> Fraction:
     if plan.budget.epsilon:
         return part.budget.epsilon / plan.budget.epsilon
     return part.budget.delta / plan.budget.delta
@@ -188,7 +119,7 @@ def _percentages(shares: Sequence[Fraction]) -> list[str]:
     return [f"{one / 10**digits:.{digits}f} %" for one in whole]
 
 
-def limits_of_values(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]:
+def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     """Return what the bounds of columns do to the statistics of `layouts`, a sentence each."""
     parts = (one for layout in layouts for asked in layout.statistics for one in asked.parts)
     used = {one.column for one in parts if one.of_values}
@@ -202,13 +133,13 @@ def limits_of_values(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]
     ]
 
 
-def counted_in(layouts: Sequence[Layout | Ranks], *, rest: bool = False) -> list[str]:
+def counted_in(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str]:
     """The sentences about queries that count what limits and bounds take away; none without any.
 
     With `rest`, about those that count rows in no group.
     """
-    own = [one for one in layouts if isinstance(one, Layout) and one.clipped]
-    own = [one for one in own if (one.components == (IN_NO_GROUP,)) is rest]
+    own = [one for one in layouts if one.clipped]
+    own = [one for one in own if (one.statistics == (CountInNoGroup(),)) is rest]
     if not own:
         return []
     names = [*dict.fromkeys(layout.name for layout in own)]
@@ -232,7 +163,7 @@ def least_counted(plan: Plan) -> list[str]:
     return said
 
 
-def rows_in_no_group(spec: Spec, layouts: Sequence[Layout | Ranks]) -> list[str]:
+def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     """The sentences about rows that a join, or another spelling of a key, leaves in no group."""
     said = [
         f"A row whose {join.on} no row of {name} has, or several have, stands alone: it has none "
@@ -259,7 +190,7 @@ def mixed_years(spec: Spec) -> list[str]:
     ]
 
 
-def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:
+def _filters(layouts: Sequence[TableShape]) -> list[str]:
     """Return which rows count, each with its query."""
     said = [
         f"In {layout.name}, only rows where {text} count."
@@ -269,7 +200,7 @@ def _filters(layouts: Sequence[Layout | Ranks]) -> list[str]:
     return list(dict.fromkeys(said))
 
 
-def limits_of_persons(layouts: Sequence[Layout | Ranks], person: str) -> list[str]:
+def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
     """Return what one person can do, once for all queries of which it is the same."""
     found: dict[str, dict[str, None]] = {}
     for layout in layouts:
@@ -278,7 +209,7 @@ def limits_of_persons(layouts: Sequence[Layout | Ranks], person: str) -> list[st
     said = [f"In {_words.in_turn([*names])}, {limit}" for limit, names in found.items()]
     if len(found) == 1:
         said = [limit[0].upper() + limit[1:] for limit in found]
-    some = [one.name for one in layouts if isinstance(one, Layout) and one.leaves_out]
+    some = [one.name for one in layouts if one.leaves_out]
     return [*said, f"{LEFT_OUT} {_words.in_turn([*dict.fromkeys(some)])}."] if some else said
 
 
@@ -301,25 +232,6 @@ JOINT_NOTE = (
 ROUNDING_NOTE = (
     "Values are rounded a little before they are summed. From {rows:,} rows of one value in a cell "
     "on, that may be more than 1 % of an interval, in which it isn't counted."
-)
-PARTS_NOTE = (
-    "Where a query counts persons beside rows, plain Laplace and Gaussian noise have a scale for "
-    "each, too."
-)
-GROUPS_NOTE = (
-    "Of groups that nobody listed, one is published where its noisy count reaches the threshold, "
-    "and nothing is said of the others. Near the threshold a published count is biased upwards: a "
-    "group whose noise was lower isn't there. Intervals hold for each group whether it is "
-    "published or not; of those that are published, near the threshold fewer than 95 % do."
-)
-KEYS_NOTE = (
-    "Of keys that are published alone, chance decides by how many have each, and nothing is said "
-    "of the others. A key that isn't there may be one of many."
-)
-SELECTED_NOTE = (
-    "Where min_count or top chooses groups, their published counts alone decide, which costs "
-    "nothing. Those that are there are biased upwards. Intervals hold for each group whether it is "
-    "published or not; of those that are published fewer than 95 % may."
 )
 _MANY_ROWS = 10**7
 MEAN_NOTE = (
@@ -349,26 +261,17 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     counts = (*counted_in(layouts), *counted_in(layouts, rest=True), *least_counted(plan))
     notes = (CLIP_NOTE, *counts, *_of_sizes(sized)) if layouts else ()
     notes += tuple(mixed_years(plan.spec))
-    notes += tuple(quantiles_notes(plan.quantiles)) if plan.quantiles else ()
-    by_row = (*plan.blocks, *plan.quantiles, *plan.keys)[0].layout.by_row
+    notes += tuple(plan.sentences(Topic.VALUES))
+    by_row = plan.spec.privacy.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)
     found = (block.exact_rows for block in plan.blocks)
     exact = min((rows for rows in found if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:
         notes += (ROUNDING_NOTE.format(rows=exact),)
-    if any(layout.part for layout in layouts):
-        notes += (PARTS_NOTE,)
-    if any(block.groups is not None for block in plan.blocks):
-        notes += (GROUPS_NOTE,)
-    if plan.keys:
-        notes += (KEYS_NOTE,)
-    if any(layout.decides for query in plan.by_query for layout in query.layouts):
-        notes += (SELECTED_NOTE,)
-    if any(layout.projected for layout in layouts):
-        notes += (WHOLE_NOTE,)
-    if len([draw for draw in plan.draws if draw[0].groups is None]) <= 1:
+    notes += tuple(plan.sentences(Topic.PARTS, Topic.GROUPS, Topic.SELECTED, Topic.WHOLE))
+    if sum(one.is_composed for one in plan.answered) <= 1:
         return notes
-    if plan.certificate.rule == COMPOSED and any(one.split is not None for one in plan.blocks):
+    if plan.certificate.rule == COMPOSED and any(one.split is not None for one in plan.answered):
         return (*notes, JOINT_NOTE)
     return (*notes, SPLIT_NOTE if plan.budget.delta else PURE_NOTE)
 

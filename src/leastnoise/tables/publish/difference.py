@@ -14,8 +14,8 @@ from leastnoise._notebooks import Shown
 from leastnoise.errors import CertificateRejected, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import difference_half_width
+from leastnoise.tables.answers.columns import numbers_of
 from leastnoise.tables.publish.seal import Seal
-from leastnoise.tables.publish.table_checks import numbers_of
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 from leastnoise.tables.query.results import Table, key_columns, statistics_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise._notebooks import Columns
-    from leastnoise.tables.plan.plan import BlockPlan
+    from leastnoise.tables.answers.noisy import BlockPlan
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.statistics.base import Ingredients, Statistic
 
@@ -101,11 +101,9 @@ def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifferenc
         raise Refused(f"The query {name!r} is in one of the two releases alone.")
     tables: dict[str, Table] = {}
     for name, query in plans[0].items():
-        if query.quantiles or plans[1][name].quantiles:
-            why = "of quantiles no error is known by which two can be subtracted."
-            raise Refused(f"The query {name!r}: {why}")
-        if query.keys or plans[1][name].keys:
-            raise Refused(f"The query {name!r}: of keys there are no numbers to subtract.")
+        for part in (*query.parts, *plans[1][name].parts):
+            if part.why_no_difference is not None:
+                raise Refused(f"The query {name!r}{part.why_no_difference}")
         both = (query.blocks, plans[1][name].blocks)
         if why := next(_unlike(found[0], found[1], both), None):
             raise Refused(f"The query {name!r}{why}")
@@ -130,8 +128,6 @@ _Both = tuple[tuple["BlockPlan", ...], tuple["BlockPlan", ...]]
 def _unlike(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Iterator[str]:
     """Yield why the tables of a query can't be subtracted, to go on from its name."""
     one, other = (parts[0].layout for parts in both)
-    if any(layout.unlisted or layout.decides for layout in (one, other)):
-        yield ": noise decides which of its groups are there, and their differences are biased."
     yield from _unlike_groups(one, other)
     if before.spec.derive != after.spec.derive:
         yield ": derived columns are computed otherwise in the two releases."
@@ -189,7 +185,7 @@ def _numbers(
     columns = read_table(folder / f"{parts[0].name}.{kind}", layouts)
     labels = [f"{asked.label}{end}" for asked in statistics_of(layouts) for end in SUFFIXES]
     told = numbers_of(
-        [(part.layout, part.noise_errors) for part in parts],
+        [pair for part in parts for pair in part.noisy],
         {label: columns[label] for label in labels},
         kind,
     )
@@ -230,7 +226,7 @@ def _half_width(before: _Drawn, after: _Drawn) -> float | None:
     """
     half, ends = 0.0, []
     for part, asked, own, coordinates in (before, after):
-        if part.summed is not None or not isinstance(asked, Total):
+        if not (part.answered.has_coordinates and isinstance(asked, Total)):
             return None
         if own.clamp and asked.clamps:
             return None

@@ -1,4 +1,4 @@
-"""The draws of a release: each block's rows are read and bounded, and its noise is added.
+"""The draws of a release: rows are read and bounded, and each answer is drawn.
 
 Where bounds are to be found they are drawn first. Nothing but what that published decides what the
 others are: their noise was fixed before, by the certificate (see `query.finding`).
@@ -9,38 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, final
 
-import numpy as np
-
 from leastnoise import _words
 from leastnoise.errors import InvalidInput, Refused
-from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.answers.base import Totals
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
-from leastnoise.tables.publish.groups import publish_groups, publish_keys
-from leastnoise.tables.publish.quantiles import chosen_in, publish_quantiles
-from leastnoise.tables.publish.summed import (
-    margins_of,
-    publish_levels,
-    publish_margins,
-    publish_running_sums,
-)
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import LaidOut, Layout
+from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.query.ranks import lay_out_ranks
-from leastnoise.tables.query.results import joined, select, table_of
-from leastnoise.tables.query.summed.margins import table_layout
+from leastnoise.tables.query.results import joined, select
 from leastnoise.tables.rows.exact import ExactTotals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
 
-    from numpy.typing import NDArray
-
-    from leastnoise.tables.plan.keys import KeysPlan
-    from leastnoise.tables.plan.plan import BlockPlan, Plan
-    from leastnoise.tables.plan.quantiles import QuantilePlan
+    from leastnoise.tables.answers.base import Answered
+    from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.source import Source
 
@@ -52,7 +38,7 @@ if TYPE_CHECKING:
 class Draws:
     """What is drawn by a `plan`, from the exact totals of `rows`.
 
-    What is `known`, by its layout's label, was drawn before.
+    The tables that are `known`, by the labels of their parts, were drawn before.
     """
 
     plan: Plan
@@ -60,89 +46,28 @@ class Draws:
     known: Mapping[str, Table] = field(default_factory=dict)
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables of all queries."""
-        ranks = [part for part in self.plan.quantiles if part.layout.label not in self.known]
-        read = [*map(layouts_read, self.plan.draws), *([part.layout.counted] for part in ranks)]
-        vectors = iter(self.rows.vectors([layout for some in read for layout in some]))
-        drawn: dict[str, Table] = {}
-        for draw in self.plan.draws:
-            exact = [next(vectors) for _ in layouts_read(draw)]
-            tables = self._blocks(draw, exact)
-            drawn |= zip((block.layout.label for block in draw), tables, strict=True)
-        drawn |= {part.layout.label: self.keys(part) for part in self.plan.keys}
-        drawn |= self.known
-        drawn |= {part.layout.label: self._quantiles(part, next(vectors)) for part in ranks}
+        """Return the published tables of all queries."""
+        known = self.known.keys()
+        left = [answer for answer in self.plan.answered if known.isdisjoint(answer.labels)]
+        drawn = self.draw(left) | dict(self.known)
         by_query: dict[str, Table] = {}
         for query in self.plan.by_query:
-            every = joined(query.layouts, [drawn[one.label] for one in query.layouts])
+            every = joined(query.layouts, [drawn[part.label] for part in query.parts])
             by_query[query.name] = select(query.layouts[0], every)
         return by_query
 
-    def keys(self, part: KeysPlan) -> Table:
-        """Return the table of the keys of a query."""
-        totals = self.rows.groups(part.layout)
-        self.rows.tell(f"Choosing the keys of {part.name}")
-        return publish_keys(part, totals)
-
-    def quantiles(self, parts: Sequence[QuantilePlan]) -> list[Table]:
-        """Return the tables of quantiles, each of one column in a query."""
-        vectors = self.rows.vectors([part.layout.counted for part in parts])
-        return [self._quantiles(*pair) for pair in zip(parts, vectors, strict=True)]
-
-    def _quantiles(self, part: QuantilePlan, counts: NDArray[np.int64]) -> Table:
-        self.rows.tell(f"Choosing the quantiles of {part.name}")
-        return publish_quantiles(part, counts)
-
-    def _blocks(
-        self, draw: tuple[BlockPlan, ...], vectors: Sequence[NDArray[np.int64]]
-    ) -> list[Table]:
-        """Return the tables of blocks that share one draw of noise, from what `layouts_read`."""
-        rows, first = self.rows, draw[0]
-        if first.groups is not None:
-            totals = rows.groups(first.layout)
-            rows.tell(f"Drawing the noise of {first.name}")
-            return [publish_groups(first, totals)]
-        if first.margin is not None:
-            rows.tell(f"Drawing the noise of {first.name}")
-            cells, *totals = vectors
-            total = int(totals[0][0]) >> margins_of(draw).drawn.bits if totals else 0
-            return publish_margins(draw, cells, total=total)
-        if first.running is not None:
-            rows.tell(f"Drawing the noise of {first.name}")
-            return publish_running_sums(draw, *vectors)
-        if first.level is not None:
-            rows.tell(f"Drawing the noise of {first.name}")
-            return publish_levels(draw, *vectors)
-        bits = max(block.layout.bits for block in draw)
-        # persons are counted in whole numbers, which any scale of the rows' integers holds
-        exact = [
-            vector << (bits - block.layout.bits)
-            for block, vector in zip(draw, vectors, strict=True)
-        ]
-        rows.tell(f"Drawing the noise of {', '.join(first.group)}")
-        integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
-        noisy = first.mechanism.release(integers).values
-        ends = np.cumsum([block.layout.dimension for block in draw])[:-1]
-        return [
-            table_of(block.layout, part, block.noise_errors)
-            for block, part in zip(draw, np.split(noisy, ends), strict=True)
-        ]
-
-
-def layouts_read(draw: Sequence[BlockPlan]) -> list[Layout]:
-    """Return the layouts whose exact integers one draw of noise hides; none of unlisted groups."""
-    first = draw[0]
-    if first.groups is not None:
-        return []
-    if first.margin is not None:
-        margins = margins_of(draw)
-        whole = [table_layout(margins.drawn, 0)] if margins.total_is_known else []
-        return [margins.drawn, *whole]  # the total is of all rows, whatever cell is found for them
-    if first.running is not None:
-        return [first.running.whole.cells]
-    if first.level is not None:
-        return [first.level.whole.cells]
-    return [block.layout for block in draw]
+    def draw(self, answered: Sequence[Answered]) -> dict[str, Table]:
+        """Return the table of each part, by its label; the rows are read in one scan."""
+        layouts = [layout for answer in answered for layout in answer.reads.cells]
+        vectors = iter(self.rows.vectors(layouts))
+        drawn: dict[str, Table] = {}
+        for answer in answered:
+            cells = [next(vectors) for _ in answer.reads.cells]
+            groups = [self.rows.groups(layout) for layout in answer.reads.groups]
+            self.rows.tell(answer.stage)
+            tables = answer.draw(Totals(cells=cells, groups=groups))
+            drawn |= zip((part.label for part in answer.parts), tables, strict=True)
+        return drawn
 
 
 def draw_tables(
@@ -153,13 +78,12 @@ def draw_tables(
     columns = finding.columns_by_query(laid.spec)
     if not columns:
         return plan, first.tables()
-    known: dict[str, Table] = {}
+    parts = [part for part in plan.quantiles if part.name in columns]
+    known = first.draw(parts)
     bounds: dict[str, tuple[Fraction, Fraction]] = {}
-    parts = [one for one in plan.quantiles if one.name in columns]
-    for part, table in zip(parts, first.quantiles(parts), strict=True):
-        known[part.layout.label] = table
+    for part in parts:
         name = columns[part.name]
-        chosen = chosen_in(part.layout, table.columns)
+        chosen = part.read_chosen(known[part.label].columns)
         bounds[name] = finding.bounds_from(laid.spec.columns[name], chosen)
     plan = plan_with_bounds(laid, plan, bounds)
     rows = replace(first.rows, spec=plan.spec)  # of the same persons in the same cells
@@ -179,7 +103,8 @@ def plan_with_bounds(
         queries=tuple(lay_out_query(spec, query) for query in spec.query),
         ranks=tuple(lay_out_ranks(spec, query) for query in spec.query),
     )
-    return plan_as_certified(again, plan.certificate, [draw[0].split for draw in plan.draws])
+    splits = {answered.labels: answered.split for answered in plan.answered}
+    return plan_as_certified(again, plan.certificate, splits)
 
 
 def try_bounds(laid: LaidOut, plan: Plan) -> None:

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.plan.keys import KeysPlan
-    from leastnoise.tables.plan.plan import BlockPlan
+    from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
     from leastnoise.tables.query.axes import Axis
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.values import ColumnType
+    from leastnoise.tables.statistics.base import NoiseError
 
 _INT = re.compile("0|-?[1-9][0-9]{0,18}")  # as a CSV holds it
 _UNSEEN = re.compile(re.sub(r"\\x\{([0-9A-F]+)\}", lambda found: chr(int(found[1], 16)), UNSEEN))
@@ -40,15 +41,18 @@ _KINDS: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
 
 
 def publish_groups(
-    block: BlockPlan, found: Sequence[tuple[Any, ...]], *, entropy: Entropy | None = None
+    layout: Layout,
+    claim: ThresholdCertificate,
+    found: Sequence[tuple[Any, ...]],
+    noise: Sequence[NoiseError],
+    *,
+    entropy: Entropy | None = None,
 ) -> Table:
     """Return the rows that may be published of what `rows.exact.group_totals` found, by key.
 
-    Every group has a draw of its own, whatever becomes of it. `entropy` is for tests.
+    Every group has a draw of its own, whatever becomes of it. `noise` holds an error a component.
+    `entropy` is for tests.
     """
-    if block.groups is None:
-        raise TypeError("groups that nobody listed have a threshold")
-    layout, claim = block.layout, block.groups.claim
     ordered = sorted(found, key=lambda row: _place(layout, row))
     width = len(layout.components)
     totals = np.array([row[-width:] for row in ordered], dtype=np.int64).reshape(-1, width)
@@ -63,19 +67,23 @@ def publish_groups(
     heads = _coins(np.full(len(ordered), _parts(claim.chance_below)), source)
     shown = (counts >= least) | ((counts >= float(claim.threshold - grid)) & heads)
     keys = _key_columns(layout, [row for row, kept in zip(ordered, shown, strict=True) if kept])
-    return table_of(layout, noisy[shown], block.noise_errors, keys=keys)
+    return table_of(layout, noisy[shown], noise, keys=keys)
 
 
 def publish_keys(
-    part: KeysPlan, found: Sequence[tuple[Any, ...]], *, entropy: Entropy | None = None
+    layout: Layout,
+    claim: KeysCertificate,
+    found: Sequence[tuple[Any, ...]],
+    *,
+    entropy: Entropy | None = None,
 ) -> Table:
     """Return the keys that chance lets through of what `rows.exact.group_totals` found.
 
     Every key tosses a coin of its own, whatever becomes of it. `entropy` is for tests.
     """
-    layout, most = part.layout, len(part.claim.chances)
+    most = len(claim.chances)
     ordered = sorted(found, key=lambda row: _place(layout, row))
-    chances = np.array([0, *part.claim.chances], dtype=np.uint64)
+    chances = np.array([0, *claim.chances], dtype=np.uint64)
     units = [min(row[-1] >> layout.bits, most) for row in ordered]
     heads = _coins(chances[np.array(units, dtype=np.int64)], entropy or SystemEntropy())
     keys = _key_columns(layout, [row for row, kept in zip(ordered, heads, strict=True) if kept])
@@ -133,7 +141,7 @@ def _key_columns(layout: Layout, rows: Sequence[tuple[Any, ...]]) -> list[list[A
 
 
 def wrong_keys(
-    layout: Layout,
+    layout: TableShape,
     columns: Sequence[list[Any]],
     kind: str,
     *,

@@ -10,9 +10,7 @@ import os
 import shutil
 import struct
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, TypedDict, final
-
-import numpy as np
+from typing import TYPE_CHECKING, Self, TypedDict, final
 
 from leastnoise import _validate
 from leastnoise.certificate.plan import PlanCertificate
@@ -26,11 +24,10 @@ from leastnoise.errors import (
 )
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish import output
-from leastnoise.tables.publish.quantiles import stated_errors, table_at
 from leastnoise.tables.publish.seal import Seal, sum_of
 from leastnoise.tables.publish.table_checks import check_table
 from leastnoise.tables.publish.table_files import write_table
-from leastnoise.tables.query.results import joined, key_names, publish_all, table_of
+from leastnoise.tables.query.results import joined, key_names
 from leastnoise.tables.rows import bounding, exact
 from leastnoise.tables.rows.source import open_engine
 from leastnoise.tables.spec.values import LEAST, MAX_TEXT
@@ -41,14 +38,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.ledger.ledger import Ledger
-    from leastnoise.ledger.series import Begun, Series
+    from leastnoise.ledger.series import Begun, LedgerSeries
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.seal import SigningKey
-    from leastnoise.tables.query.layout import LaidOut, Layout
-    from leastnoise.tables.query.results import Part, Table
+    from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.rows.source import Source
     from leastnoise.tables.spec.model import LedgerAccount, Query, Spec
-    from leastnoise.tables.statistics.base import NoiseError
 
 _RESERVE = "rehearsal"
 _ODD = 0x9E3779B97F4A7C15
@@ -92,16 +89,13 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
 
     Raises InvalidInput if it can't be opened, or a query is too large for the engine.
     """
-    from leastnoise.tables.publish.draws import layouts_read
-
-    read = [layout for draw in plan.draws for layout in layouts_read(draw)]
-    read += [part.layout.counted for part in plan.quantiles]
+    reads = [answered.reads for answered in plan.answered]
+    cells = [layout for one in reads for layout in one.cells]
     large = "has more keys, conditions or statistics than the engine can take"
     try:
         with open_engine(found, rehearsed=True) as engine:
-            bounding.query_vectors(engine, spec, read, salt="")
-        groups = [block.layout for block in plan.blocks if block.groups is not None]
-        for layout in (*groups, *(part.layout for part in plan.keys)):
+            bounding.query_vectors(engine, spec, cells, salt="")
+        for layout in (layout for one in reads for layout in one.groups):
             with open_engine(found, rehearsed=True) as engine:
                 exact.group_totals(engine, spec, layout, salt="")
     except SourceError as error:
@@ -127,24 +121,14 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     try:
         for query in plan.by_query:
             # every group's row: how many are published isn't known
-            told = [(publish_all(layout), errors) for layout, errors in query.noisy_parts]
-            told += [(part.layout, ()) for part in query.keys]
-            if query.claim is not None or query.keys:
-                written = write_table(_empty(*told[0]), reserve, kind)
-                check_table(written, told, claim=query.claim)
-                continue
-            ranks = [part.layout for part in query.quantiles]
-            least = [
-                [[[0] * len(asked.chosen) for asked in one.statistics]] * one.cells for one in ranks
-            ]
-            tables = [table_of(layout, np.zeros(layout.dimension), noise) for layout, noise in told]
-            stated = stated_errors(query.quantiles)
-            tables += [table_at(one, own, stated) for one, own in zip(ranks, least, strict=True)]
+            parts = [part.with_all_groups() for part in query.parts]
+            tables = [table for part in parts for table in part.make_zeros()]
             zeros = joined(query.layouts, tables)
             written = write_table(zeros, reserve, kind)
-            check_table(written, told, ranks=ranks, stated=stated)
-            written.unlink()  # DuckDB would write beside it
-            write_table(_longest(zeros, query.layouts), reserve, kind)
+            check_table(written, parts)
+            if len(zeros):
+                written.unlink()  # DuckDB would write beside it
+                write_table(_longest(zeros, query.layouts), reserve, kind)
     except CertificateRejected as error:
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
     texts = (output.PLAN, output.CERTIFICATE, output.SPEC)
@@ -163,13 +147,7 @@ def make_room(folder: Path) -> None:
     shutil.rmtree(folder / _RESERVE)
 
 
-def _empty(layout: Layout, noise: Sequence[NoiseError]) -> Table:
-    """Return the table of a block in which no group is published."""
-    keys = [list[Any]() for axis in layout.axes for _ in axis.columns]
-    return table_of(layout, np.zeros(0), noise, keys=keys)
-
-
-def _longest(table: Table, parts: Sequence[Part]) -> Table:
+def _longest(table: Table, parts: Sequence[TableShape]) -> Table:
     """Return the table with numbers that take at least as many letters, and bytes, as any others.
 
     They are all different, with no digit to spare and a long exponent.
@@ -201,7 +179,7 @@ class Standing:
     `begun` is what the ledger has of it; None before the first.
     """
 
-    series: Series
+    series: LedgerSeries
     releases: int
     begun: Begun | None
 
@@ -214,9 +192,9 @@ class Standing:
         asked, privacy = spec.series, spec.privacy
         if asked is None or privacy.ledger is None:
             return None
-        from leastnoise.ledger.series import Series
+        from leastnoise.ledger.series import LedgerSeries
 
-        series = Series(
+        series = LedgerSeries(
             path=folder / privacy.ledger.path,
             name=asked.name,
             unit=privacy.unit_label,

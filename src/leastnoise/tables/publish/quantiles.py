@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.publish.table_files import as_read
 from leastnoise.tables.query.results import Table, joined, key_columns, result_columns, table_of
-from leastnoise.tables.statistics.quantiles import ROWS_95
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,34 +20,52 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.certificate.quantiles import QuantileCertificate
     from leastnoise.tables.plan.count_trees import RankTree
-    from leastnoise.tables.plan.quantiles import QuantilePlan
+    from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.statistics.base import NoiseError
 
 
-def publish_quantiles(part: QuantilePlan, counts: NDArray[np.int64]) -> Table:
-    """Return the quantiles of each group from exact `counts`, shape (groups · candidates,).
+def publish_by_chance(
+    layout: Ranks,
+    claim: QuantileCertificate,
+    counts: NDArray[np.int64],
+    *,
+    stated: Mapping[str, float],
+) -> Table:
+    """The quantiles of each group, chosen from exact `counts`, shape (groups · candidates,).
 
-    They are what `bounding.query_vector` gives for the part's `counted`. Where the total of a tree
-    decides which groups are published, it has a column beside them.
+    The counts are what `bounding.query_vector` gives for the layout's `counted`. `stated` is the
+    error in ranks of each column for it.
     """
-    layout, unit, claim = part.layout, 2**part.layout.counted.bits, part.certificate
+    unit = 2**layout.counted.bits
+    groups = counts.reshape(layout.cells, -1).tolist()
+    chosen = [choose_quantiles(claim, group, unit=unit) for group in groups]
+    return table_at(layout, [[(place,) for place in group] for group in chosen], stated)
+
+
+def publish_by_tree(
+    layout: Ranks,
+    claim: Certificate,
+    tree: RankTree,
+    counts: NDArray[np.int64],
+    *,
+    total: Sequence[tuple[Layout, tuple[NoiseError, ...]]],
+) -> Table:
+    """The quantiles of each group, read off noisy counts; `counts` are as in `publish_by_chance`.
+
+    Where the `total` of the tree decides which groups are published, it has a column beside them.
+    """
     groups = counts.reshape(layout.cells, -1)
-    if isinstance(claim, QuantileCertificate):
-        chosen = [choose_quantiles(claim, own, unit=unit) for own in groups.tolist()]
-        places = [[(place,) for place in own] for own in chosen]
-        return table_at(layout, places, stated_errors([part]))
-    if part.tree is None:
-        raise TypeError("noise of quantiles is that of a tree")
-    padded = np.zeros((layout.cells, part.tree.noise.dimension), dtype=np.int64)
+    padded = np.zeros((layout.cells, tree.noise.dimension), dtype=np.int64)
     padded[:, : groups.shape[1]] = groups
     integers = ScaledIntegers(numerators=padded.reshape(-1), bits=layout.counted.bits)
     noisy = Mechanism(claim).release(integers).values.reshape(padded.shape)
-    table = table_at(layout, read_places(part.tree, layout, noisy))
-    if part.count is None:
-        return table
-    counted, error = part.count
-    return joined([counted, layout], [table_of(counted, noisy.sum(axis=1), error), table])
+    table = table_at(layout, read_places(tree, layout, noisy))
+    tables = [table_of(counted, noisy.sum(axis=1), errors) for counted, errors in total]
+    return joined([*(counted for counted, _ in total), layout], [*tables, table])
 
 
 def read_places(
@@ -74,12 +90,6 @@ def read_places(
         highs = accumulate((high for _, high in ends), max)
         found.append(list(zip(places, lows, highs, strict=True)))
     return found
-
-
-def stated_errors(parts: Sequence[QuantilePlan]) -> dict[str, float]:
-    """The error in ranks that each column states; by a tree none does, which has intervals."""
-    by_chance = [part for part in parts if part.tree is None]
-    return {f"{one.statistic}{ROWS_95}": one.rows_95 for part in by_chance for one in part.errors}
 
 
 def table_at(

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from leastnoise.tables.query.results import Part, Table
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.table_shape import TableShape
 
 
 # A spreadsheet runs a cell that begins with one of these; in East Asian settings the wide forms are
@@ -38,7 +39,7 @@ def write_table(table: Table, folder: Path, kind: str) -> Path:
     return path
 
 
-def read_table(path: Path, parts: Sequence[Part]) -> dict[str, list[Any]]:
+def read_table(path: Path, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     """Read the columns of a table that `write_table` wrote; the columns of a CSV are texts.
 
     `parts` are the layouts of the parts of its query.
@@ -81,7 +82,7 @@ def as_read(values: list[Any], kind: str) -> list[Any]:
     return values
 
 
-def _largest(parts: Sequence[Part]) -> int:
+def _largest(parts: Sequence[TableShape]) -> int:
     """Return more bytes than any table of a block with these parts has."""
     layout, columns = parts[0], result_columns(parts)
     if layout.unlisted:
@@ -106,14 +107,16 @@ def _write_csv(table: Table, path: Path) -> None:
 
 
 def _csv_field(value: object) -> str:
-    """Escape formulas, and quote what a reader may take a part of for something else."""
-    text = escape_formulas(value) if isinstance(value, str) else str(value)
+    """Escape formulas, and quote texts that a reader could split or trim; numbers need neither."""
+    if not isinstance(value, str):
+        return str(value)
+    text = escape_formulas(value)
     if text and text.isprintable() and text == text.strip() and not {'"', ","} & set(text):
         return text
     return '"' + text.replace('"', '""') + '"'
 
 
-def _read_csv(content: bytes, parts: Sequence[Part]) -> dict[str, list[Any]]:
+def _read_csv(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     names, *rows = _csv_rows(content.decode("utf-8"))
     columns = _by_column([*map(unescape_formulas, names)], rows)
     for name in [*columns][: len(key_names(parts[0]))]:  # the others hold numbers
@@ -158,10 +161,10 @@ def _write_json(table: Table, path: Path) -> None:
     path.write_text(json.dumps(records, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _read_json(content: bytes, parts: Sequence[Part]) -> dict[str, list[Any]]:
+def _read_json(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     # Pairs, and no dictionaries: a field that stands twice would hide the first.
     records: Any = json.loads(content.decode("utf-8"), object_pairs_hook=tuple)
-    if records == [] and (parts[0].unlisted or parts[0].decides is not None):
+    if records == [] and not parts[0].rows_are_public:
         return {name: [] for name in result_columns(parts)}
     if not isinstance(records, list) or not records or not isinstance(records[0], tuple):
         raise ValueError("not a list of records")
@@ -191,7 +194,7 @@ def _quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _read_parquet(content: bytes, parts: Sequence[Part]) -> dict[str, list[Any]]:
+def _read_parquet(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     with parquet_rows.opened(content) as rows:
         found = rows if parts[0].unlisted else rows.limit(parts[0].cells + 1)
         kinds = dict(zip(found.columns, map(str, found.types), strict=True))
@@ -210,7 +213,7 @@ _WRITERS: dict[str, Callable[[Table, Path], None]] = {
     "json": _write_json,
     "parquet": _write_parquet,
 }
-_READERS: dict[str, Callable[[bytes, Sequence[Part]], dict[str, list[Any]]]] = {
+_READERS: dict[str, Callable[[bytes, Sequence[TableShape]], dict[str, list[Any]]]] = {
     "csv": _read_csv,
     "json": _read_json,
     "parquet": _read_parquet,

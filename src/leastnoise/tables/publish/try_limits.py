@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
+from leastnoise.tables.answers.kinds import list_answers
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan import least_epsilon
 from leastnoise.tables.query import finding
@@ -36,7 +37,8 @@ from leastnoise.tables.statistics.base import CLOSE, NoiseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.spec.model import Spec
 
@@ -130,11 +132,13 @@ def try_limits(
         whole = spec_file.lay_out(_unlimited(raw, first, spec.parent), folder=spec.parent)
     except SpecError:
         raise Refused("The spec has no meaning with bounds that hold all of this file.") from None
+    answers = list_answers(whole)
+    shared = {label for one in answers if one.shares_draws for label in one.labels}
     truths = {
         ways[0].label: (ways[0], _numbers(whole.spec, ways[0], spec.parent))
         for parts in whole.queries
         for ways in parts
-        if _comparable(ways[0])
+        if ways[0].label in shared and not (ways[0].conditions or ways[0].clipped)
     }
     found = [
         one
@@ -200,10 +204,6 @@ def _unlimited(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
             raise Refused(f"A person of this file has more than {MAX_ROWS_BOUND:,} rows.")
         changed["contribution"] = {"max_rows": most}
     return changed
-
-
-def _comparable(layout: Layout) -> bool:
-    return not (layout.unlisted or layout.adds_up or layout.conditions or layout.clipped)
 
 
 def _numbers(spec: Spec, layout: Layout, folder: Path) -> NDArray[np.float64]:

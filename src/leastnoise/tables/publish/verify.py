@@ -15,13 +15,11 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish import output, seal
-from leastnoise.tables.publish.quantiles import chosen_in, stated_errors
-from leastnoise.tables.publish.summed import check_levels, check_running_sums, check_sums
 from leastnoise.tables.publish.table_checks import check_table, is_close
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.query import finding
-from leastnoise.tables.query.layout import LaidOut, Layout
-from leastnoise.tables.query.ranks import Ranks
+from leastnoise.tables.query.layout import LaidOut
+from leastnoise.tables.query.table_shape import TableShape
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.exact import Interval
@@ -46,7 +44,7 @@ class VerifiedRelease:
     certificate: PlanCertificate
     plan: Plan
     delta: Interval
-    layouts: tuple[Layout | Ranks, ...]
+    layouts: tuple[TableShape, ...]
     rows: dict[str, int]
     entry: int | None
     place: int | None
@@ -95,19 +93,9 @@ def verify_directory(
     kind = spec.output.format if spec.output else "parquet"
     rows: dict[str, int] = {}
     for query in plan.by_query:
-        told = query.noisy_parts
-        told += [(part.layout, ()) for part in query.keys]
-        ranks = [part.layout for part in query.quantiles]
-        stated = stated_errors(query.quantiles)
-        file = folder / f"{query.name}.{kind}"
-        rows[query.name] = check_table(file, told, ranks=ranks, stated=stated, claim=query.claim)
-    for draw in plan.draws:
-        if draw[0].margin is not None:
-            check_sums(folder, draw, kind)
-        if draw[0].running is not None:
-            check_running_sums(folder, draw, kind)
-        if draw[0].level is not None:
-            check_levels(folder, draw, kind)
+        rows[query.name] = check_table(folder / f"{query.name}.{kind}", query.parts)
+    for answered in plan.answered:
+        answered.check(folder, kind)
     _check_found(plan, folder, kind)
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
@@ -137,7 +125,7 @@ def _check_found(plan: Plan, folder: Path, kind: str) -> None:
     for part in (one for one in plan.quantiles if one.name in columns):
         name = columns[part.name]
         told = read_table(folder / f"{part.name}.{kind}", [part.layout])
-        chosen = chosen_in(part.layout, told, kind)
+        chosen = part.read_chosen(told, kind)
         known = plan.spec.columns[name]
         if known.is_open or known.limits != finding.bounds_from(known, chosen):
             why = f"The bounds of {name!r} are not those that {part.name} has found."

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.plan.plan import BlockPlan
+    from leastnoise.tables.answers.noisy import BlockPlan
     from leastnoise.tables.plan.summed.whole_counts import WholeCounts
     from leastnoise.tables.query.results import Table
 
@@ -131,6 +131,7 @@ def levels_of(tree: Sequence[Wholes]) -> tuple[list[int], list[Families]]:
 
 
 def put_whole_counts(
+    whole: WholeCounts | None,
     blocks: Sequence[BlockPlan],
     tables: Sequence[Table],
     steps: Wholes,
@@ -143,7 +144,6 @@ def put_whole_counts(
     `tables` are of the noisy numbers, whose intervals stay: those of cells are `steps` of the
     `grid`, which is 1 or a part of it.
     """
-    whole = _whole(blocks)
     if whole is None:
         return [*tables]
     cells = find_whole_counts(steps.reshape(-1), grid.denominator, whole.tree)
@@ -167,7 +167,13 @@ def find_whole_counts(cells: Wholes, parts: int, tree: Sequence[Wholes]) -> Whol
 
 
 def check_whole_counts(
-    folder: Path, blocks: Sequence[BlockPlan], kind: str, sums: Sums, *, exact: bool
+    whole: WholeCounts | None,
+    folder: Path,
+    blocks: Sequence[BlockPlan],
+    kind: str,
+    *,
+    sums: Sums,
+    exact: bool,
 ) -> None:
     """Raise CertificateRejected unless whole counts are what their intervals say.
 
@@ -175,7 +181,6 @@ def check_whole_counts(
     within 1. From these numbers the counts follow. Nothing is said of what can't be told. The
     tables are as `check_table` found them, and add up.
     """
-    whole = _whole(blocks)
     if whole is None:
         return
     told = {block.name: _Told.read(folder, block, kind, exact=exact) for block in blocks}
@@ -270,10 +275,3 @@ def _follows(own: Families, totals: Wholes, told: _Told) -> bool:
     known = (own.sums(highest - lowest) == 0)[own.parents]
     same = (value == own.lowered(highest, totals)) | ~known
     return bool((same & (least_left <= value) & (value <= most_left)).all())
-
-
-def _whole(blocks: Sequence[BlockPlan]) -> WholeCounts | None:
-    summed = blocks[0].summed
-    if summed is None:
-        raise TypeError("these are tables that don't add up")
-    return summed.whole.whole_counts

@@ -6,14 +6,16 @@ Nothing here looks at data: verification derives the same layout from the stored
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leastnoise.tables.query import choices, missing
 from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.query.choices import bound_groups, boundings, most_rows
+from leastnoise.tables.query.kinds import Kind, kind_of
 from leastnoise.tables.query.layout import (
     ASSUMED,
     EXACT_SUMS,
@@ -36,7 +38,7 @@ from leastnoise.tables.query.limits import (
     integer_limits,
 )
 from leastnoise.tables.query.summed import cumulative, levels, margins
-from leastnoise.tables.spec.query import ACCURACY, TREE, PrivateKeys
+from leastnoise.tables.spec.query import ACCURACY, TREE
 from leastnoise.tables.statistics.base import A_PERSON, IN_NO_GROUP, Component, Statistic
 from leastnoise.tables.statistics.quantiles import Quantile
 from leastnoise.tables.statistics.registry import known_statistics
@@ -63,27 +65,18 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
         for place, one in enumerate(known_statistics(query, by_row=by_row))
         if isinstance(one, Statistic)
     }
-    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
-    if not asked and not (private and is_about_keys(query)):
+    kind = kind_of(spec, query)
+    if not asked and kind is not Kind.KEYS:
         return ()
-    together = any(one.of_all_groups for one, _ in asked.values())
-    if not together and private:
-        return (_of_unlisted(spec, query, asked),)
-    if query.margins:
-        return (_with_margins(spec, query, asked),)
-    if cumulative.is_cumulative(query) or query.hierarchy is not None:
-        return (_in_one_cell(spec, query, asked),)
+    if (of_one_part := _OF_ONE_PART.get(kind)) is not None:
+        layouts = of_one_part(spec, query, asked)
+        return (tuple(replace(layout, kind=kind) for layout in layouts),)
     persons = [place for place, (_, needs) in asked.items() if needs in ONCE]
     rows = [place for place in asked if place not in persons]
     if not persons or not rows:
         return (_of_part(spec, query, asked, [*asked], part=""),)
     parts = sorted((("rows", rows), ("persons", persons)), key=lambda part: part[1])
     return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
-
-
-def is_about_keys(query: Query) -> bool:
-    """Say whether a query asks for nothing but which keys there are."""
-    return not (query.statistics or query.histogram or query.conditions)
 
 
 def _of_part(
@@ -158,14 +151,11 @@ def _with_margins(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
     components = tuple(dict.fromkeys(component for own in needs for component in own))
     whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
     measured = margins.measured_components(spec, components)
-    tables = margins.published_tables(query)
-    whole = replace(whole, margins=tables, measured=measured, projected=query.clamp)
+    whole = margins.keep_listed(whole, margins.published_tables(query))
+    whole = replace(whole, measured=measured, projected=query.clamp)
     shape = margins.measured_layout(whole)
-    if shape.cells > margins.MOST_CELLS:
-        raise LayoutError(
-            f"Expected at most {margins.MOST_CELLS:,} cells with margins, got {shape.cells:,}. "
-            "Use fewer keys."
-        )
+    if why := margins.too_large(shape):
+        raise LayoutError(why)
     way = margins.choose_bounding(_boundings(spec, query, shape), shape)
     if isinstance(way, str):
         raise LayoutError(way)
@@ -178,19 +168,31 @@ def _in_one_cell(
     spec: Spec,
     query: Query,
     asked: Needs,
+    *,
+    choose: Callable[[Sequence[Bounding], Layout], Bounding | str],
 ) -> tuple[Layout, ...]:
-    """Return the layout of the cells of a block of which a tree of sums is published.
+    """The layout of the cells of a query of which a tree of sums is published.
 
-    They are the bins of a histogram with running sums, or keys with levels.
+    They are the bins of a histogram with running sums, or keys with levels. `choose` returns the
+    way to bound a unit, or why there is none.
     """
     ((place, (statistic, needs)),) = asked.items()
     shape = shape_of(spec, query, (statistic,), (place,), [needs], needs, part="")
-    shape = replace(shape, cumulative=cumulative.is_cumulative(query), projected=query.clamp)
-    choose = cumulative.choose_bounding if shape.cumulative else levels.choose_bounding
+    shape = replace(shape, projected=query.clamp)
     way = choose(_boundings(spec, query, shape), shape)
     if isinstance(way, str):
         raise LayoutError(way)
     return (replace(shape, bounding=way, bits=find_bits(shape, way)),)
+
+
+_OF_ONE_PART: Mapping[Kind, Callable[[Spec, Query, Needs], tuple[Layout, ...]]] = {
+    Kind.UNLISTED: _of_unlisted,
+    Kind.KEYS: _of_unlisted,
+    Kind.MARGINS: _with_margins,
+    Kind.CUMULATIVE: partial(_in_one_cell, choose=cumulative.choose_bounding),
+    Kind.LEVELS: partial(_in_one_cell, choose=levels.choose_bounding),
+}
+"""How queries are laid out whose numbers are one part."""
 
 
 def shape_of(  # noqa: PLR0917 (five calls of its own)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.query import replaced
-from leastnoise.tables.query.axes import Axis, Bins, Condition, KeyColumn, Unlisted
+from leastnoise.tables.query.axes import Axis, Bins, KeyColumn
+from leastnoise.tables.query.kinds import Kind
 from leastnoise.tables.query.limits import (
     CHOSEN,
     Bounding,
@@ -22,6 +22,7 @@ from leastnoise.tables.query.limits import (
     InCells,
     Numbers,
 )
+from leastnoise.tables.query.table_shape import TableShape
 from leastnoise.tables.statistics.base import (
     A_PERSON,
     IN_NO_GROUP,
@@ -34,7 +35,7 @@ from leastnoise.tables.statistics.base import (
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
-    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy
@@ -62,87 +63,50 @@ class LayoutError(ValueError):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Layout:
-    """The public shape of a block, or of one of its two parts.
+class Layout(TableShape):
+    """The public shape of a query, or of one of its two parts: integers, and how a unit is bounded.
 
-    The persons and the rows that a block counts side by side are two parts with noise of their own:
+    The persons and the rows that a query counts side by side are two parts with noise of their own:
     a person adds at most 1 to a cell's `count_units`, and as much as `max_rows` to the others.
-    `part` is "" of a whole block; `places` are those of its statistics among the block's.
 
-    Its vector has `dimension` = cells · components coordinates, cell by cell; cells run through
-    the groups of each axis, the last axis fastest. The integer I stands for I·2^(−bits).
-    `uses` names the components of each statistic by position; a mean has its value's, then that of
-    the count that it is divided by, a variance the square's between them. `missing` says in
-    sentences what missing values do. `filters` are expressions that hold of the rows that it is
-    about, and `joined` says in sentences what stands beside them.
-    `neighbours` says what one unit does between two tables. With `by_row` nothing is bounded: a row
-    is within `bounding` anyway.
+    Its vector has `dimension` = cells · components coordinates, cell by cell. The integer I stands
+    for I·2^(−bits). `uses` names the components of each statistic by position; a mean has its
+    value's, then that of the count that it is divided by, a variance the square's between them.
+    With `by_row` nothing is bounded: a row is within `bounding` anyway.
 
-    With `unlisted` columns nobody knows how many groups there are. It is then the shape of one row,
-    which every group has, whatever public keys stand beside, and whose number at `counted` says
-    whether it is published. With `accurate` its noise is chosen for small errors rather than to
-    publish small groups.
+    The query is answered in one way: `kind`. With `unlisted` columns nobody knows how many groups
+    there are. It is then the shape of one row, which every group has, whatever public keys stand
+    beside, and whose number at `counted` says whether it is published. With `accurate` its noise is
+    chosen for small errors rather than to publish small groups.
 
     With `margins` these tables of sums of its cells are published, and noise is added to sums of
-    the `measured` components, which all others are made of: see `margins`. With `cumulative`
-    the running sums of its bins are, which are its last axis: see `cumulative`. With `projected`
-    all of these numbers are found together, whole and none below 0: see `publish.summed`.
+    the `measured` components, which all others are made of: see `margins`. With `projected` all
+    numbers of tables that add up are found together, whole and none below 0: see `publish.summed`.
     With `largest` their noise makes the largest of their standard deviations small.
 
-    With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
-    say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
-    published then, by the count that `decides`: see `results`. `accuracy` is what is wished of
-    errors, those of means in groups of as many values as is `assumed`.
-
-    `within` is what rows are grouped by where its one row is about all groups together, `clipped`
-    says in sentences what that counts.
+    With `conditions` a unit may be in several cells. `multiple` and `clamp` say what is done to the
+    noisy numbers: see `results`. `accuracy` is what is wished of errors, those of means in groups
+    of as many values as is `assumed`. `within` holds the axes that rows are grouped by where the
+    result is by fewer `axes`, or has one row for all groups together.
     """
 
-    name: str
-    part: str
-    by_row: bool
-    neighbours: Neighbours
     statistics: tuple[Statistic, ...]
-    places: tuple[int, ...]
-    axes: tuple[Axis, ...]
-    conditions: tuple[Condition, ...]
-    missing: tuple[str, ...]
-    filters: tuple[str, ...]
+    kind: Kind = Kind.PLAIN
     components: tuple[Component, ...]
     uses: tuple[tuple[int, ...], ...]
     bounding: Bounding
     bits: int
     multiple: int
     clamp: bool
-    min_count: int | None
-    top: int | None
-    decides: str | None
     accuracy: Accuracy | None
     assumed: tuple[int, ...]
     counted: int | None = None
-    joined: tuple[str, ...] = ()
     margins: tuple[int, ...] = ()
     measured: tuple[Component, ...] = ()
-    cumulative: bool = False
     projected: bool = False
     largest: bool = False
     accurate: bool = False
     within: tuple[Axis, ...] = ()
-    clipped: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """What a draw of noise calls it; no name of a block has a dot."""
-        return f"{self.name}.{self.part}" if self.part else self.name
-
-    @property
-    def cells(self) -> int:
-        """Number of rows of the result."""
-        if self.conditions:
-            return len(self.conditions)
-        if self.unlisted:
-            return 1
-        return math.prod(axis.cells for axis in self.axes)
 
     @property
     def limits(self) -> str:
@@ -163,30 +127,15 @@ class Layout:
         return most is not None and 1 < most < self.numbers.cells
 
     @property
-    def unlisted(self) -> tuple[Unlisted, ...]:
-        """The columns whose keys nobody listed."""
-        return tuple(axis for axis in self.axes if isinstance(axis, Unlisted))
-
-    @property
     def hierarchy(self) -> KeyColumn | None:
         """The column whose keys have levels, by which tables are published, too: see `levels`."""
         keys = (axis for axis in self.axes if isinstance(axis, KeyColumn))
         return next((axis for axis in keys if axis.levels), None)
 
     @property
-    def keys_alone(self) -> bool:
-        """Whether it is published which of these keys there are, and no number."""
-        return bool(self.unlisted) and not self.statistics
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether tables of sums of its cells are published, from one draw of noise of its own."""
-        return bool(self.margins) or self.cumulative or self.hierarchy is not None
-
-    @property
     def grouped(self) -> tuple[Axis, ...]:
-        """What rows are grouped by, whether or not the result has a row a group."""
-        return self.axes or self.within
+        """The axes that a row needs a group of each of; the result is by the `axes`."""
+        return self.within or self.axes
 
     @property
     def clipped_record(self) -> dict[str, Any]:

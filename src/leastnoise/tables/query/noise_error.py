@@ -53,8 +53,7 @@ def noise_errors(
         if std not in found:  # numbers of one box with one bound have one law, others another std
             found[std] = measure_error(certificate, coordinate)
         # given that a group is published its noise has another law, for which there is room
-        chosen = layout.unlisted or layout.decides is not None
-        drawn = None if chosen else (certificate, coordinate)
+        drawn = (certificate, coordinate) if layout.rows_are_public else None
         errors.append(replace(found[std], drawn=drawn))
     return tuple(errors)
 

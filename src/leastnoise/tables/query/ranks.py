@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, final
 
 from leastnoise.tables.query import finding, missing
-from leastnoise.tables.query.axes import Axis, Condition, Nearest, Unlisted
+from leastnoise.tables.query.axes import Nearest
 from leastnoise.tables.query.choices import most_rows
 from leastnoise.tables.query.lay_out import find_bits, shape_of, tree_count
 from leastnoise.tables.query.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.query.limits import OF_A_ROW, InCells
+from leastnoise.tables.query.table_shape import TableShape
 from leastnoise.tables.spec.column import Column, list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.base import Component
@@ -28,7 +29,6 @@ from leastnoise.tables.statistics.registry import known_statistics
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -41,59 +41,21 @@ MOST_COUNTED = 1 << 15
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Ranks:
-    """The quantiles of one column in a block: `statistics`, at their `places` among the block's.
+class Ranks(TableShape):
+    """The quantiles of one column in a query.
 
-    `counted` is how rows are counted: as a histogram by the block's `axes` and the candidates.
+    `counted` is how rows are counted: as a histogram by the query's `axes` and the candidates.
     What one unit adds to all its cells is at most `reach` in all. `sizes` are numbers of rows that
     a plan compares an error in ranks with. With `by_tree` they are read off noisy counts. Where the
     total of these decides which groups are published, `count` is the layout of its column.
     """
 
-    part: str
     statistics: tuple[Quantile, ...]
-    places: tuple[int, ...]
-    axes: tuple[Axis, ...]
-    missing: tuple[str, ...]
     counted: Layout
     reach: Fraction
     sizes: tuple[int, ...]
     by_tree: bool = False
     count: Layout | None = None
-
-    conditions: ClassVar[tuple[Condition, ...]] = ()
-    unlisted: ClassVar[tuple[Unlisted, ...]] = ()
-    decides: ClassVar[None] = None
-
-    @property
-    def name(self) -> str:
-        """The name of the block."""
-        return self.counted.name
-
-    @property
-    def label(self) -> str:
-        """What its certificate is called in that of the release."""
-        return f"{self.name}.{self.part}"
-
-    @property
-    def by_row(self) -> bool:
-        """Whether a row is a unit."""
-        return self.counted.by_row
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """What one unit does between two tables."""
-        return self.counted.neighbours
-
-    @property
-    def filters(self) -> tuple[str, ...]:
-        """What holds of the rows that it is about."""
-        return self.counted.filters
-
-    @property
-    def joined(self) -> tuple[str, ...]:
-        """What is beside its rows, in sentences."""
-        return self.counted.joined
 
     @property
     def candidates(self) -> Nearest:
@@ -109,11 +71,6 @@ class Ranks:
         values = self.candidates.values
         whole = all(one.denominator == 1 and abs(one) < 2**53 for one in values)
         return list(map(int, values)) if whole else list(map(float, values))
-
-    @property
-    def cells(self) -> int:
-        """Number of rows of the result."""
-        return math.prod(axis.cells for axis in self.axes)
 
     @property
     def limits(self) -> str:
@@ -187,7 +144,12 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
         way = InCells(per_cell=reach, total=reach, apart=True)
         bits = find_bits(counted, way)
     return Ranks(
+        name=shape.name,
         part=part,
+        by_row=shape.by_row,
+        neighbours=shape.neighbours,
+        filters=shape.filters,
+        joined=shape.joined,
         statistics=statistics,
         places=tuple(place for place, _ in levels),
         axes=shape.axes,

@@ -16,7 +16,7 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise._notebooks import MOST_ROWS, Framed, Shown, text_table
-from leastnoise.tables.query.layout import Layout
+from leastnoise.tables.query.kinds import Kind, kind_of_sums
 from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
@@ -26,30 +26,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise._notebooks import Columns
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked, Floats, Four, NoiseError
-
-    Part = Layout | Ranks
-    """A part of a block: what noise is added to, or quantiles."""
 
 
 def file_names(query: Query) -> list[str]:
     """Return the names of the tables that a block publishes, and of their files."""
-    if cumulative.is_cumulative(query):
-        return [query.name, cumulative.table_name(query.name)]
-    if query.hierarchy is not None:
-        return levels.file_names(query)
-    return margins.file_names(query)
+    return _FILE_NAMES[kind_of_sums(query)](query)
 
 
-def key_names(part: Part) -> list[str]:
+_FILE_NAMES: Mapping[Kind, Callable[[Query], list[str]]] = {
+    Kind.PLAIN: lambda query: [query.name],
+    Kind.MARGINS: margins.file_names,
+    Kind.CUMULATIVE: lambda query: [query.name, cumulative.table_name(query.name)],
+    Kind.LEVELS: levels.file_names,
+}
+
+
+def key_names(part: TableShape) -> list[str]:
     """Return the columns that tell the groups apart."""
     keys = [name for axis in part.axes for name in axis.columns]
     return [*keys, "condition"] if part.conditions else keys
 
 
-def result_columns(parts: Sequence[Part]) -> tuple[str, ...]:
+def result_columns(parts: Sequence[TableShape]) -> tuple[str, ...]:
     """Return the columns of a block's result: those of the groups, then each statistic's.
 
     `parts` are the layouts of the block's parts.
@@ -58,7 +60,7 @@ def result_columns(parts: Sequence[Part]) -> tuple[str, ...]:
     return (*key_names(parts[0]), *values)
 
 
-def statistics_of(parts: Sequence[Part]) -> list[Asked]:
+def statistics_of(parts: Sequence[TableShape]) -> list[Asked]:
     """Return the statistics of a block, from the layouts of its parts, in the block's order."""
     placed = {
         place: asked
@@ -73,13 +75,13 @@ def publish_all(layout: Layout) -> Layout:
     return replace(layout, min_count=None, top=None, decides=None)
 
 
-def select(layout: Layout | Ranks, table: Table) -> Table:
+def select(layout: TableShape, table: Table) -> Table:
     """Return what is published of a block's `table`, given the layout of any of its parts.
 
     Groups below `min_count` are left out; of the others the `top` are kept, the largest count
     first, equal ones in the order of their keys.
     """
-    if not isinstance(layout, Layout) or layout.decides is None:
+    if layout.decides is None:
         return table
     counts = table.columns[layout.decides]
     kept = [place for place, count in enumerate(counts) if _reaches(layout, count)]
@@ -89,12 +91,12 @@ def select(layout: Layout | Ranks, table: Table) -> Table:
     return Table(name=table.name, columns=columns)
 
 
-def _reaches(layout: Layout, count: float) -> bool:
+def _reaches(layout: TableShape, count: float) -> bool:
     """Whether a group of that published count isn't left out by `min_count`."""
     return layout.min_count is None or count >= layout.min_count
 
 
-def wrong_rows(layout: Layout, told: Mapping[str, Sequence[float]]) -> str | None:
+def wrong_rows(layout: TableShape, told: Mapping[str, Sequence[float]]) -> str | None:
     """Return what is wrong with the rows that are there, to end a sentence; None if nothing is.
 
     `told` are the numbers of a table. The order of its rows is checked with their keys. Of the
@@ -105,7 +107,7 @@ def wrong_rows(layout: Layout, told: Mapping[str, Sequence[float]]) -> str | Non
     counts = told[layout.decides]
     if not all(_reaches(layout, count) for count in counts):
         return f"a {layout.decides} below min_count, {layout.min_count:,}"
-    most = layout.top if layout.unlisted else min(layout.top or layout.cells, layout.cells)
+    most = layout.most_rows
     exact = layout.min_count is None and not layout.unlisted
     if most is not None and (len(counts) > most or (exact and len(counts) < most)):
         return f"other than the {most:,} groups that the spec says"
@@ -234,7 +236,7 @@ def table_of(
     return Table(name=layout.name, columns=dict(zip(result_columns([layout]), values, strict=True)))
 
 
-def joined(layouts: Sequence[Layout | Ranks], tables: Sequence[Table]) -> Table:
+def joined(layouts: Sequence[TableShape], tables: Sequence[Table]) -> Table:
     """Return the table of a block from those of its parts."""
     found = {label: values for table in tables for label, values in table.columns.items()}
     columns = {label: found[label] for label in result_columns(layouts)}
@@ -272,7 +274,7 @@ def values_of(layout: Layout, cells: Floats, noise: Sequence[NoiseError]) -> lis
         ]
 
 
-def key_columns(layout: Layout | Ranks) -> list[list[Any]]:
+def key_columns(layout: TableShape) -> list[list[Any]]:
     """Return the columns that tell the groups apart, cell by cell."""
     if layout.conditions:
         return [[condition.name for condition in layout.conditions]]

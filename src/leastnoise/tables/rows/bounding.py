@@ -21,6 +21,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Self, final
 
 import narwhals as nw
+import numpy as np
 
 from leastnoise.tables.query.axes import Nearest
 from leastnoise.tables.query.limits import FewGroups, FirstCells, InBall, InCells, integer_limits
@@ -28,9 +29,10 @@ from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
     Summand,
-    columns_read,
+    cell_of,
     in_cells,
     scatter,
+    settle,
     summands_of,
     units_with_more_rows,
 )
@@ -47,9 +49,8 @@ from leastnoise.tables.rows.row_sums import (
 from leastnoise.tables.statistics.base import A_PERSON
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from leastnoise.tables.query.layout import Layout
@@ -80,9 +81,10 @@ def query_vectors(
     engine.
     """
     batches = batches_of(layouts)
+    ready: dict[Summand, str] = {}
     # a copy costs as much as three queries of persons, and saves more where few are over a limit
     if len(batches) > 1 or (len(layouts) > 3 and min(map(_rows_within, layouts))):
-        engine.settle(columns_read(engine, spec, layouts))
+        ready = settle(engine, spec, layouts)
     over: dict[Any, nw.LazyFrame[Any]] = {}
     vectors: dict[int, NDArray[np.int64]] = {}
     for places in batches:
@@ -94,8 +96,8 @@ def query_vectors(
                 over[same] = units_with_more_rows(engine, spec, batch[0], few)
             bounded = over[same]
         with engine.scratch():
-            found = _batch_vectors(engine, spec, batch, bounded, salt=salt)
-        vectors |= zip(places, found, strict=True)
+            bound = _batch_vectors(engine, spec, batch, ready=ready, bounded=bounded, salt=salt)
+        vectors |= zip(places, bound, strict=True)
     return [vectors[place] for place in range(len(layouts))]
 
 
@@ -131,7 +133,9 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
     alike: dict[Any, list[int]] = {}
     for place, layout in enumerate(layouts):
         alone = layout.conditions or layout.components in LEFT_OUT
-        rows_and_cells = layout.filters, layout.axes, layout.within, layout.by_row
+        # rows in the same groups are read once for the tables by several sets of columns
+        axes = () if layout.by_row and layout.within else layout.axes
+        rows_and_cells = layout.filters, axes, layout.within, layout.by_row
         alike.setdefault(place if alone else rows_and_cells, []).append(place)
     batches: list[list[int]] = []
     for places in alike.values():
@@ -139,7 +143,7 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
         numbers: set[tuple[Any, ...]] = set()
         for place in places:
             layout = layouts[place]
-            more = {(_bound_to(layout), one) for one in layout.components}
+            more = {(_bound_to(layout)[1:], one) for one in layout.components}
             if batch and len(numbers | more) > _MOST_NUMBERS:
                 batches.append(batch)
                 batch, numbers = [], set()
@@ -150,21 +154,23 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
 
 
 def _bound_to(layout: Layout) -> tuple[Any, ...]:
-    """Return the key of a layout: layouts of the same rows, cells and key have one vector."""
-    return layout.components, layout.bits, layout.bounding
+    """Return the key of a layout: layouts of the same rows, groups and key have one vector."""
+    return layout.axes, layout.components, layout.bits, layout.bounding
 
 
 def _batch_vectors(
     engine: Engine,
     spec: Spec,
     layouts: Sequence[Layout],
-    bounded: nw.LazyFrame[Any] | None,
     *,
+    ready: Mapping[Summand, str],
+    bounded: nw.LazyFrame[Any] | None,
     salt: str,
 ) -> list[NDArray[np.int64]]:
     """Return the vectors of the layouts of one batch: see `query_vector`.
 
-    If some are `bounded`, all other persons are within every limit: their rows are summed together.
+    With `bounded`, a table of persons, all other persons are within every limit. `ready` is what
+    `settle` returned.
     """
     first = layouts[0]
     if any(isinstance(layout.bounding, FewGroups) for layout in layouts):
@@ -175,15 +181,20 @@ def _batch_vectors(
         return [count_left_out(engine, spec, first)]
     distinct = {_bound_to(layout): layout for layout in layouts}
     summands = tuple(dict.fromkeys(one for own in distinct.values() for one in summands_of(own)))
-    rows = in_cells(engine, spec, first, summands, bounded=bounded)
-    if first.within:
-        rows = rows.with_columns(nw.lit(0, nw.Int64).alias(CELL))
+    rows = in_cells(engine, spec, first, summands, ready=ready)
     if first.by_row:
-        totals = read_totals(engine, summands, sums_of_rows(engine, summands, rows, [CELL]), keys=1)
-        vectors = {
-            key: scatter(totals, layout, [summands.index(one) for one in summands_of(layout)])
-            for key, layout in distinct.items()
-        }
+        if len(by_axes := {layout.axes: layout for layout in layouts}) > 1:
+            used = [name for name in rows.collect_schema().names() if not name.startswith("by")]
+            rows = engine.materialise(rows.select(*used))
+        vectors = dict[Any, "NDArray[np.int64]"]()
+        for axes, table in by_axes.items():
+            sums = sums_of_rows(engine, summands, rows.with_columns(cell_of(table, axes)), [CELL])
+            totals = read_totals(engine, summands, sums, keys=1)
+            vectors |= {
+                key: scatter(totals, layout, [summands.index(one) for one in summands_of(layout)])
+                for key, layout in distinct.items()
+                if layout.axes == axes
+            }
     else:
         parts = [
             _Part.of(layout, summands, place) for place, layout in enumerate(distinct.values())
@@ -194,7 +205,7 @@ def _batch_vectors(
             )
             found = [scatter(totals, part.layout, [part.place]) for part in parts]
         else:
-            found = _person_vectors(engine, rows, summands, parts, salt=salt)
+            found = _person_vectors(engine, rows, summands, parts, bounded=bounded, salt=salt)
         vectors = dict(zip(distinct, found, strict=True))
     for vector in vectors.values():
         vector.setflags(write=False)  # several layouts may share it
@@ -288,9 +299,48 @@ def _person_vectors(
     summands: Sequence[Summand],
     parts: Sequence[_Part],
     *,
+    bounded: nw.LazyFrame[Any] | None,
     salt: str,
 ) -> list[NDArray[np.int64]]:
-    """Return the vectors of persons, each person within the limits of each part."""
+    """Return the vectors of persons, each person within the limits of each part.
+
+    With `bounded`, a table of persons, the rows of all other persons are summed without bounding.
+    """
+    of_persons = rows if bounded is None else rows.join(bounded, on=UNIT, how="semi")
+    sums = [] if bounded is None else [f"i{place}" for place in range(len(summands))]
+    entries = _sums_of_persons(of_persons, summands, parts)
+    entries = _bounded_in_cells(entries, parts, kept=sums)
+    groups: dict[tuple[str, int | None], list[_Part]] = {}
+    for part in parts:
+        groups.setdefault(part.few, []).append(part)
+    read_twice = any(one.shrinks_largest or one.shrinks_persons for one in parts)
+    if sums or read_twice or len(groups) > 1 or any(most is not None for _, most in groups):
+        entries = engine.materialise(entries)
+    others = [np.zeros(part.layout.dimension, dtype=np.int64) for part in parts]
+    if sums:
+        others = _unbounded_vectors(engine, rows, entries, summands, parts=parts)
+    vectors: dict[int, NDArray[np.int64]] = {}
+    for (needed, most), group in groups.items():
+        kept = entries.select(UNIT, CELL, *(name for part in group for name in part.names))
+        kept = kept.filter(nw.col(needed) > 0) if needed else kept
+        if most is not None:
+            kept = keep_few(engine, kept, [CELL], most, salt=salt)
+            if any(one.shrinks_largest or one.shrinks_persons for one in group):
+                kept = engine.materialise(kept)
+        totals = engine.rows(_bounded_totals(engine, group, kept))
+        start = 0
+        for part in group:
+            end = start + len(part.names)
+            bound = scatter(totals, part.layout, range(start, end))
+            vectors[part.place] = bound + others[part.place]
+            start = end
+    return [vectors[part.place] for part in parts]
+
+
+def _sums_of_persons(
+    rows: nw.LazyFrame[Any], summands: Sequence[Summand], parts: Sequence[_Part]
+) -> nw.LazyFrame[Any]:
+    """Return an entry for each person and cell, with the sums of the rows: i0, i1, …."""
     # Where there is one cell, a second key would cost as much as the first.
     keys = [UNIT, CELL] if parts[0].layout.axes else [UNIT]
     if all(one.component == A_PERSON for one in summands):  # a count would only be compared with 0
@@ -298,42 +348,48 @@ def _person_vectors(
         ones = {f"i{place}": 2**one.bits for place, one in enumerate(summands)}
         entries = entries.with_columns(**{n: nw.lit(one, nw.Int64) for n, one in ones.items()})
     else:
-        entries = rows.group_by(*keys).agg(*row_sums(summands))
+        # sums of DuckDB have 128 bits, with which it computes more slowly
+        entries = rows.group_by(*keys).agg(*(one.cast(nw.Int64) for one in row_sums(summands)))
     if len(keys) == 1:
         entries = entries.with_columns(nw.lit(0, nw.Int64).alias(CELL))
-    entries = _bounded_in_cells(entries, parts)
-    groups: dict[tuple[str, int | None], list[_Part]] = {}
-    for part in parts:
-        groups.setdefault(part.few, []).append(part)
-    read_twice = any(one.shrinks_largest or one.shrinks_persons for one in parts)
-    if read_twice or len(groups) > 1 or any(most is not None for _, most in groups):
-        entries = engine.materialise(entries)
-    vectors: dict[int, NDArray[np.int64]] = {}
-    for (needed, most), group in groups.items():
-        own = entries.select(UNIT, CELL, *(name for part in group for name in part.names))
-        own = own.filter(nw.col(needed) > 0) if needed else own
-        if most is not None:
-            own = keep_few(engine, own, [CELL], most, salt=salt)
-            if any(one.shrinks_largest or one.shrinks_persons for one in group):
-                own = engine.materialise(own)
-        totals = engine.rows(_bounded_totals(engine, group, own))
-        start = 0
-        for part in group:
-            end = start + len(part.names)
-            vectors[part.place] = scatter(totals, part.layout, range(start, end))
-            start = end
-    return [vectors[part.place] for part in parts]
+    return entries
 
 
-def _bounded_in_cells(entries: nw.LazyFrame[Any], parts: Sequence[_Part]) -> nw.LazyFrame[Any]:
+def _unbounded_vectors(
+    engine: Engine,
+    rows: nw.LazyFrame[Any],
+    entries: nw.LazyFrame[Any],
+    summands: Sequence[Summand],
+    *,
+    parts: Sequence[_Part],
+) -> list[NDArray[np.int64]]:
+    """Return the vector of each part of those `rows` whose sums are not in the `entries`.
+
+    The entries are sums of some of the rows. So the vector is an exact difference.
+    """
+    names = [f"i{place}" for place in range(len(summands))]
+    sums = rows.group_by(CELL).agg(*row_sums(summands)).select(CELL, *names)
+    in_entries = entries.group_by(CELL).agg(*(nw.col(name).sum() for name in names))
+    totals = {cell: values for cell, *values in engine.rows(sums)}
+    for cell, *values in engine.rows(in_entries.select(CELL, *names)):
+        totals[cell] = list(map(operator.sub, totals[cell], values))
+    differences = [(cell, *values) for cell, values in totals.items()]
+    return [
+        scatter(differences, part.layout, [names.index(name) for name in part.sums])
+        for part in parts
+    ]
+
+
+def _bounded_in_cells(
+    entries: nw.LazyFrame[Any], parts: Sequence[_Part], *, kept: Sequence[str]
+) -> nw.LazyFrame[Any]:
     """Return the integers of each part, with the integers of each cell within the cell's limit.
 
-    Entries without a unit are sums over all persons within every limit; they stay as they are.
+    The columns `kept` of the entries stay beside them.
 
     The integers of a cell are shrunk by one factor; a single integer is cut off at the limit.
     A person who is counted once in a cell has 1 there.
     """
-    bounded = ~nw.col(UNIT).is_null()
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}]
     for part in parts:
         sums = [nw.col(name) for name in part.sums]
@@ -343,20 +399,18 @@ def _bounded_in_cells(entries: nw.LazyFrame[Any], parts: Sequence[_Part]) -> nw.
             steps[2] |= dict(zip(part.names, sums, strict=True))
         elif len(sums) == 1:
             most, _ = part.limits
-            cut = sums[0].clip(-most, most).cast(nw.Int64)
-            steps[2][part.names[0]] = nw.when(bounded).then(cut).otherwise(sums[0])
+            steps[2][part.names[0]] = sums[0].clip(-most, most).cast(nw.Int64)
         else:
             most, _ = part.limits
             largest, shrink = part.called(_LARGEST), part.called(_SHRINK)
             steps[0][largest] = _in_one(part.sums, beside=part.beside)
-            factor = _factor_above(most, nw.col(largest))
-            steps[1][shrink] = nw.when(bounded).then(factor).otherwise(None)
+            steps[1][shrink] = _factor_above(most, nw.col(largest))
             steps[2] |= {
                 name: _shrunk(one, shrink) for name, one in zip(part.names, part.sums, strict=True)
             }
     for step in filter(None, steps):
         entries = entries.with_columns(**step)
-    return entries.select(UNIT, CELL, *(name for part in parts for name in part.names))
+    return entries.select(UNIT, CELL, *kept, *(name for part in parts for name in part.names))
 
 
 def _bounded_totals(
@@ -425,10 +479,7 @@ def _shrunk_persons(
     """
     sizes = {one.part.called(_LARGEST): one.size for one in limits}
     persons = (
-        entries.filter(~nw.col(UNIT).is_null())
-        .select(UNIT, **sizes)
-        .group_by(UNIT)
-        .agg(*(by(nw.col(n)) for n in sizes))
+        entries.select(UNIT, **sizes).group_by(UNIT).agg(*(by(nw.col(name)) for name in sizes))
     )
     over = [nw.col(one.part.called(_LARGEST)) > one.most for one in limits]
     factors = {

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leastnoise.tables.query.axes import Axis
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import Component
 
 UNIT, CELL = "unit", "cell"
-_BOUNDED = "bounded"
 
 
 @final
@@ -33,6 +33,11 @@ class Summand:
 
     component: Component
     bits: int
+
+    @property
+    def integer(self) -> type[nw.Int32 | nw.Int64]:
+        """The type of the integers of rows: DuckDB sums 32 bits of a table of its own faster."""
+        return nw.Int32 if self.bits < 31 else nw.Int64
 
 
 def summands_of(layout: Layout) -> tuple[Summand, ...]:
@@ -60,8 +65,27 @@ def keys_of(layout: Layout) -> list[str]:
     return [f"by{index}" for index, one in enumerate(layout.grouped) if isinstance(one, Unlisted)]
 
 
-def columns_read(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> set[str]:
-    """Return what the engine's frame calls the columns that these layouts are about."""
+def settle(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> dict[Summand, str]:
+    """Copy the columns that these layouts read, so that they may be read several times.
+
+    The integers of values are computed once, here, and copied instead of the values. Returns the
+    name of the column of each summand; none where the engine needs no copy.
+    """
+    summands = dict.fromkeys(one for layout in layouts for one in summands_of(layout))
+    names = {
+        summand: f"s{place}" for place, summand in enumerate(summands) if summand.component.column
+    }
+    columns = {name: _unscaled(engine, spec, summand) for summand, name in names.items()}
+    read = sorted(_columns_read(engine, spec, layouts))
+    if not (read or names):
+        read = engine.frame.collect_schema().names()[:1]
+    scaled = {name: summand for summand, name in names.items() if summand.component.of_values}
+    engine.settle(_fixed_point(engine.frame.select(*read, **columns), spec, scaled))
+    return names if engine.reads_again else {}
+
+
+def _columns_read(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> set[str]:
+    """Return the columns of the engine's frame that these layouts read beside their summands."""
     read = {engine.filter_column(text) for layout in layouts for text in layout.filters}
     if not spec.privacy.by_row:
         read.add(engine.column(spec.privacy.unit, "u"))
@@ -69,8 +93,6 @@ def columns_read(engine: Engine, spec: Spec, layouts: Sequence[Layout]) -> set[s
         for axis in layout.grouped:
             by_value = isinstance(axis, Bins | Nearest)
             read.add(engine.column(axis.column, "v" if by_value else "k"))
-        for component in layout.components:
-            read |= {engine.value_column(name) for name in component.needed}
         for condition in layout.conditions:
             for name, predicate in condition.predicates:
                 read.add(engine.column(name, "k") if predicate.among else engine.value_column(name))
@@ -88,12 +110,12 @@ def rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
 def units_with_more_rows(
     engine: Engine, spec: Spec, layout: Layout, rows: int
 ) -> nw.LazyFrame[Any]:
-    """Return the units with more than so many rows that count, in a table to join rows with."""
+    """Return a table of the units with more than `rows` rows that count."""
     unit = engine.column(spec.privacy.unit, "u")
     frame = rows_that_count(engine, layout).select(unit)
     counts = frame.filter(~nw.col(unit).is_null()).group_by(unit).agg(n=nw.len())
-    more = counts.filter(nw.col("n") > rows).select(unit, nw.col(unit).alias(_BOUNDED))
-    return engine.materialise(more)
+    more = counts.filter(nw.col("n") > rows)
+    return engine.materialise(more.select(nw.col(unit).alias(UNIT)))
 
 
 def in_no_cell(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
@@ -126,37 +148,30 @@ def in_cells(
     layout: Layout,
     summands: Sequence[Summand],
     *,
-    bounded: nw.LazyFrame[Any] | None = None,
+    ready: Mapping[Summand, str] | None = None,
 ) -> nw.LazyFrame[Any]:
     """Return one row per row that falls in a public cell: its unit, cell and scaled values.
 
-    The values are the integers of the `summands` that depend on the row: x0, x1, …. Where units
-    are `bounded`, all other units are NULL: see `units_with_more_rows`.
+    The values are the integers of the `summands` that depend on the row: x0, x1, …. Some may be
+    `ready` in a column of the frame: see `settle`.
     Keys that nobody listed are beside them, also those that may not be published. A row without a
     unit is dropped: all such rows clipped together would be one person's rows to the clip, and many
     persons' in truth. NULL keys and keys that aren't public match no cell.
     """
     frame, columns = _grouped(engine, spec, layout)
-    if bounded is not None:
-        frame = frame.join(bounded, on=engine.column(spec.privacy.unit, "u"), how="left")
-        columns[UNIT] = nw.col(_BOUNDED)
-    values: dict[str, Summand] = {}
+    scaled: dict[str, Summand] = {}
     for index, summand in enumerate(summands):
-        component = summand.component
-        if component.of_values:
-            values[f"x{index}"] = summand
-            columns[f"x{index}"] = _value(engine, spec, component)
-        elif component.column:
-            ends = 2**summand.bits, 0
-            if component.kind == "without":  # what is NULL has no value, either
-                ends = ends[::-1]
-            there = nw.when(_counts(engine, spec, component)).then(ends[0]).otherwise(ends[1])
-            columns[f"x{index}"] = there.cast(nw.Int64)
+        name = f"x{index}"
+        if ready and summand in ready:
+            columns[name] = nw.col(ready[summand])
+        elif summand.component.column:
+            columns[name] = _unscaled(engine, spec, summand)
+            if summand.component.of_values:
+                scaled[name] = summand
     # A block may need no column but the rows themselves. First with_columns: a select of constants
     # alone has one row on some engines.
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
-    frame = _fixed_point(frame, spec, values)
-    cell = nw.lit(0, nw.Int64)
+    frame = _fixed_point(frame, spec, scaled)
     for index, axis in enumerate(layout.grouped):
         by, at = f"by{index}", f"at{index}"
         if isinstance(axis, Unlisted):
@@ -169,8 +184,20 @@ def in_cells(
         else:
             known = engine.keys(axis.values, key=by, index=at)
             frame = frame.join(known, on=by, how="inner")
-        cell = cell * axis.cells + nw.col(at)
-    return frame.with_columns(cell.alias(CELL))
+    return frame.with_columns(cell_of(layout, layout.axes))
+
+
+def cell_of(layout: Layout, axes: Sequence[Axis]) -> nw.Expr:
+    """Return the cell of a row that `in_cells` found, by some of the axes that it is grouped by.
+
+    Keys that nobody listed have no place in it.
+    """
+    cell = nw.lit(0, nw.Int64)
+    for axis in axes:
+        if not isinstance(axis, Unlisted):
+            at = nw.col(f"at{layout.grouped.index(axis)}")
+            cell = cell * axis.cells + at
+    return cell.alias(CELL)
 
 
 def _grouped(
@@ -206,6 +233,18 @@ def publishable(engine: Engine, layout: Layout, entries: nw.LazyFrame[Any]) -> n
     return entries
 
 
+def _unscaled(engine: Engine, spec: Spec, summand: Summand) -> nw.Expr:
+    """Return the integer of a row that depends on a column; of values, the value to be scaled."""
+    component = summand.component
+    if component.of_values:
+        return _value(engine, spec, component)
+    counted, others = 2**summand.bits, 0
+    if component.kind == "without":  # a row whose value is NULL has no value, either
+        counted, others = others, counted
+    there = nw.when(_counts(engine, spec, component)).then(counted).otherwise(others)
+    return there.cast(summand.integer)
+
+
 def _value(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
     """The column's value; NULL where it is left out, or where the `paired` column has none."""
     value = finite(engine, component.column, spec.columns[component.column].counts_as)
@@ -229,9 +268,11 @@ def _counts(engine: Engine, spec: Spec, component: Component) -> nw.Expr:
 
 def finite(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
     """Return the column as float64, `missing` or else NULL where it has no value."""
-    other = None if missing is None else float(missing)
     value = nw.col(engine.column(column, "v"))
-    return nw.when(engine.has_value(column)).then(value).otherwise(nw.lit(other, nw.Float64))
+    if missing is None:
+        return value
+    other = nw.lit(float(missing), nw.Float64)
+    return nw.when(engine.has_value(column)).then(value).otherwise(other)
 
 
 def _fixed_point(
@@ -252,11 +293,13 @@ def _fixed_point(
         component, bits = summand.component, summand.bits
         bounds = bounds_of(spec, component.column)
         x, factor = nw.col(name), float(Fraction(2**bits) / component.radius)
-        clamped = x.clip(float(bounds[0]), float(bounds[1]))
-        steps[0][name] = clamped.fill_null(0.0) if component.filled else clamped
-        centre, within = float(component.centre), False
+        centre, within, square = float(component.centre), False, component.kind == "square"
+        # the integer of a value at the centre is 0
+        missing = 0.0 if component.filled else None if square else centre
+        clamped = _clamped(x, *map(float, bounds))
+        steps[0][name] = nw.when(x.is_null()).then(nw.lit(missing, nw.Float64)).otherwise(clamped)
         centred = x - centre if centre else x
-        if component.kind == "square":
+        if square:
             steps[1][name] = centred * factor
             steps[2][name] = (x * x * 2.0 ** (1 - bits) + 0.5).floor() - 2.0**bits
         else:
@@ -264,11 +307,18 @@ def _fixed_point(
             extremes = (*bounds, 0) if component.filled else bounds
             ends = ((float(one) - centre) * factor + 0.5 for one in extremes)
             within = all(-(2**bits) <= end < 2**bits + 1 for end in ends)
-        whole = x if within else x.clip(-(2**bits), 2**bits)
-        steps[3][name] = whole.cast(nw.Int64).fill_null(0)
+        whole = x if within else _clamped(x, -(2.0**bits), 2.0**bits)
+        if missing is None:
+            whole = nw.when(x.is_null()).then(nw.lit(0.0)).otherwise(whole)
+        steps[3][name] = whole.cast(summand.integer)
     for step in filter(None, steps):
         frame = frame.with_columns(**step)
     return frame
+
+
+def _clamped(x: nw.Expr, low: float, high: float) -> nw.Expr:
+    """Return x within its bounds, where x isn't NULL: narwhals' `clip` asks that of every row."""
+    return nw.max_horizontal(nw.min_horizontal(x, nw.lit(high)), nw.lit(low))
 
 
 def _in_bins(

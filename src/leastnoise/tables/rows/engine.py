@@ -11,7 +11,7 @@ import narwhals as nw
 from leastnoise.tables.expressions.computed import NOTHING, Computed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.spec.values import ColumnType, Key
@@ -96,8 +96,8 @@ class Engine(ABC):
         return False
 
     @abstractmethod
-    def settle(self, columns: Collection[str]) -> None:
-        """Let these columns of the frame be read several times; the others may be gone."""
+    def settle(self, frame: nw.LazyFrame[Any]) -> None:
+        """Copy `frame` in place of the engine's frame where rows can't be read again otherwise."""
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

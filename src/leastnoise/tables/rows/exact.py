@@ -60,7 +60,8 @@ def _totals(
         return read_totals(engine, summands_of(layout), sums, len(keys))
     if not isinstance(layout.bounding, FewGroups):
         raise TypeError("a person is in few of the groups that nobody listed")
-    per_unit = rows.group_by(UNIT, *keys).agg(*row_sums(summands_of(layout)))
+    sums = [one.cast(nw.Int64) for one in row_sums(summands_of(layout))]
+    per_unit = rows.group_by(UNIT, *keys).agg(*sums)
     per_unit = engine.materialise(publishable(engine, layout, per_unit))
     entries = keep_few(engine, per_unit, keys, layout.bounding.groups, salt=salt)
     entries = _within(layout, layout.bounding, entries)

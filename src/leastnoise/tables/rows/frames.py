@@ -27,7 +27,7 @@ from leastnoise.tables.rows.duckdb.databases import Copy
 from leastnoise.tables.rows.duckdb.inputs import Input
 from leastnoise.tables.rows.spark.engine import SparkRows
 from leastnoise.tables.values import arrow_values
-from leastnoise.tables.values.casts import MOST_DIGITS, Held, Rows, held
+from leastnoise.tables.values.casts import MOST_DIGITS, FileRows, Held, held
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Frame(Input):
         used: Collection[str],
         *,
         rehearsed: bool = False,
-    ) -> Iterator[Rows]:
+    ) -> Iterator[FileRows]:
         if not self._again:
             with self._copied(folder, used, rehearsed=rehearsed).opened(connection, folder) as rows:
                 yield rows
@@ -186,7 +186,7 @@ class Frame(Input):
         connection.register("the_frame", self._readable(places, rehearsed=rehearsed))
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
         kept = {name: column for name, column in columns if name in used}
-        rows = Rows(sql=f"the_frame AS t({listed})", columns=kept)
+        rows = FileRows(sql=f"the_frame AS t({listed})", columns=kept)
         yield rows.none() if rehearsed else rows
 
     def _readable(self, places: Collection[int], *, rehearsed: bool) -> object:

@@ -71,7 +71,7 @@ def read_totals(
 
 
 def row_sums(summands: Sequence[Summand]) -> list[nw.Expr]:
-    """Return the sums over a unit's rows: below 2^34 rows of at most 2^28 no int64 wraps around.
+    """Return the sums over rows: below 2^34 rows of at most 2^28 no int64 wraps around.
 
     Beyond that cap, which every plan states, they would be wrong.
     """

@@ -51,8 +51,6 @@ _EXPECTED = {
     "extra_forbidden": "Unknown key",
 }
 """pydantic's kinds of errors in our words, with its own fields."""
-_RENAMED = {"where": "conditions", "weight": "importance"}
-"""Keys of earlier states of version 1."""
 
 
 def key(meaning: str, example: str, **options: Any) -> Any:
@@ -163,8 +161,6 @@ class Section(BaseModel):
 
 def _known(name: str, known: tuple[str, ...], *, hint: bool) -> str:
     """Return a hint: the key that `name` may stand for, or all known keys."""
-    if _RENAMED.get(name) in known:
-        return f"It is called {_RENAMED[name]} now."
     return (hint and _validate.nearest(name, known)) or f"Known: {', '.join(known)}."
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from leastnoise._validate import MAX_COUNT
 from leastnoise.tables.spec.column import Column
-from leastnoise.tables.spec.values import SKIP
+from leastnoise.tables.spec.values import SKIP, ColumnType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,10 @@ NEAR = 1e-4
 """Relative: how near to where it is cut off a value tells no more what it was made of, and the
 change of n by which an interval is checked, since a relative error of 1e-9 in n is 1e-5 of that."""
 
+ANY_COLUMN: frozenset[ColumnType] = frozenset({"int", "float", "text", "bool"})
+SUMMED_COLUMN: frozenset[ColumnType] = frozenset({"int", "float", "bool"})
+"""A bool adds 0 or 1 to a sum."""
+RANKED_COLUMN: frozenset[ColumnType] = frozenset({"int", "float"})
 ColumnIs = Literal["absent", "optional", "required"]
 """Whether a statistic names a column."""
 Floats = NDArray[np.float64]
@@ -277,6 +281,8 @@ class OneColumn(Asked):
     column: str = ""
 
     column_is: ClassVar[ColumnIs]
+    column_types: ClassVar[frozenset[ColumnType]] = ANY_COLUMN
+    """The types of column that it can be asked of."""
     of_values: ClassVar[bool]
     """It is made of the column's values, which are numbers then, and have public bounds."""
     ranked: ClassVar[bool] = False

@@ -10,7 +10,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.tables.spec.values import LEAST
-from leastnoise.tables.statistics.base import ColumnIs, OneColumn
+from leastnoise.tables.statistics.base import RANKED_COLUMN, ColumnIs, OneColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,6 +41,7 @@ class Quantile(OneColumn):
     column_is: ClassVar[ColumnIs] = "required"
     of_values: ClassVar[bool] = False
     ranked: ClassVar[bool] = True
+    column_types = RANKED_COLUMN
 
     @classmethod
     def of(cls, column: str, level: str) -> Self:

@@ -21,6 +21,7 @@ from leastnoise.tables.statistics.base import (
     NEAR,
     ROUNDING,
     SUFFIXES,
+    SUMMED_COLUMN,
     Beside,
     ColumnIs,
     ColumnStatistic,
@@ -252,6 +253,7 @@ class Mean(ColumnStatistic, Quotient):
     kind: ClassVar[str] = "mean"
     column_is: ClassVar[ColumnIs] = "required"
     of_values: ClassVar[bool] = True
+    column_types = SUMMED_COLUMN
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
         """The value, and the count that it is divided by."""

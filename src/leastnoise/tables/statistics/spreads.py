@@ -22,6 +22,7 @@ from leastnoise.tables.statistics.base import (
     CLOSE,
     NEAR,
     SUFFIXES,
+    SUMMED_COLUMN,
     Beside,
     ColumnIs,
     ColumnStatistic,
@@ -65,6 +66,7 @@ class Spread(ColumnStatistic):
 
     column_is: ClassVar[ColumnIs] = "required"
     of_values: ClassVar[bool] = True
+    column_types = SUMMED_COLUMN
     counts: ClassVar[bool] = False
     clamps: ClassVar[bool] = False
     needs_size: ClassVar[bool] = True

@@ -20,6 +20,7 @@ from leastnoise.tables.statistics.base import (
     NEAR,
     OVER_LIMITS,
     ROUNDING,
+    SUMMED_COLUMN,
     Beside,
     ColumnIs,
     ColumnStatistic,
@@ -199,6 +200,7 @@ class Sum(Total):
     kind: ClassVar[str] = "sum"
     column_is: ClassVar[ColumnIs] = "required"
     of_values: ClassVar[bool] = True
+    column_types = SUMMED_COLUMN
     counts: ClassVar[bool] = False
 
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
@@ -358,6 +360,7 @@ class CountOutside(Clipped):
     kind: ClassVar[str] = "count_outside"
     column_is: ClassVar[ColumnIs] = "required"
     of_values: ClassVar[bool] = True
+    column_types = SUMMED_COLUMN
 
     def counts_in_words(self, spec: Spec) -> str:
         """Return which bounds."""

@@ -92,14 +92,14 @@ class Held:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class FileRows:
     """The rows of a file: SQL to follow FROM, its parameters, and columns by name."""
 
     sql: str
     columns: dict[str, Held]
     bound: dict[str, Any] = field(default_factory=dict)
 
-    def none(self) -> Rows:
+    def none(self) -> FileRows:
         """The same columns without rows. DuckDB reads nothing for it, as it would for LIMIT 0."""
         return replace(self, sql=f"(SELECT * FROM {self.sql} WHERE FALSE)")  # noqa: S608  # as it was
 

@@ -24,7 +24,7 @@ from leastnoise.errors import SourceError
 from leastnoise.tables.spec.source import Dialect
 from leastnoise.tables.spec.values import MAX_TEXT, UTF_8
 from leastnoise.tables.values import compression, parquet_rows, pipe
-from leastnoise.tables.values.casts import Held, Rows
+from leastnoise.tables.values.casts import FileRows, Held
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -74,7 +74,7 @@ def _fields_sql(dialect: Dialect) -> str:
     )
 
 
-def rows(path: Path, used: Collection[str], dialect: Dialect = _COMMAS) -> Rows:
+def rows(path: Path, used: Collection[str], dialect: Dialect = _COMMAS) -> FileRows:
     """Return the rows of the file and the `used` columns, text without quotes; NULL if empty."""
     places = {name: place for place, name in enumerate(header(path, dialect)) if name in used}
     held = {
@@ -83,7 +83,7 @@ def rows(path: Path, used: Collection[str], dialect: Dialect = _COMMAS) -> Rows:
     }
     unquoted = [f"{_unquoted_sql(place)} AS c{place}" for place in places.values()]
     listed = ", ".join(unquoted) or "0 AS nothing"
-    return Rows(sql=f"(SELECT {listed} FROM ({_fields_sql(dialect)}))", columns=held)  # noqa: S608
+    return FileRows(sql=f"(SELECT {listed} FROM ({_fields_sql(dialect)}))", columns=held)  # noqa: S608
 
 
 def _unquoted_sql(place: int) -> str:

@@ -18,7 +18,7 @@ import duckdb
 from leastnoise.errors import SourceError
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.values import spill
-from leastnoise.tables.values.casts import MOST_DIGITS, Held, Rows, within_precision
+from leastnoise.tables.values.casts import MOST_DIGITS, FileRows, Held, within_precision
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def rows(
     used: Collection[str],
     *,
     rehearsed: bool = False,
-) -> Rows:
+) -> FileRows:
     """Return the rows of the file and the `used` columns of it; none where it is `rehearsed`."""
     found = _rows(connection, path, used, look=not rehearsed)
     return found.none() if rehearsed else found
@@ -179,7 +179,7 @@ def rows(
 
 def _rows(
     connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str], *, look: bool
-) -> Rows:
+) -> FileRows:
     """Return the rows; where a `look` finds no text odd, by simpler SQL."""
     found = columns(connection, path)
     listed = ", ".join(f"c{place}" for place in range(len(found)))
@@ -193,7 +193,7 @@ def _rows(
     odd = not look or any(_has_odd(connection, path, text, plain) for text in texts.values())
     if not texts or not odd:
         as_they_are = {name: replace(held[name], sql=text) for name, text in texts.items()}
-        return Rows(sql=plain, columns=held | as_they_are)
+        return FileRows(sql=plain, columns=held | as_they_are)
     marked = " OR ".join(_is_marked(text) for text in texts.values())
     # By row, the lengths of the texts without what isn't UTF-8; less than with it, if there is any.
     lengths = ", ".join(
@@ -211,7 +211,7 @@ def _rows(
         )
         for name, text in texts.items()
     }
-    return Rows(sql=f"{long} LEFT JOIN {right} ON n = n_right", columns=held | checked)
+    return FileRows(sql=f"{long} LEFT JOIN {right} ON n = n_right", columns=held | checked)
 
 
 def _has_odd(connection: duckdb.DuckDBPyConnection, path: Path, text: str, sql: str) -> bool:

@@ -17,10 +17,11 @@ from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.fit import search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
+from leastnoise.tables.answers.sums import RunningSums
 from leastnoise.tables.plan import count_trees
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.plan.summed import cumulative as cumulative_plan
-from leastnoise.tables.plan.summed.cumulative import Cumulative, Step
+from leastnoise.tables.plan.summed.cumulative import Cumulative
 from leastnoise.tables.publish.summed import publish_running_sums
 from tests.noise.trees.oracle import enumerated, largest_loss, moved_by_rows
 from tests.tables.cumulative import plan_of, spec_of, whole_of
@@ -59,11 +60,7 @@ def padded(plan: Plan) -> Plan:
     claims = [("ages", made.certificate.on_grid(1))]
     noise = Cumulative.of(whole.cells, whole.budget, claims)
     assert (noise.noise.dimension, noise.bins) == (4, 3)
-    blocks = tuple(
-        replace(block, certificate=noise.claim, running=Step(whole=noise, sums=bool(place)))
-        for place, block in enumerate(plan.blocks)
-    )
-    return replace(plan, blocks=blocks)
+    return replace(plan, answered=(RunningSums(certificate=noise.claim, whole=noise),))
 
 
 THREE: dict[str, Any] = {"edges": [0, 20, 60, 90], "group_by": REGIONS}
@@ -94,7 +91,7 @@ def test_what_is_published_has_the_stated_errors(bins: int) -> None:
     plan = plan_of(spec_of(group_by=REGIONS)) if bins == 4 else padded(plan_of(spec_of(**THREE)))
     truth = np.arange(3 * bins, dtype=np.int64) * 10**6
     bits = plan.blocks[0].layout.bits
-    draws = [publish_running_sums(plan.blocks, truth << bits) for _ in range(800)]
+    draws = [publish_running_sums(whole_of(plan), plan.blocks, truth << bits) for _ in range(800)]
     exact = (truth, truth.reshape(3, bins).cumsum(axis=1).reshape(-1))
     for place in range(2):
         errors = np.array([one[place].columns["count"] for one in draws]) - exact[place]

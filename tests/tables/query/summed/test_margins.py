@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from leastnoise.guarantees.structured import Linf, Within
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.publish.summed import sum_exactly
+from leastnoise.tables.query.axes import KeyColumn
+from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.summed.margins import (
     measured_layout,
     published_tables,
@@ -46,30 +49,49 @@ VALUES = (0, 30, -30, 12.345, 99, math.nan)
 """Of a column with bounds [0, 30], or [-30, 10]."""
 
 
-def cells_of(raw: dict[str, Any], rows: list[tuple[Any, ...]]) -> Any:
-    """Return the plan of a spec, and the exact integers of its cells for these rows."""
-    columns = [*COLUMNS, "x"] if "columns" in raw else COLUMNS
+def cells_of(raw: dict[str, Any]) -> Layout:
+    """The layout of the measured cells."""
+    ((layout,),) = spec_file.lay_out(raw).queries[0]
+    return measured_layout(layout)
+
+
+def integers_of(raw: dict[str, Any], datasets: list[tuple[Any, ...]]) -> list[Any]:
+    """The exact integers of the cells for the rows of each dataset.
+
+    All are read at once: a dataset has persons of its own, and its number is one more key.
+    """
+    columns = [*COLUMNS, *(["x"] if "columns" in raw else []), "dataset"]
+    rows = [
+        (10 * place + row[0], *row[1:], place)
+        for place, dataset in enumerate(datasets)
+        for row in dataset
+    ]
     frame = pd.DataFrame(rows, columns=columns)
     frame = frame.astype({"x": "float64"} if "x" in columns else {})
-    frame = frame.astype({"who": "int64", "region": "int64", "sex": "string", "age": "int64"})
-    raw = raw | {"data": {"source": IN_MEMORY}}
-    laid = spec_file.lay_out(raw)
-    ((layout,),) = laid.queries[0]
-    found = source.find_source(laid.spec, Path(), frame_of(frame))
-    with source.open_engine(found) as engine:
-        drawn = measured_layout(layout)
-        return drawn, bounding.query_vector(engine, laid.spec, drawn, salt=SALT)
+    whole = dict.fromkeys(["who", "region", "age", "dataset"], "int64")
+    frame = frame.astype({**whole, "sex": "string"})
+    (query,) = raw["query"]
+    # so that the column of datasets may be grouped by
+    by_dataset = {"statistics": query["statistics"], "group_by": {"dataset": [0]}}
+    queries = [query, {"name": "datasets", **by_dataset}]
+    spec = spec_file.parse(raw | {"data": {"source": IN_MEMORY}, "query": queries})
+    layout = cells_of(raw)
+    dataset = KeyColumn(column="dataset", values=tuple(range(len(datasets))))
+    rows_of = source.find_source(spec, Path(), frame_of(frame))
+    with source.open_engine(rows_of) as engine:
+        within = (dataset, *layout.within) if layout.within else ()
+        with_dataset = replace(layout, axes=(dataset, *layout.axes), within=within)
+        vector = bounding.query_vector(engine, spec, with_dataset, salt=SALT)
+    return [*vector.reshape(len(datasets), -1)]
 
 
 def moves(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> dict[int, set[Any]]:
     """Return by how much a change of rows moves each of all tables, as vectors in rows."""
-    whole = Margins(cells=cells_of(raw, [])[0], budget=Budget(epsilon=1), measured={})
-    known: dict[tuple[Any, ...], Any] = {}
+    whole = Margins(cells=cells_of(raw), budget=Budget(epsilon=1), measured={})
+    datasets = [*dict.fromkeys(tuple(rows) for pair in pairs for rows in pair)]
+    known = dict(zip(datasets, integers_of(raw, datasets), strict=True))
     found: dict[int, set[Any]] = {table: set() for table in range(8)}
     for pair in pairs:
-        for rows in map(tuple, pair):
-            if rows not in known:
-                known[rows] = cells_of(raw, list(rows))[1]
         for table in range(8):
             one, other = (
                 sum_exactly(whole, known[tuple(rows)], table).astype(object) for rows in pair
@@ -125,7 +147,7 @@ def persons() -> list[list[tuple[Any, ...]]]:
 
 
 def check(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> None:
-    layout, _ = cells_of(raw, [])
+    layout = cells_of(raw)
     for table, shifts in moves(raw, pairs).items():
         sensitivity = table_sensitivity(layout, table)
         assert all(held_by(sensitivity, shift) for shift in shifts), table
@@ -136,7 +158,7 @@ def check(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> None
 
 def check_sums(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> None:
     """Check all that is said of several numbers a cell, and that no less could be said."""
-    layout, _ = cells_of(raw, [])
+    layout = cells_of(raw)
     for table, shifts in moves(raw, pairs).items():
         hull, *others = table_sensitivities(layout, table)
         assert isinstance(hull, Within)
@@ -277,11 +299,12 @@ def test_which_tables_are_published() -> None:
         return published_tables(spec_file.parse(spec_of(margins=margins)).query[0])
 
     assert tables(True) == (7, 3, 5, 6, 1, 2, 4, 0)
-    assert tables([[], ["age", "region"]]) == (7, 5, 0)
+    assert tables([[], ["age", "region"]]) == (5, 0)
+    assert tables([[], ["age", "region", "sex"]]) == (7, 0)
     assert tables(False) == ()
     plan = plan_of(spec_of(margins=[[], ["age", "region"]]))
     assert [block.name for block in plan.blocks] == [
-        "people", "people_by_region_age", "people_total"
+        "people_by_region_age", "people_total"
     ]  # fmt: skip
 
 
@@ -296,7 +319,7 @@ PRIVATE = {"region": {"keys": "private"}, "sex": ["f", "m"]}
         ({"margins": [["reg"]]}, "columns of group_by, got 'reg'"),
         ({"margins": [["sex"], ["sex"]]}, "given twice"),
         ({"margins": [["sex", "sex"]]}, "given twice"),
-        ({"margins": [["sex", "age", "region"]]}, "published anyway"),
+        ({"margins": [["sex", "age"]], "round": True, "clamp": True}, "list the table by all"),
         ({"margins": "all"}, "margins"),
         ({"statistics": ["count", "std(age)"]}, "another query for std_age"),
         ({"statistics": ["count", "var(age)"]}, "another query for var_age"),
@@ -329,3 +352,18 @@ def test_names_and_persons_that_are_refused() -> None:
         spec_file.lay_out(spec_of(unit="who", statistics=["count_units"]))
     with pytest.raises(SpecError, match="max_rows"):
         spec_file.lay_out(spec_of(unit="who") | {"contribution": {"l2": 3}})
+
+
+@pytest.mark.parametrize("margins", [[["sex"]], [["sex"], []], [[]]])
+def test_columns_of_no_listed_table_decide_which_rows_count(margins: list[list[str]]) -> None:
+    """A row outside the regions, sexes or ages of group_by is in no table, whichever are listed."""
+    rows = [*ROWS, (3, 0, "x", 10), (3, 2, "m", 60)]
+    layout = cells_of(spec_of(margins=margins))
+    (exact,) = integers_of(spec_of(margins=margins), [tuple(rows)])
+    counts = dict.fromkeys("fm", 0)
+    for _, region, sex, age in rows:
+        if region in {0, 1, 2} and sex in counts and 0 <= age <= 60:
+            counts[sex] += 1
+    wanted = [*counts.values()] if layout.axes else [sum(counts.values())]
+    assert (exact >> layout.bits).tolist() == wanted
+    assert len(layout.grouped) == 3

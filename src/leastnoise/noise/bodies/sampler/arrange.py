@@ -33,7 +33,7 @@ ONE = (Fraction(1),)
 
 
 @final
-class Rows(Reals):
+class ScaledRows(Reals):
     """x_i = units[i mod u] · factors[⌊i/q⌋] · parts[i]; q of the parts, a row, share a factor.
 
     u, the number of units, divides q. Proof of `error`: with â, b̂ of error e, e' and reach r, r',
@@ -104,7 +104,7 @@ class Moved(Reals):
 
 
 @final
-class Joined(Reals):
+class JoinedReals(Reals):
     """One vector after the other."""
 
     def __init__(self, parts: Sequence[Reals]) -> None:
@@ -203,7 +203,7 @@ def beside(parts: Sequence[Reals], *, rows: int) -> Reals:
     """Return rows of all parts, side by side; each part has as many rows."""
     if len(parts) == 1:
         return parts[0]
-    return Joined(parts) if rows == 1 else Interleaved(parts, rows=rows)
+    return JoinedReals(parts) if rows == 1 else Interleaved(parts, rows=rows)
 
 
 @final
@@ -252,7 +252,7 @@ class Moves:
     removed: LazyReal
 
 
-class Source(ABC):
+class PointSource(ABC):
     """Random points of any body, row by row: one of D coordinates for each number asked for.
 
     notation: U uniform in K, V = U/N(U), its point on the boundary (theory/bodies.md §1).
@@ -282,7 +282,7 @@ class Source(ABC):
 
 def each(rows: Reals, point: Callable[[LazyReal], Reals]) -> Reals:
     """Return point(x) of every x in `rows`, one after the other."""
-    return Joined([point(one_of(rows, row)) for row in range(rows.size)])
+    return JoinedReals([point(one_of(rows, row)) for row in range(rows.size)])
 
 
 def alone(number: LazyReal) -> Reals:

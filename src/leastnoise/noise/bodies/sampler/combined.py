@@ -12,28 +12,28 @@ import numpy as np
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.lazy import LazyReal, certainly_less, decide
-from leastnoise.entropy.scaled import Constant
+from leastnoise.entropy.scaled import LazyRational
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import (
     Columns,
     Gathered,
-    Joined,
-    Rows,
-    Source,
+    JoinedReals,
+    PointSource,
+    ScaledRows,
     alone,
     beside,
     each,
     scaled,
 )
 from leastnoise.noise.bodies.sampler.reals import (
-    Computed,
+    DirichletShares,
     Gammas,
+    LazyFunction,
     Listed,
     Maxima,
     Reals,
-    Shares,
     Uniforms,
     one_of,
 )
@@ -89,11 +89,11 @@ def find_largest_or_share(parts: Reals, cap: int) -> LazyReal:
             largest, total = largest.max(value), total + value
         return largest.max(total / cap)
 
-    return Computed(gauge)
+    return LazyFunction(gauge)
 
 
 def _simplex(entropy: Entropy, cells: int, shape: int, cap: int) -> Reals:
-    shares = Shares(np.append(np.full(cells, shape), 1), entropy, kept=cells)
+    shares = DirichletShares(np.append(np.full(cells, shape), 1), entropy, kept=cells)
     return scaled(Fraction(cap), shares)
 
 
@@ -118,7 +118,7 @@ def _tilted(entropy: Entropy, cells: int, shape: int, tilt: Fraction) -> Reals:
         places[pending[accepted]] = drawn + np.flatnonzero(accepted)
         drawn += pending.size
         pending = pending[~accepted]
-    return Gathered(Joined(kept), places)
+    return Gathered(JoinedReals(kept), places)
 
 
 def _proposals(
@@ -136,7 +136,7 @@ def _proposals(
 
 def certainly_below_one(parts: Reals) -> NDArray[np.bool_]:
     """Return whether each is below 1; decided in balls where floats are too close to tell."""
-    one = Listed([Constant(Fraction(1))])
+    one = Listed([LazyRational(Fraction(1))])
     return _below(parts, Gathered(one, np.zeros(parts.size, dtype=np.int64)))
 
 
@@ -222,18 +222,18 @@ def _moments(tilt: float, shape: int) -> tuple[float, float]:
 # notation: the body has dimension D, its parts K_i have D_i (theory/bodies.md §2).
 
 
-def cells_falling(source: Source, body: Cells, count: int) -> Reals:
+def cells_falling(source: PointSource, body: Cells, count: int) -> Reals:
     """Cell by cell, independently."""
     pairs = zip(body.bodies, body.copies, strict=True)
     return beside([source.falling(one, count * copies) for one, copies in pairs], rows=count)
 
 
-def cells_surface(source: Source, body: Cells, gauges: Reals) -> Reals:
+def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
     """Gauges N_i = N·Dirichlet(D_1, …)."""
     return _cells(source, body, gauges, _shapes(body))
 
 
-def cells_uniform(source: Source, body: Cells, radii: Reals) -> Reals:
+def cells_uniform(source: PointSource, body: Cells, radii: Reals) -> Reals:
     """Gauges N_i = R·Dirichlet(D_1, …, 1), without the last."""
     return _cells(source, body, radii, np.append(_shapes(body), 1))
 
@@ -242,15 +242,15 @@ def _shapes(cells: Cells) -> NDArray[np.int64]:
     return np.repeat([one.dimension for one in cells.bodies], cells.copies)
 
 
-def _cells(source: Source, cells: Cells, wholes: Reals, shapes: NDArray[np.int64]) -> Reals:
+def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.int64]) -> Reals:
     rows, count = wholes.size, sum(cells.copies)
     # of one cell, all is its share
     if shapes.size == 1:
         return source.surface(cells.bodies[0], wholes)
     # what all cells share is known as well as a float can be
     factors = alone(one_of(wholes, 0)) if rows == 1 else wholes
-    shares = Shares(shapes, source.entropy, kept=count, rows=rows)
-    gauges = Rows(factors=factors, parts=shares, row=count)
+    shares = DirichletShares(shapes, source.entropy, kept=count, rows=rows)
+    gauges = ScaledRows(factors=factors, parts=shares, row=count)
     found, first = [], 0
     for one, copies in zip(cells.bodies, cells.copies, strict=True):
         own = Columns(gauges, first=first, width=copies, row=count)
@@ -259,12 +259,12 @@ def _cells(source: Source, cells: Cells, wholes: Reals, shapes: NDArray[np.int64
     return beside(found, rows=rows)
 
 
-def at_most_uniform(source: Source, body: AtMost, radii: Reals) -> Reals:
+def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
     """Gauges R·M_j, where the M_j sum to k at most."""
     return each(radii, lambda radius: _at_most(source, body, lambda _: radius))
 
 
-def at_most_surface(source: Source, body: AtMost, gauges: Reals) -> Reals:
+def at_most_surface(source: PointSource, body: AtMost, gauges: Reals) -> Reals:
     """Return such points over the gauge that they have together."""
     return each(
         gauges,
@@ -276,13 +276,13 @@ def at_most_surface(source: Source, body: AtMost, gauges: Reals) -> Reals:
     )
 
 
-def _at_most(source: Source, body: AtMost, factor: Callable[[Reals], LazyReal]) -> Reals:
+def _at_most(source: PointSource, body: AtMost, factor: Callable[[Reals], LazyReal]) -> Reals:
     parts = capped(source.entropy, cells=body.cells, shape=body.of.dimension, cap=body.most)
-    gauges = Rows(factors=alone(factor(parts)), parts=parts, row=body.cells)
+    gauges = ScaledRows(factors=alone(factor(parts)), parts=parts, row=body.cells)
     return source.surface(body.of, gauges)
 
 
-def together_surface(source: Source, body: Together, gauges: Reals) -> Reals:
+def together_surface(source: PointSource, body: Together, gauges: Reals) -> Reals:
     """Gauges N_i = N·r_i·(G_i/ΣG)^(1/p), G_i ~ Gamma(D_i/p); for p = ∞ one is at its end."""
 
     def point(gauge: LazyReal) -> Reals:
@@ -291,7 +291,7 @@ def together_surface(source: Source, body: Together, gauges: Reals) -> Reals:
         sizes = [one.dimension for one in body.bodies]
         shares = draw_power_shares(source.entropy, sizes, body.exponent)
         own = zip(body.bodies, body.radii, shares, strict=True)
-        return Joined(
+        return JoinedReals(
             [
                 source.surface(one, alone(scalars.multiply_by(r, scalars.multiply(gauge, share))))
                 for one, r, share in own
@@ -301,7 +301,7 @@ def together_surface(source: Source, body: Together, gauges: Reals) -> Reals:
     return each(gauges, point)
 
 
-def together_uniform(source: Source, body: Together, radii: Reals) -> Reals:
+def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals:
     """For p = ∞ the parts' own uniform laws; else a surface within."""
 
     def point(radius: LazyReal) -> Reals:
@@ -313,7 +313,7 @@ def together_uniform(source: Source, body: Together, radii: Reals) -> Reals:
     return each(radii, point)
 
 
-def together_falling(source: Source, body: Together, count: int) -> Reals:
+def together_falling(source: PointSource, body: Together, count: int) -> Reals:
     """By whichever of the two is plain."""
     if body.exponent is None:
         radii = Gammas(count, source.entropy, shape=body.dimension + 1)
@@ -331,12 +331,12 @@ def _by_dimension(entropy: Entropy, body: Together) -> int:
     raise AssertionError("the dimensions sum up to D")
 
 
-def _product(source: Source, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
+def _product(source: PointSource, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
     found = []
     for index, (one, radius) in enumerate(zip(body.bodies, body.radii, strict=True)):
         scaled = alone(scalars.multiply_by(radius, whole))
         found.append(source.surface(one, scaled) if index == end else source.uniform(one, scaled))
-    return Joined(found)
+    return JoinedReals(found)
 
 
 def draw_power_shares(entropy: Entropy, sizes: Sequence[int], exponent: Fraction) -> list[LazyReal]:

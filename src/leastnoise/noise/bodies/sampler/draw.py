@@ -12,20 +12,20 @@ from flint import arb, ctx
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.scaled import Constant, choose
+from leastnoise.entropy.scaled import LazyRational, choose
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import combined, plain, scalars, signed
-from leastnoise.noise.bodies.sampler.arrange import Moved, Moves, Source, alone, scaled
+from leastnoise.noise.bodies.sampler.arrange import Moved, Moves, PointSource, alone, scaled
 from leastnoise.noise.bodies.sampler.reals import Gammas, Listed, Reals, RealsSampler, Uniforms
 from leastnoise.noise.bodies.sampler.scalars import (
     choose_below,
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 # The recipe of every body. A new body is a function or two, and one line here.
 
 
-Recipe = Callable[[Source, Any, Reals], Reals]
-Sides = Callable[[Source, Any, Moves], Reals]
+Recipe = Callable[[PointSource, Any, Reals], Reals]
+Sides = Callable[[PointSource, Any, Moves], Reals]
 
 
 @final
@@ -53,7 +53,7 @@ class Recipes:
 
     surface: Recipe
     uniform: Recipe | None = None
-    falling: Callable[[Source, Any, int], Reals] | None = None
+    falling: Callable[[PointSource, Any, int], Reals] | None = None
 
 
 BODIES: dict[type[Body], Recipes] = {
@@ -66,7 +66,7 @@ BODIES: dict[type[Body], Recipes] = {
         falling=combined.cells_falling,
     ),
     Differences: Recipes(surface=signed.differences_surface, uniform=signed.differences_uniform),
-    Interval: Recipes(
+    Segment: Recipes(
         surface=plain.interval_surface,
         uniform=plain.interval_uniform,
         falling=plain.interval_falling,
@@ -91,7 +91,7 @@ SURFACES: dict[type[OneSided], Sides] = {
 
 
 @final
-class Draw(Source):
+class BodyPoints(PointSource):
     """Points of any body, from one string of bits."""
 
     def __init__(self, entropy: Entropy) -> None:
@@ -151,7 +151,7 @@ def _recipes(body: Body) -> Recipes:
 def k_norm_sampler(noise: KNorm, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `k-norm` noise, in units of `grid`."""
     unit = noise.scale / grid
-    return RealsSampler(scaled(unit, Draw(entropy).falling(noise.body, 1)))
+    return RealsSampler(scaled(unit, BodyPoints(entropy).falling(noise.body, 1)))
 
 
 def k_staircase_sampler(noise: KStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
@@ -160,8 +160,8 @@ def k_staircase_sampler(noise: KStaircase, grid: Fraction, entropy: Entropy) -> 
     It is uniform in (k + γ)K with probability ∝ e^(−decay·k)(k + γ)^D.
     """
     k = _choose_step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
-    radius = alone(Constant(noise.scale / grid * (k + noise.gamma)))
-    return RealsSampler(Draw(entropy).uniform(noise.body, radius))
+    radius = alone(LazyRational(noise.scale / grid * (k + noise.gamma)))
+    return RealsSampler(BodyPoints(entropy).uniform(noise.body, radius))
 
 
 def truncated_k_staircase_sampler(
@@ -172,8 +172,8 @@ def truncated_k_staircase_sampler(
     It is uniform in e_j·K, e_j its edges, with the same shares as for a ball.
     """
     j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
-    radius = alone(Constant(noise.scale / grid * noise.steps.edges[j]))
-    return RealsSampler(Draw(entropy).uniform(noise.body, radius))
+    radius = alone(LazyRational(noise.scale / grid * noise.steps.edges[j]))
+    return RealsSampler(BodyPoints(entropy).uniform(noise.body, radius))
 
 
 def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: int) -> int:
@@ -204,11 +204,11 @@ def two_sided_staircase_sampler(
     core, decay = noise.core, noise.decay
     s = choose(entropy, lambda: _staircase_shares(noise.of, core, decay, ctx.prec))
     ends = [
-        Constant(core + _choose_step(entropy, first=core, decay=decay, power=power))
+        LazyRational(core + _choose_step(entropy, first=core, decay=decay, power=power))
         for power in (s, of.dimension - s)
     ]
     moves = Moves(shape=s, added=ends[0], removed=ends[1])
-    return RealsSampler(Draw(entropy).sides(of, moves, inside=True))
+    return RealsSampler(BodyPoints(entropy).sides(of, moves, inside=True))
 
 
 def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sampler:
@@ -257,14 +257,14 @@ def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: E
     s = choose(entropy, lambda: _laplace_shares(noise.of, core, ctx.prec))
     ends = [_end(entropy, core, power) for power in (s, of.dimension - s)]
     moves = Moves(shape=s, added=ends[0], removed=ends[1])
-    return RealsSampler(Draw(entropy).sides(of, moves, inside=True))
+    return RealsSampler(BodyPoints(entropy).sides(of, moves, inside=True))
 
 
 def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
     if core == 0:
         return scalars.draw_gamma(entropy, power + 1)
     i = choose_weighted(entropy, lambda: _exponential_terms(core, power))
-    return scalars.add([Constant(core), scalars.draw_gamma(entropy, power - i + 1)])
+    return scalars.add([LazyRational(core), scalars.draw_gamma(entropy, power - i + 1)])
 
 
 def _exponential_terms(core: Fraction, degree: int) -> list[arb]:

@@ -12,13 +12,13 @@ import numpy as np
 from leastnoise.balls.core import ball
 from leastnoise.entropy.lazy import LazyReal, LazyUniform
 from leastnoise.entropy.spherical import DirectionSampler
-from leastnoise.guarantees.bodies.plain import Ball, Box, Interval, Polygon
+from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment
 from leastnoise.noise.bodies.sampler import scalars
-from leastnoise.noise.bodies.sampler.arrange import Rows, Source, alone, each
+from leastnoise.noise.bodies.sampler.arrange import PointSource, ScaledRows, alone, each
 from leastnoise.noise.bodies.sampler.reals import (
-    Computed,
     Estimates,
     Gammas,
+    LazyFunction,
     Listed,
     Reals,
     Signs,
@@ -37,39 +37,39 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.plain import Vertex
 
 
-def interval_surface(source: Source, body: Interval, gauges: Reals) -> Reals:
+def interval_surface(source: PointSource, body: Segment, gauges: Reals) -> Reals:
     """±bound."""
     bound = body.bound
     signs = Signs(gauges.size, source.entropy)
-    return Rows(factors=gauges, parts=signs, units=[bound], row=1)
+    return ScaledRows(factors=gauges, parts=signs, units=[bound], row=1)
 
 
-def interval_uniform(source: Source, body: Interval, radii: Reals) -> Reals:
+def interval_uniform(source: PointSource, body: Segment, radii: Reals) -> Reals:
     """Uniform on (−bound, bound)."""
     bound = body.bound
     parts = Uniforms(radii.size, source.entropy, signed=True)
-    return Rows(factors=radii, parts=parts, units=[bound], row=1)
+    return ScaledRows(factors=radii, parts=parts, units=[bound], row=1)
 
 
-def interval_falling(source: Source, body: Interval, count: int) -> Reals:
+def interval_falling(source: PointSource, body: Segment, count: int) -> Reals:
     """Laplace noise."""
     return interval_surface(source, body, Gammas(count, source.entropy, shape=1))
 
 
-def box_uniform(source: Source, body: Box, radii: Reals) -> Reals:
+def box_uniform(source: PointSource, body: Box, radii: Reals) -> Reals:
     """All coordinates independent and uniform, but for the radius."""
     bounds = body.bounds
     parts = Uniforms(radii.size * len(bounds), source.entropy, signed=True)
-    return Rows(factors=radii, parts=parts, units=bounds, row=len(bounds))
+    return ScaledRows(factors=radii, parts=parts, units=bounds, row=len(bounds))
 
 
-def box_surface(source: Source, body: Box, gauges: Reals) -> Reals:
+def box_surface(source: PointSource, body: Box, gauges: Reals) -> Reals:
     """One coordinate, any, at its bound; the others uniform."""
     bounds = body.bounds
     rows, q = gauges.size, len(bounds)
     parts = Uniforms(rows * q, source.entropy, signed=True)
     ends = np.arange(rows) * q + choose_many_below(source.entropy, q, size=rows)
-    return Rows(factors=gauges, parts=_Ends(parts, ends), units=bounds, row=q)
+    return ScaledRows(factors=gauges, parts=_Ends(parts, ends), units=bounds, row=q)
 
 
 @final
@@ -95,7 +95,7 @@ class _Ends(Reals):
         return value
 
 
-def ball_surface(source: Source, disc: Ball, gauges: Reals) -> Reals:
+def ball_surface(source: PointSource, disc: Ball, gauges: Reals) -> Reals:
     """Return points in uniform directions."""
     return each(
         gauges,
@@ -124,7 +124,7 @@ class _Direction(Reals):
         return self._block.enclose(index, bits)
 
 
-def polygon_surface(source: Source, body: Polygon, gauges: Reals) -> Reals:
+def polygon_surface(source: PointSource, body: Polygon, gauges: Reals) -> Reals:
     """Choose an edge by the area of its triangle from 0, and a uniform point of it."""
     edges = _edges(body)
     areas = [u[0] * v[1] - u[1] * v[0] for u, v in edges]
@@ -149,10 +149,10 @@ def _between(start: Fraction, end: Fraction, along: LazyReal, gauge: LazyReal) -
     def enclose(bits: int) -> arb:
         return gauge.enclose(bits) * (ball(start) + ball(end - start) * along.enclose(bits))
 
-    return Computed(enclose)
+    return LazyFunction(enclose)
 
 
-def rooted(source: Source, body: Body, radii: Reals) -> Reals:
+def rooted(source: PointSource, body: Body, radii: Reals) -> Reals:
     """Return radii for `surface` that make of it a uniform point of the body."""
     degree = body.dimension
     return each(

@@ -75,7 +75,7 @@ class RealsSampler(Sampler):
 
 
 @final
-class Computed(LazyReal):
+class LazyFunction(LazyReal):
     """A real that is computed from others: `function(bits)` encloses it.
 
     Balls are kept, as many reals may share this one.
@@ -95,7 +95,7 @@ def one_of(reals: Reals, index: int) -> LazyReal:
     """Return x_index alone."""
     if isinstance(reals, Listed):
         return reals.items[index]
-    return Computed(lambda bits: reals.enclose(index, bits))
+    return LazyFunction(lambda bits: reals.enclose(index, bits))
 
 
 @final
@@ -277,7 +277,7 @@ class Maxima(Reals):
 
 
 @final
-class Shares(Reals):
+class DirichletShares(Reals):
     """In each of `rows`, the first `kept` entries of a Dirichlet(shapes), of two shapes at least.
 
     Σ shapes − 1 sorted uniforms cut (0, 1) up; each share is as many adjacent spacings as its shape

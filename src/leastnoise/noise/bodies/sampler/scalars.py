@@ -15,8 +15,8 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.lazy import LazyAnyGamma, LazyExponential, LazyReal, LazyUniform, decide
-from leastnoise.entropy.scaled import Constant, choose
-from leastnoise.noise.bodies.sampler.reals import Computed
+from leastnoise.entropy.scaled import LazyRational, choose
+from leastnoise.noise.bodies.sampler.reals import LazyFunction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,7 +120,7 @@ def _outward(weights: Iterator[arb], last: arb, bits: int) -> tuple[list[arb], a
 # Single lazy reals from others: gammas, powers of a uniform, products.
 
 
-NOTHING, ONE = Constant(Fraction(0)), Constant(Fraction(1))
+NOTHING, ONE = LazyRational(Fraction(0)), LazyRational(Fraction(1))
 
 
 def draw_gamma(entropy: Entropy, shape: Fraction | int) -> LazyReal:
@@ -138,7 +138,7 @@ def draw_root(entropy: Entropy, degree: int) -> LazyReal:
     uniform = LazyUniform(entropy)
     if degree == 1:
         return uniform
-    return Computed(lambda bits: (uniform.enclose(bits).log() / degree).exp())
+    return LazyFunction(lambda bits: (uniform.enclose(bits).log() / degree).exp())
 
 
 def draw_below(entropy: Entropy, end: LazyReal, shape: int) -> LazyReal:
@@ -148,26 +148,26 @@ def draw_below(entropy: Entropy, end: LazyReal, shape: int) -> LazyReal:
 
 def add(parts: Sequence[LazyReal]) -> LazyReal:
     """Return the sum."""
-    return Computed(lambda bits: sum((part.enclose(bits) for part in parts), ball(0)))
+    return LazyFunction(lambda bits: sum((part.enclose(bits) for part in parts), ball(0)))
 
 
 def multiply(*factors: LazyReal) -> LazyReal:
     """Return the product."""
-    return Computed(lambda bits: reduce(mul, (factor.enclose(bits) for factor in factors)))
+    return LazyFunction(lambda bits: reduce(mul, (factor.enclose(bits) for factor in factors)))
 
 
 def multiply_by(factor: Fraction | int, number: LazyReal) -> LazyReal:
     """Return factor·number."""
-    return Computed(lambda bits: ball(factor) * number.enclose(bits))
+    return LazyFunction(lambda bits: ball(factor) * number.enclose(bits))
 
 
 def divide(above: LazyReal, below: LazyReal) -> LazyReal:
     """Return above/below."""
-    return Computed(lambda bits: above.enclose(bits) / below.enclose(bits))
+    return LazyFunction(lambda bits: above.enclose(bits) / below.enclose(bits))
 
 
 def raise_to(base: LazyReal, exponent: Fraction) -> LazyReal:
     """Return base^exponent for a base > 0."""
     if exponent == 1:
         return base
-    return Computed(lambda bits: (base.enclose(bits).log() * ball(exponent)).exp())
+    return LazyFunction(lambda bits: (base.enclose(bits).log() * ball(exponent)).exp())

@@ -21,10 +21,10 @@ from leastnoise.guarantees.bodies.together import Jointly
 from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import (
     Gathered,
-    Joined,
+    JoinedReals,
     Moves,
-    Rows,
-    Source,
+    PointSource,
+    ScaledRows,
     alone,
     each,
 )
@@ -33,7 +33,7 @@ from leastnoise.noise.bodies.sampler.combined import (
     draw_power_shares,
     find_largest_or_share,
 )
-from leastnoise.noise.bodies.sampler.reals import Computed, Reals, Uniforms
+from leastnoise.noise.bodies.sampler.reals import LazyFunction, Reals, Uniforms
 from leastnoise.noise.bodies.sampler.scalars import (
     choose_below,
     choose_many_below,
@@ -51,33 +51,33 @@ if TYPE_CHECKING:
 # Points of what can be added to counts: the sides of x are x⁺ and x⁻.
 
 
-def counts_sides(source: Source, counts: Counts, moves: Moves, *, inside: bool) -> Reals:
+def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: bool) -> Reals:
     """Return P·(a point of T within any s coordinates), and −Q·(one within the others)."""
 
     def side(size: int, whole: LazyReal, unit: Fraction) -> Reals:
         if size == 0:
-            return Joined([])
+            return JoinedReals([])
         if counts.most >= size and not inside:
             return _cube_surface(source, size, whole, unit)
         parts = capped(source.entropy, cells=size, shape=1, cap=counts.most)
         if not inside:
             whole = scalars.divide(whole, find_largest_or_share(parts, counts.most))
-        return Rows(factors=alone(whole), parts=parts, units=[unit], row=size)
+        return ScaledRows(factors=alone(whole), parts=parts, units=[unit], row=size)
 
     d = counts.queries
     above = side(moves.shape, moves.added, counts.bound)
     beneath = side(d - moves.shape, moves.removed, -counts.bound)
-    return Gathered(Joined([above, beneath]), _inverse(permutation(source.entropy, d)))
+    return Gathered(JoinedReals([above, beneath]), _inverse(permutation(source.entropy, d)))
 
 
-def _cube_surface(source: Source, size: int, whole: LazyReal, unit: Fraction) -> Reals:
+def _cube_surface(source: PointSource, size: int, whole: LazyReal, unit: Fraction) -> Reals:
     """One coordinate at the end, the first: they are shuffled anyway; the others below it."""
     largest = alone(scalars.multiply_by(unit, whole))
     if size == 1:
         return largest
     others = Uniforms(size - 1, source.entropy)
-    rest = Rows(factors=alone(whole), parts=others, units=[unit], row=size - 1)
-    return Joined([largest, rest])
+    rest = ScaledRows(factors=alone(whole), parts=others, units=[unit], row=size - 1)
+    return JoinedReals([largest, rest])
 
 
 def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -102,13 +102,13 @@ def _weights(of: OneSided, bits: int) -> Balls:
     return of.pieces().weights
 
 
-def signed_falling(source: Source, body: Signed, count: int) -> Reals:
+def signed_falling(source: PointSource, body: Signed, count: int) -> Reals:
     """P ~ Gamma(s) and Q ~ Gamma(t), independent."""
     of = body.of
-    return Joined([_falling(source, of) for _ in range(count)])
+    return JoinedReals([_falling(source, of) for _ in range(count)])
 
 
-def _falling(source: Source, of: OneSided) -> Reals:
+def _falling(source: PointSource, of: OneSided) -> Reals:
     s = _shape_of_hull(source.entropy, of)
     t = of.dimension - s
     # a uniform point of a cube needs no gauge of its own
@@ -119,19 +119,19 @@ def _falling(source: Source, of: OneSided) -> Reals:
     return source.sides(of, moves, inside=inside)
 
 
-def signed_surface(source: Source, body: Signed, gauges: Reals) -> Reals:
+def signed_surface(source: PointSource, body: Signed, gauges: Reals) -> Reals:
     """P/N ~ Beta(s, t), Q the rest."""
     of = body.of
     return each(gauges, lambda gauge: _hull(source, of, gauge, extra=0))
 
 
-def signed_uniform(source: Source, body: Signed, radii: Reals) -> Reals:
+def signed_uniform(source: PointSource, body: Signed, radii: Reals) -> Reals:
     """(P, Q, rest) is Dirichlet(s, t, 1)."""
     of = body.of
     return each(radii, lambda radius: _hull(source, of, radius, extra=1))
 
 
-def _hull(source: Source, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
+def _hull(source: PointSource, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
     s = _shape_of_hull(source.entropy, of)
     parts = [scalars.draw_gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
     factor = scalars.divide(whole, scalars.add(parts))
@@ -152,7 +152,7 @@ def _hull_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
     return cumulate(weights(of))
 
 
-def differences_uniform(source: Source, body: Differences, radii: Reals) -> Reals:
+def differences_uniform(source: PointSource, body: Differences, radii: Reals) -> Reals:
     """Uniform in {P <= R, Q <= R}."""
     of = body.of
 
@@ -163,7 +163,7 @@ def differences_uniform(source: Source, body: Differences, radii: Reals) -> Real
     return each(radii, point)
 
 
-def differences_surface(source: Source, body: Differences, gauges: Reals) -> Reals:
+def differences_surface(source: PointSource, body: Differences, gauges: Reals) -> Reals:
     """P is the gauge, with probability s/D, and Q uniform below, or the reverse."""
     of = body.of
 
@@ -205,7 +205,7 @@ def binomials(size: int) -> list[arb]:
 # notation: P, Q, s, t, α_j, β_j as in guarantees/bodies; D the dimension.
 
 
-def counted_sums_surface(source: Source, body: CountedSums, moves: Moves) -> Reals:
+def counted_sums_surface(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
     """Return cells with α_j = P·Dirichlet(s_1, …), β_j alike."""
     q = len(body.bounds)
     shapes = _shapes_of_cells(source.entropy, body, moves.shape)
@@ -219,7 +219,7 @@ def counted_sums_surface(source: Source, body: CountedSums, moves: Moves) -> Rea
             removed=scalars.multiply(moves.removed, beta),
         )
         cells.append(_cell(source, body, own))
-    return Joined(cells)
+    return JoinedReals(cells)
 
 
 def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[int]:
@@ -237,7 +237,7 @@ def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[in
             return found.tolist()
 
 
-def _cell(source: Source, body: CountedSums, moves: Moves) -> Reals:
+def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
     """Return a cell with α = P and β = Q: c = α − β, and M = α + β is the largest.
 
     That is |c| itself where α or β is 0, and else any one of the sums; the others are below it.
@@ -253,11 +253,11 @@ def _cell(source: Source, body: CountedSums, moves: Moves) -> Reals:
             found.append(alone(scalars.multiply_by(sign * bound, largest)))
         else:
             uniform = Uniforms(1, source.entropy, signed=True)
-            found.append(Rows(factors=alone(largest), parts=uniform, units=[bound], row=1))
-    return Joined(found)
+            found.append(ScaledRows(factors=alone(largest), parts=uniform, units=[bound], row=1))
+    return JoinedReals(found)
 
 
-def counted_surface(source: Source, body: Counted, moves: Moves) -> Reals:
+def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
     """Return P₀ = P and Q₀ below Q, or Q₀ = Q and P₀ below P, by their weights; n = P − Q."""
     s, last = moves.shape, body.of.dimension
 
@@ -272,16 +272,16 @@ def counted_surface(source: Source, body: Counted, moves: Moves) -> Reals:
         lower = scalars.draw_below(source.entropy, moves.added, s - 1)
         inner = Moves(shape=s - 1, added=lower, removed=moves.removed)
     rows = _difference(moves, body.bound)
-    return Joined([source.sides(body.of, inner, inside=False), alone(rows)])
+    return JoinedReals([source.sides(body.of, inner, inside=False), alone(rows)])
 
 
 def _difference(moves: Moves, unit: Fraction) -> LazyReal:
     """Return unit·(P − Q)."""
     above, beneath = moves.added, moves.removed
-    return Computed(lambda bits: ball(unit) * (above.enclose(bits) - beneath.enclose(bits)))
+    return LazyFunction(lambda bits: ball(unit) * (above.enclose(bits) - beneath.enclose(bits)))
 
 
-def jointly_surface(source: Source, body: Jointly, moves: Moves) -> Reals:
+def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
     """Choose shapes s_i by their weights given s; P_i share P as in `Together`, Q_i Q."""
     shapes = _shapes_of_parts(source.entropy, body, moves.shape)
     sizes = [one.dimension - s for one, s in zip(body.parts, shapes, strict=True)]
@@ -295,7 +295,7 @@ def jointly_surface(source: Source, body: Jointly, moves: Moves) -> Reals:
             removed=scalars.multiply_by(r, scalars.multiply(moves.removed, q)),
         )
         found.append(source.sides(one, own, inside=False))
-    return Joined(found)
+    return JoinedReals(found)
 
 
 def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -> list[LazyReal]:

@@ -159,24 +159,6 @@ class Cumulative:
         return said if self.whole_counts is None else said + self.whole_counts.in_words()
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One table of a histogram with cumulative counts: of bins, or of running `sums`."""
-
-    whole: Cumulative
-    sums: bool
-
-    @property
-    def error(self) -> NoiseError:
-        """The error of its numbers."""
-        return self.whole.errors[self.sums]
-
-    def to_record(self) -> dict[str, Any]:
-        """Return it as JSON values, all of which a certificate can confirm."""
-        return {"sums": self.sums, **self.whole.to_record()}
-
-
 def find_running(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
     """Return the noise of the bins, proved, by the name that certificates have.
 

@@ -250,24 +250,6 @@ class Levels:
         ]
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Level:
-    """One table of a block whose keys have levels: the keys' own is the first."""
-
-    whole: Levels
-    table: int
-
-    @property
-    def error(self) -> NoiseError:
-        """The error of its numbers."""
-        return self.whole.errors[self.table]
-
-    def to_record(self) -> dict[str, Any]:
-        """Return it as JSON values, all of which a certificate can confirm."""
-        return {"unlike_rows": self.error.rows is not None, **self.whole.to_record()}
-
-
 def find_levels(cells: Layout, budget: Budget, *, releases: int) -> Blocks:
     """Return the noise of the keys, proved, by the name that certificates have.
 

@@ -42,9 +42,8 @@ def table_layouts(layout: Layout) -> tuple[Layout, Layout]:
     *others, bins = layout.axes
     if not isinstance(bins, Bins):
         raise TypeError("running sums are those of bins")
-    plain = replace(layout, cumulative=False)
-    return plain, replace(
-        plain, name=table_name(layout.name), axes=(*others, replace(bins, running=True))
+    return layout, replace(
+        layout, name=table_name(layout.name), axes=(*others, replace(bins, running=True))
     )
 
 

@@ -19,7 +19,7 @@ import duckdb
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.inputs import Input
 from leastnoise.tables.values import spill
-from leastnoise.tables.values.casts import MAX_TEXT, Held, Rows, held
+from leastnoise.tables.values.casts import MAX_TEXT, FileRows, Held, held
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ class DuckDBTable(Input):
         used: Collection[str],
         *,
         rehearsed: bool = False,
-    ) -> Iterator[Rows]:
+    ) -> Iterator[FileRows]:
         del folder
         columns = self.columns(connection)
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
         kept = {name: column for name, column in columns if name in used}
-        rows = Rows(sql=f"{self._sql} AS t({listed})", columns=kept)
+        rows = FileRows(sql=f"{self._sql} AS t({listed})", columns=kept)
         yield rows.none() if rehearsed else rows
 
 
@@ -142,7 +142,7 @@ class Copy:
         return cls.made(path, given, columns)
 
     @contextmanager
-    def opened(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[Rows]:
+    def opened(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[FileRows]:
         """Yield the rows and all columns, by their names; see `Input.opened`."""
         places = [f"c{at}" for at in range(len(self.names))]
         with self.table.opened(connection, folder, places) as rows:
@@ -193,7 +193,7 @@ class SqliteTable(Input):
         used: Collection[str],
         *,
         rehearsed: bool = False,
-    ) -> Iterator[Rows]:
+    ) -> Iterator[FileRows]:
         """A copy of the used columns, which DuckDB may spill."""
         del folder
         places = {name: f"c{at}" for at, name in enumerate(used)}
@@ -209,7 +209,7 @@ class SqliteTable(Input):
         except sqlite3.Error:
             raise OSError("The SQLite file is damaged.") from None
         kept = {name: Held(sql=place, kind="VARCHAR") for name, place in places.items()}
-        yield Rows(sql="the_rows", columns=kept)
+        yield FileRows(sql="the_rows", columns=kept)
 
 
 def _no_blob(name: str) -> str:

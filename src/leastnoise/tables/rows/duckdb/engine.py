@@ -14,7 +14,7 @@ import narwhals as nw
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.expressions.duckdb_sql import Compiled, given, uses
+from leastnoise.tables.expressions.duckdb_sql import SqlColumns, given, uses
 from leastnoise.tables.rows.duckdb.even_edges import guess_of
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.values import spill
@@ -22,12 +22,12 @@ from leastnoise.tables.values.casts import as_day, by_use, finite
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.tables.rows.duckdb.inputs import Input
     from leastnoise.tables.spec.values import ColumnType, Key
-    from leastnoise.tables.values.casts import Held, Rows
+    from leastnoise.tables.values.casts import FileRows, Held
 
 
 @contextmanager
@@ -110,7 +110,7 @@ class DuckDB(Engine):
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        rows: Rows,
+        rows: FileRows,
         columns: Mapping[str, ColumnType],
         computed: Computed = NOTHING,
         *,
@@ -122,7 +122,7 @@ class DuckDB(Engine):
         super().__init__(nw.from_native(self._typed(rows, columns, computed)), columns, computed)
 
     def _typed(
-        self, rows: Rows, columns: Mapping[str, ColumnType], computed: Computed
+        self, rows: FileRows, columns: Mapping[str, ColumnType], computed: Computed
     ) -> duckdb.DuckDBPyRelation:
         """Return the `rows`, each column cast for each use; what doesn't cast is NULL.
 
@@ -168,17 +168,22 @@ class DuckDB(Engine):
         """Have the rows in a table: what is known to have none would shorten the queries."""
         self._frame = self.materialise(self._frame)
 
-    def settle(self, columns: Collection[str]) -> None:
-        """Copy them to a file in the private folder."""
+    def settle(self, frame: nw.LazyFrame[Any]) -> None:
+        """Copy the rows of `frame` to a file in the private folder."""
         self._settled = True
-        rows = self._frame.to_native()
-        kept = sorted(columns) or rows.columns[:1]
         path = (self._folder / "settled.duckdb").absolute().as_posix()
         if set(path) & {"\\", "?"}:  # DuckDB would open another file
-            self._frame = self.materialise(self._frame.select(*kept))
+            self._frame = self.materialise(frame)
             return
         self._connection.execute("ATTACH '" + path.replace("'", "''") + "' AS settled")
-        rows.select(*kept).create("settled.the_rows")
+        rows = frame.to_native()
+        columns = ", ".join(
+            # to compress numbers takes longer than to write and to read them
+            f"{name} {kind} {'' if kind == 'VARCHAR' else 'USING COMPRESSION uncompressed'}"
+            for name, kind in zip(rows.columns, rows.types, strict=True)
+        )
+        self._connection.execute(f"CREATE TABLE settled.the_rows ({columns})")
+        rows.insert_into("settled.the_rows")
         self._frame = nw.from_native(self._connection.table("settled.the_rows"))
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
@@ -248,7 +253,7 @@ def _beside(
     places = {name: place for place, name in enumerate(columns)}
     names = {name: f"g{places[name]}" for name in computed.inputs}
     inputs = {names[name]: given(kind, places[name]) for name, kind in computed.inputs.items()}
-    compiled = Compiled(computed.expressions, names)
+    compiled = SqlColumns(computed.expressions, names)
     listed = ", ".join(f"{sql} AS {name}" for name, sql in inputs.items()) or "0 AS none"
     query = compiled.around(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # own names
     count = len(computed.columns)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise.errors import SourceError
 from leastnoise.tables.spec.source import Dialect
 from leastnoise.tables.values import csv_lines, parquet_rows, pipe, spill
-from leastnoise.tables.values.casts import Held, Rows
+from leastnoise.tables.values.casts import FileRows, Held
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ class Input(ABC):
         used: Collection[str],
         *,
         rehearsed: bool = False,
-    ) -> AbstractContextManager[Rows]:
+    ) -> AbstractContextManager[FileRows]:
         """Yield the rows and the `used` columns, which may be read once; `folder` is private.
 
         Where it is `rehearsed`, what is opened is the same, in the same way, but no row is looked
@@ -112,7 +112,7 @@ class CsvFile(Input):
         used: Collection[str],
         *,
         rehearsed: bool = False,
-    ) -> Iterator[Rows]:
+    ) -> Iterator[FileRows]:
         """The file, or a pipe of its lines."""
         del connection
         readable = csv_lines.readable(self.path, folder, used, self.dialect, rehearsed=rehearsed)
@@ -153,7 +153,7 @@ class ParquetFile(Input):
         used: Collection[str],
         *,
         rehearsed: bool = False,
-    ) -> Iterator[Rows]:
+    ) -> Iterator[FileRows]:
         path = parquet_rows.named(self.path, folder)
         rows = parquet_rows.rows(connection, path, used, rehearsed=rehearsed)
         yield replace(rows, bound={"path": parquet_rows.one_file(path)})
@@ -232,7 +232,7 @@ class Several(Input):
         used: Collection[str],
         *,
         rehearsed: bool = False,
-    ) -> Iterator[Rows]:
+    ) -> Iterator[FileRows]:
         """One after the other.
 
         DuckDB opens every file of a query at once. Of more than there may be open, the used columns
@@ -245,7 +245,7 @@ class Several(Input):
         if len(self.parts) <= _TOGETHER:
             joined = self._joined(self.parts, places, connection, folder, rehearsed=rehearsed)
             with joined as (sql, bound):
-                yield Rows(sql=f"({sql})", columns=held, bound=bound)
+                yield FileRows(sql=f"({sql})", columns=held, bound=bound)
             return
         for start in range(0, len(self.parts), _TOGETHER):
             some = self.parts[start : start + _TOGETHER]
@@ -255,7 +255,7 @@ class Several(Input):
             with joined as (sql, bound):
                 into = "INSERT INTO the_files" if start else "CREATE TEMP TABLE the_files AS"
                 connection.execute(f"{into} {sql}", bound)
-        yield Rows(sql="the_files", columns=held)
+        yield FileRows(sql="the_files", columns=held)
 
     @contextmanager
     def _joined(

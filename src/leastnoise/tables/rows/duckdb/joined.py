@@ -15,7 +15,7 @@ from leastnoise import _validate
 from leastnoise.errors import SpecError
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
-from leastnoise.tables.values.casts import Held, Rows, by_use
+from leastnoise.tables.values.casts import FileRows, Held, by_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -85,7 +85,7 @@ class Joined(Input):
         used: Collection[str],
         *,
         rehearsed: bool = False,
-    ) -> Iterator[Rows]:
+    ) -> Iterator[FileRows]:
         """What is used of each side is a table of this connection's, with one row a key."""
         own = {name for name, _ in self.left.columns(connection)}
         held: dict[str, Held] = {}
@@ -112,7 +112,7 @@ class Joined(Input):
             found = held | lefts
             names = ", ".join(column.sql for column in found.values())
             sql = f"SELECT {names} FROM (SELECT {listed} FROM {rows.sql}) {' '.join(joins)}"  # noqa: S608
-            yield Rows(sql=f"({sql})", columns=found, bound=rows.bound)
+            yield FileRows(sql=f"({sql})", columns=found, bound=rows.bound)
 
     @property
     def _keys(self) -> list[str]:
@@ -134,7 +134,7 @@ def _beside(side: Side, connection: duckdb.DuckDBPyConnection) -> list[tuple[str
     return [(name, held) for name, held in side.rows.columns(connection) if name != side.on]
 
 
-def _one_a_key(cursor: Any, rows: Rows, side: Side, *, number: int) -> dict[str, Held]:
+def _one_a_key(cursor: Any, rows: FileRows, side: Side, *, number: int) -> dict[str, Held]:
     """Make the table of the rows of which there is one of its key; return its other columns."""
     key = by_use(rows.columns[side.on], side.kind)[side.use]
     held = {

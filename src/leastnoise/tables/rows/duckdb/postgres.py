@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.databases import Copy, quoted
 from leastnoise.tables.rows.duckdb.inputs import Input
-from leastnoise.tables.values.casts import MAX_TEXT, MOST_DIGITS, Held, Rows, held
+from leastnoise.tables.values.casts import MAX_TEXT, MOST_DIGITS, FileRows, Held, held
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -98,7 +98,7 @@ class PostgresTable(Input):
         used: Collection[str],
         *,
         rehearsed: bool = False,
-    ) -> Iterator[Rows]:
+    ) -> Iterator[FileRows]:
         copy = self._copy or self._copied(folder, used, rehearsed=rehearsed)
         with copy.opened(connection, folder) as rows:
             yield rows

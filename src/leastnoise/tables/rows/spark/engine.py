@@ -23,7 +23,7 @@ import narwhals as nw
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.expressions.spark_columns import Compiled, given, uses
+from leastnoise.tables.expressions.spark_columns import SparkColumns, given, uses
 from leastnoise.tables.rows.duckdb import files
 from leastnoise.tables.rows.duckdb.inputs import ParquetFile, Part, Several
 from leastnoise.tables.rows.engine import Engine
@@ -33,7 +33,7 @@ from leastnoise.tables.spec.source import CONNECT, is_database
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.tables.rows.duckdb.inputs import Input
@@ -318,7 +318,7 @@ class Spark(Engine):
             return frame.select(*stored)
         places = {name: place for place, name in enumerate(columns)}
         names = {name: f"g{places[name]}" for name in computed.inputs}
-        compiled = Compiled(self._f, computed.expressions, names)
+        compiled = SparkColumns(self._f, computed.expressions, names)
         for name, kind in computed.inputs.items():
             frame = frame.withColumn(names[name], given(self._f, kind, places[name]))
         found, count = [self._f.col(name) for name in stored], len(computed.columns)
@@ -328,8 +328,8 @@ class Spark(Engine):
         found += [value.alias(f"f{place}") for place, value in enumerate(compiled.values[count:])]
         return compiled.around(frame).select(*found)
 
-    def settle(self, columns: Collection[str]) -> None:
-        """They can be, and of a lost executor rows are read again."""
+    def settle(self, frame: nw.LazyFrame[Any]) -> None:
+        """Nothing is copied: Spark reads rows again where an executor is lost."""
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """It may spill, and is never computed again."""

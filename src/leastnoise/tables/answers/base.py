@@ -1,0 +1,391 @@
+"""The protocol of a way to answer a query: everything above it is a loop over answers.
+
+An `Answer` finds noise for its queries and reads them back from a certificate. That gives one
+`Answered` for each draw. Its `parts` are the columns that the draw gives to published tables.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, final
+
+from leastnoise.tables.answers.columns import find_wrong, stated_deviations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.certificate.plan import Blocks as Claims
+    from leastnoise.certificate.plan import PlanCertificate
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.noise.base import Noise
+    from leastnoise.tables.query.layout import LaidOut, Layout
+    from leastnoise.tables.query.noise_error import Wish
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.statistics.base import Ends, NoiseError
+
+    Columns = Mapping[str, Sequence[Any]]
+    """The columns of a table as a file of its format has them."""
+
+NO_NAMES: Mapping[str, str] = {}
+"""Readers know each statistic by its label."""
+KEYS_CHECKED = (
+    "Keys that nobody listed come from the data: they are distinct, in order and of the right form"
+)
+JOIN = "+"
+"""Stands between the names of queries that share a draw. No name contains it."""
+
+
+@final
+class Topic(Enum):
+    """The subject of a sentence: each reader says which topics it shows, and in what order."""
+
+    DRAW = auto()
+    """The queries that share a draw."""
+    KEPT = auto()
+    """The rounding of counts, and the groups that published counts choose."""
+    NOISE = auto()
+    """The noise of a draw, and how it compares with other ways."""
+    DETAIL = auto()
+    """Beside the numbers of one part."""
+    WISH = auto()
+    """An accuracy that the spec asks for."""
+    VALUES = auto()
+    """Values that are chosen rather than made noisy."""
+    PARTS = auto()
+    """Persons and rows that one query counts side by side."""
+    GROUPS = auto()
+    """Groups that noise leaves out."""
+    SELECTED = auto()
+    """The bias of counts that choose their own groups."""
+    WHOLE = auto()
+    """Counts that are made whole."""
+    CHECKED = auto()
+    """What `verify` has checked of rows that come from the data."""
+    PAGE = auto()
+    """What a reader of the published table should know of its numbers."""
+
+
+class Sentence(NamedTuple):
+    """One sentence about an answer."""
+
+    topic: Topic
+    text: str
+
+
+def texts(sentences: Iterator[Sentence], *topics: Topic) -> list[str]:
+    """The texts of the sentences on some topics, in their order and each once."""
+    return list(dict.fromkeys(text for topic, text in sentences if topic in topics))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """A table of numbers about a part, as a plan shows it."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Reads:
+    """The layouts whose exact integers one draw hides: of listed groups, and of all that exist."""
+
+    cells: tuple[Layout, ...] = ()
+    groups: tuple[Layout, ...] = ()
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """The exact integers of the layouts of a `Reads`, in its order: as secret as the rows."""
+
+    cells: list[NDArray[np.int64]] = field(repr=False)
+    groups: list[list[tuple[Any, ...]]] = field(repr=False)
+
+
+class Error(Protocol):
+    """How far a published number may be off."""
+
+    @property
+    def statistic(self) -> str:
+        """The label of the statistic."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePart(ABC):
+    """The columns that one draw gives to one published table; public numbers only.
+
+    `budget` is its share of the release's budget, or of the budget of all of a series.
+    """
+
+    layout: TableShape
+    budget: Budget
+
+    section: ClassVar[str]
+    """The key of plan.json that lists this part: one of `SECTIONS`."""
+
+    @property
+    def name(self) -> str:
+        """The name of the table: that of the query, except for tables of sums."""
+        return self.layout.name
+
+    @property
+    def query(self) -> str:
+        """The name of the query."""
+        return self.layout.name
+
+    @property
+    def label(self) -> str:
+        """The name of the part among all of a release."""
+        return self.layout.label
+
+    @property
+    def layouts(self) -> tuple[TableShape, ...]:
+        """The layouts of its columns."""
+        return (self.layout,)
+
+    @property
+    @abstractmethod
+    def chosen_by(self) -> str:
+        """The name of the noise, or of what chooses values."""
+
+    @property
+    def all_errors(self) -> Sequence[Error]:
+        """The error of each published number, the same in every cell."""
+        return ()
+
+    @property
+    def wishes(self) -> tuple[Wish, ...]:
+        """The accuracy that the spec asks for, and the one that there is."""
+        return ()
+
+    @property
+    def why_no_difference(self) -> str | None:
+        """The reason why two tables can't be subtracted, after the query's name; None if none."""
+        return None
+
+    def check_range(self) -> None:  # noqa: B027 (most parts have no such number)
+        """Raise Refused if a number may be out of the range of float64."""
+
+    @abstractmethod
+    def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
+        """Rows of the plan's table: statistic, half-width of 95 %, and plain noise."""
+
+    @abstractmethod
+    def listings(self, spec: Spec) -> Iterator[Listing]:
+        """All numbers of the part."""
+
+    @abstractmethod
+    def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
+        """All that is said of this part, where readers know statistics by these `names`."""
+
+    @abstractmethod
+    def to_record(self) -> dict[str, Any]:
+        """The part as JSON values, all of which a certificate can confirm."""
+
+    # How `verify` checks its columns in a table, and how a release is tried before it is charged.
+
+    @property
+    def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
+        """The layouts of numbers with noise, and the error of each component."""
+        return ()
+
+    @property
+    def stated(self) -> Mapping[str, Ends]:
+        """The columns whose values follow from the noise alone: standard deviations."""
+        return {
+            label: std
+            for layout, noise in self.noisy
+            for label, std in stated_deviations(layout, noise).items()
+        }
+
+    @property
+    def may_state(self) -> Mapping[str, float]:
+        """The same of columns that releases made by earlier versions don't have."""
+        return {}
+
+    def find_wrong(
+        self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
+    ) -> str | None:
+        """What is wrong with its columns, to end a sentence; None if nothing is.
+
+        `columns` are those of a file of this `kind`, and `numbers` the same as floats.
+        """
+        wrong = (find_wrong(part, columns, numbers, kind) for part in self.noisy)
+        return next((why for why in wrong if why is not None), None)
+
+    @abstractmethod
+    def with_all_groups(self) -> TablePart:
+        """The same part of a table in which no count leaves a group out."""
+
+    @abstractmethod
+    def make_zeros(self) -> list[Table]:
+        """Its columns without rows and noise, all 0; no row where the groups aren't known."""
+
+
+SECTIONS = ("blocks", "quantiles", "keys")
+"""The keys of plan.json that list parts, in order."""
+
+
+class Answered(Protocol):
+    """Queries that are answered by one draw, which is proved; public numbers only."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What certificates call its queries."""
+        ...
+
+    @property
+    def parts(self) -> tuple[TablePart, ...]:
+        """The columns that it gives to published tables."""
+        ...
+
+    @property
+    def split(self) -> Noise | None:
+        """The noise as large as the share of the budget alone asks for, if less noise is drawn."""
+        ...
+
+    @property
+    def is_composed(self) -> bool:
+        """True if its noise is accounted for together with other draws."""
+        ...
+
+    @property
+    def reads(self) -> Reads:
+        """The exact integers that it hides."""
+        ...
+
+    @property
+    def stage(self) -> str:
+        """What a release does while it draws."""
+        ...
+
+    def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
+        """All that is said of it and its parts: the one source for plan, page and command line."""
+        ...
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """A table for each part. No other method sees data."""
+        ...
+
+    def check(self, folder: Path, kind: str) -> None:
+        """Raise CertificateRejected unless its tables fit each other.
+
+        Each table by itself was checked before.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class AloneInDraw(TablePart):
+    """A part that is the only one of its draw: it is its own answer."""
+
+    split: ClassVar[None] = None
+    is_composed: ClassVar[bool] = False
+
+    @property
+    def labels(self) -> tuple[str]:
+        """Its label."""
+        return (self.label,)
+
+    @property
+    def parts(self) -> tuple[Self]:
+        """Itself."""
+        return (self,)
+
+    @property
+    @abstractmethod
+    def reads(self) -> Reads:
+        """The exact integers that it hides."""
+
+    @property
+    def stage(self) -> str:
+        """What a release does while it draws."""
+        return f"Choosing the {self.section} of {self.name}"
+
+    @abstractmethod
+    def draw(self, totals: Totals) -> list[Table]:
+        """Its columns."""
+
+    def check(self, folder: Path, kind: str) -> None:
+        """One table fits itself."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """Noise that was found and proved for one draw.
+
+    `index` is the place of its first query. `split` is as in `Answered`. `known` was proved in the
+    search at the same share of the budget. `purely` finds noise that needs no composition, if these
+    certificates aren't proved together with others.
+    """
+
+    index: int
+    claims: Claims
+    split: Noise | None = None
+    known: tuple[Certificate, ...] = ()
+    purely: Callable[[], Claims] | None = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """The certificate of a release, proved or not, that answers are read from.
+
+    `splits` are those of draws by their labels, and found again where None. `known` are
+    certificates that were proved before, so that nothing is proved twice.
+    """
+
+    certificate: PlanCertificate
+    splits: Mapping[tuple[str, ...], Noise | None] | None
+    known: Sequence[Certificate]
+
+
+class Answer(Protocol):
+    """Queries of a spec that are answered in one way."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What certificates call its queries."""
+        ...
+
+    @property
+    def shares_draws(self) -> bool:
+        """True if one draw may serve several of its queries."""
+        ...
+
+    def owns(self, name: str) -> bool:
+        """True if a certificate of this name, which isn't a label, is about a part of a query."""
+        ...
+
+    def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
+        """Find and prove noise. Raises Refused if there is none."""
+        ...
+
+    def read(
+        self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
+    ) -> Answered:
+        """The answer to the queries of these `labels`, released as `claims` say.
+
+        Raises CertificateRejected unless the spec implies all that they say.
+        """
+        ...
+
+
+Kind = Callable[["LaidOut"], "Sequence[Answer]"]
+"""Lists the answers of one kind in a spec."""

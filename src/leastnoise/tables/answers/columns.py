@@ -1,0 +1,131 @@
+"""Columns of numbers with noise, as a published table holds them: what `verify` finds wrong."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.statistics.base import Ends, NoiseError
+
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
+
+Noisy = tuple["Layout", "tuple[NoiseError, ...]"]
+"""The layout of a query's part, and the error of each of its components."""
+
+
+def numbers_of(
+    parts: Sequence[Noisy], columns: Mapping[str, Sequence[Any]], kind: str
+) -> dict[str, list[float]]:
+    """The numbers of a table as floats, NaN for what is no number.
+
+    In JSON null stands for ±∞, as `as_read` says. Only an end that nothing bounds may be infinite.
+    """
+    open_ends = {
+        f"{asked.label}{suffix}": end
+        for layout, noise in parts
+        for asked, made_of in zip(layout.statistics, layout.ingredients(noise), strict=True)
+        if kind == "json" and asked.is_open(made_of)
+        for suffix, end in (("_std", math.inf), ("_low", -math.inf), ("_high", math.inf))
+    }
+    return {
+        label: [
+            open_ends[label]
+            if value is None and label in open_ends
+            else _float(_number(value, text=kind == "csv"))
+            for value in column
+        ]
+        for label, column in columns.items()
+    }
+
+
+def stated_deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, Ends]:
+    """The `_std` of each statistic that follows from the noise, of all cells or of each."""
+    deviations = {
+        f"{asked.label}_std": asked.stated_std(made_of)
+        for asked, made_of in zip(layout.statistics, layout.ingredients(noise), strict=True)
+    }
+    return {label: std for label, std in deviations.items() if std is not None}
+
+
+def find_wrong(
+    part: Noisy,
+    columns: Mapping[str, Sequence[Any]],
+    numbers: Mapping[str, Sequence[float]],
+    kind: str,
+) -> str | None:
+    """What is wrong with the columns of one part, to end a sentence; None if nothing is."""
+    layout, noise = part
+    if why := _wrong_form(layout, columns, kind):
+        return why
+    label = wrong_number(layout, numbers, noise)
+    return None if label is None else f"a {label} that doesn't fit its other numbers or noise"
+
+
+def _wrong_form(layout: Layout, columns: Mapping[str, Sequence[Any]], kind: str) -> str | None:
+    """A column that isn't rounded, or is below 0, where the spec has it rounded or clamped."""
+    for asked in layout.statistics:
+        for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
+            values = [_number(value, text=kind == "csv") for value in columns[label]]
+            step = layout.multiple if asked.counts else 0
+            if step and not all(_is_whole(number, step) for number in values):
+                what = "whole" if step == 1 else f"a multiple of {step:,}"
+                return f"a {label} that isn't {what}"
+            if layout.clamp and asked.clamps and not all(0 <= x < math.inf for x in values):
+                return f"a {label} below 0"
+    return None
+
+
+def _number(value: Any, *, text: bool) -> int | float:
+    """The number that a field of a table holds, NaN for what is no number."""
+    if text and _WHOLE.fullmatch(value):
+        return int(value)
+    if text or type(value) is float:
+        try:
+            return float(value)
+        except ValueError:
+            return math.nan
+    return value if type(value) is int else math.nan
+
+
+def _float(number: float) -> float:
+    """The number as a float, NaN for a whole number that is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.nan
+
+
+def _is_whole(number: float, multiple: int) -> bool:
+    return isinstance(number, int) and abs(number) <= LARGEST_WHOLE and number % multiple == 0
+
+
+def wrong_number(
+    layout: Layout, columns: Mapping[str, Sequence[float]], noise: Sequence[NoiseError]
+) -> str | None:
+    """The label of a number that doesn't fit the others of its cell and the noise, or None.
+
+    Value and noise determine the other columns of a statistic. They also bound statistics that are
+    computed from the same numbers, such as a mean and its count.
+    """
+    values = {label: np.array(column, dtype=float) for label, column in columns.items()}
+    every = list(zip(layout.statistics, layout.ingredients(noise), strict=True))
+    beside: dict[Any, list[Any]] = {}
+    for asked, made_of in every:
+        value = asked.in_common(made_of, values[asked.label])
+        beside.setdefault(made_of.components, []).append(value)
+    for asked, made_of in every:
+        four = [values[f"{asked.label}{suffix}"] for suffix in SUFFIXES]
+        with np.errstate(all="ignore"):
+            suffix = asked.wrong_suffix(made_of, four, beside)
+        if suffix is not None:
+            return f"{asked.label}{suffix}"
+    return None

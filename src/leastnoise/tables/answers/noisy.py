@@ -1,0 +1,447 @@
+"""Queries to whose numbers noise is added: the plan of one table's columns, and its draw."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+
+from leastnoise import _words
+from leastnoise.certificate.records import write_record
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.tables.answers.base import Listing, Sentence, TablePart, Topic
+from leastnoise.tables.query import finding
+from leastnoise.tables.query.layout import ASSUMED
+from leastnoise.tables.query.noise_error import (
+    check_range,
+    expected_errors,
+    rounded_rows,
+    wished_statistic,
+    wishes,
+)
+from leastnoise.tables.query.results import describe_kept_groups, publish_all, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.noise.base import Noise
+    from leastnoise.tables.answers.base import Columns, Reads, Totals
+    from leastnoise.tables.query.baselines import Baselines
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.noise_error import ExpectedError, Wish
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.statistics.base import Asked, NoiseError
+
+PARTS_NOTE = (
+    "Where a query counts persons beside rows, plain Laplace and Gaussian noise have a scale for "
+    "each, too."
+)
+SELECTED_NOTE = (
+    "Where min_count or top chooses groups, their published counts alone decide, which costs "
+    "nothing. Those that are there are biased upwards. Intervals hold for each group whether it is "
+    "published or not; of those that are published fewer than 95 % may."
+)
+SELECTED_CHECKED = (
+    "Of groups that min_count or top leaves out nothing is there: that their counts were lower "
+    "can't be checked."
+)
+BIASED = ": noise decides which of its groups are there, and their differences are biased."
+WIDEST = "(widest bounds)"
+_TYPICAL = ASSUMED[1]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BlockPlan(TablePart):
+    """One query, or one part of it: its layout, share of the budget, noise and expected error.
+
+    Persons and rows that a query counts side by side are two parts (see `Layout`). The part is at
+    `place` among those of the draw that it is `answered` by.
+    """
+
+    layout: Layout
+    baselines: Baselines
+    answered: NoisyAnswer
+    place: int = 0
+
+    section: ClassVar[str] = "blocks"
+
+    @property
+    def query(self) -> str:
+        """The name of the query."""
+        return self.answered.query_of(self.place)
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The labels of all parts of its draw."""
+        return tuple(part.label for part in self.answered.parts)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of the noise that takes most of the budget."""
+        return self.answered.certificate
+
+    @property
+    def chosen_by(self) -> str:
+        """The name of the noise."""
+        return self.certificate.noise.name
+
+    @property
+    def first(self) -> int:
+        """The first of its coordinates in the draw."""
+        return self.answered.first(self.place)
+
+    @property
+    def split(self) -> Noise | None:
+        """See `Answered.split`."""
+        return self.answered.split
+
+    @property
+    def too_high(self) -> float | None:
+        """How far its whole counts are on average at most above those without noise.
+
+        None unless the spec has them made whole, none below 0.
+        """
+        return self.answered.too_high(self.place)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The noise, which is proved now if it wasn't."""
+        return Mechanism(self.certificate)
+
+    @cached_property
+    def noise_errors(self) -> tuple[NoiseError, ...]:
+        """The error of each number of a cell, in units of what the number is scaled by."""
+        return self.answered.noise_errors(self.place)
+
+    @property
+    def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]]]:
+        """Its layout with the error of each number."""
+        return ((self.layout, self.noise_errors),)
+
+    @property
+    def errors(self) -> tuple[ExpectedError, ...]:
+        """The expected errors, the same in every cell: of a mean one for each assumed size.
+
+        Of running sums the standard deviation is the root mean square, the half-width the largest.
+        """
+        return expected_errors(self.layout, self.noise_errors, self.baselines)
+
+    @property
+    def all_errors(self) -> tuple[ExpectedError, ...]:
+        """The expected errors."""
+        return self.errors
+
+    def check_range(self) -> None:
+        """Raise Refused if a number may be out of the range of float64."""
+        check_range(self.layout, self.certificate, self.baselines, lambda: self.noise_errors)
+
+    @property
+    def exact_rows(self) -> int | None:
+        """How many rows of a cell may be rounded alike before it shows; see `rounded_rows`."""
+        return rounded_rows(self.layout, self.noise_errors)
+
+    @property
+    def wishes(self) -> tuple[Wish, ...]:
+        """The accuracy that the spec asks for, and the one that there is."""
+        if self.layout.accuracy is None:
+            return ()
+        only = wished_statistic(self.layout)
+        errors = expected_errors(self.layout, self.noise_errors, self.baselines, statistic=only)
+        return wishes(self.layout, errors)
+
+    @property
+    def saved(self) -> float | None:
+        """The part of the variance of spherical noise that the geometry saves, None without one."""
+        shaped = self.answered.shaped
+        return None if shaped is None else self.baselines.saved(shaped, self.layout, self.first)
+
+    @property
+    def relative_to_split(self) -> float | None:
+        """The error over that of `split`, None without it."""
+        return (
+            None if self.split is None else float(self.certificate.noise.scale / self.split.scale)
+        )
+
+    @property
+    def why_no_difference(self) -> str | None:
+        """The bias of groups that noise has chosen, after the query's name; None if none are."""
+        return BIASED if self.answered.hides_groups or self.layout.decides else None
+
+    def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
+        """Each statistic, its half-width and how many times as much plain noise errs."""
+        return [
+            (self._statistic(error, spec), half_width(error), _plain(error))
+            for error in self.errors
+            if error.rows in {None, _TYPICAL} or self.layout.assumed != ASSUMED
+        ]
+
+    def _statistic(self, error: ExpectedError, spec: Spec) -> str:
+        by_label = {asked.label: asked for asked in self.layout.statistics}
+        asked = by_label[error.statistic]
+        words = asked.in_words(spec.labels) + (f" ({error.rows:,} values)" if error.rows else "")
+        return words + bounds_of_error(spec, asked)
+
+    def listings(self, spec: Spec) -> Iterator[Listing]:
+        """All its errors, and what its answer lists beside them."""
+        widest = {asked.label: bounds_of_error(spec, asked) for asked in self.layout.statistics}
+        rows = [
+            (
+                error.statistic
+                + (f" of {error.rows:,} values" if error.rows else "")
+                + widest[error.statistic],
+                f"{error.std:.4g}",
+                f"±{error.half_width_95:.4g}" if math.isfinite(error.half_width_95) else "no bound",
+                *map(_std, (error.plain_laplace_std, error.plain_gaussian_std)),
+            )
+            for error in self.errors
+        ]
+        where = self.answered.which_numbers(self.place)
+        heads = (where, "std", "95 % of the noise", "plain Laplace", "plain Gaussian")
+        yield Listing(title=self._title(spec.privacy.person), heads=heads, rows=rows)
+        yield from self.answered.more_listings()
+
+    def _title(self, person: str) -> str:
+        """Its numbers, its part of the budget and its noise."""
+        layout, budget = self.layout, self.budget
+        what = ", ".join(asked.label for asked in layout.statistics) if layout.part else ""
+        numbers = _words.counted(layout.dimension, "number")
+        return (
+            f"{self.name}: {what}{what and '; '}{numbers} in "
+            f"{self.answered.cells_in_words(layout)}, "
+            f"for ε = {_words.at_least(budget.epsilon)}, δ = {_words.at_least(budget.delta)}"
+            f"{self.answered.noise_in_words(self, person)}."
+        )
+
+    def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
+        """What is published of it, and what its answer says of it."""
+        for text in describe_kept_groups(self.layout):
+            yield Sentence(Topic.KEPT, text)
+        if self.layout.part:
+            yield Sentence(Topic.PARTS, PARTS_NOTE)
+        if self.layout.decides:
+            yield from describe_selected()
+        yield from self.answered.describe_part(self)
+        for wish in self.wishes:
+            yield Sentence(Topic.WISH, wish.in_words())
+
+    def to_record(self) -> dict[str, Any]:
+        """The part as JSON values, all of which a certificate can confirm."""
+        layout, certificate, grid = self.layout, self.certificate, self.certificate.grid
+        errors, kept = self.errors, [*describe_kept_groups(layout)]
+        return {
+            "name": layout.name,
+            "statistics": [asked.label for asked in layout.statistics],
+            "cells": layout.cells,
+            "dimension": self.answered.dimension(self.place),
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "sensitivities": [write_record(shift) for shift in self.answered.moves(self.place)],
+            "bounding": None if layout.by_row else layout.bounding.to_record(),
+            "bits": layout.bits,
+            "exact_rows": self.exact_rows,
+            "drawn_with": [label for label in self.group if label != layout.label],
+            "noise": certificate.noise.name,
+            "geometry": None if certificate.geometry is None else certificate.geometry.kind,
+            "spherical_noise": self.baselines.spherical.name,
+            "saved_by_geometry": self.saved,
+            "error_relative_to_split": self.relative_to_split,
+            "scale": decimal_text(certificate.noise.scale),
+            "grid": None if grid is None else decimal_text(grid),
+            "missing": list(layout.missing),
+            "errors": [error.to_record() for error in errors],
+            "wishes": [wish.to_record() for wish in wishes(layout, errors)],
+            **({"joined": list(layout.joined)} if layout.joined else {}),
+            **({"filters": list(layout.filters)} if layout.filters else {}),
+            **({"published": kept} if kept else {}),
+            **({"clipped": layout.clipped_record} if layout.clipped else {}),
+            **self.answered.part_record(self.place),
+            **({} if self.too_high is None else {"too_high": self.too_high}),
+        }
+
+    def find_wrong(
+        self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
+    ) -> str | None:
+        """What is wrong with its columns, to end a sentence; None if nothing is."""
+        why = super().find_wrong(columns, numbers, kind)
+        return why or self.answered.find_wrong(self.layout, numbers)
+
+    def with_all_groups(self) -> BlockPlan:
+        """The same columns where no count leaves a group out."""
+        return replace(self, layout=publish_all(self.layout))
+
+    def make_zeros(self) -> list[Table]:
+        """Its columns without rows and noise."""
+        return [self.answered.make_zeros(self.layout, self.noise_errors)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyAnswer(ABC):
+    """Queries to whose numbers one draw adds noise, of which `certificate` is the proof.
+
+    Its methods are about one part, by its place among `parts`. `split` is as in `Answered`.
+    """
+
+    certificate: Certificate
+    split: Noise | None = None
+    is_composed: ClassVar[bool] = True
+    has_coordinates: ClassVar[bool] = True
+    """True if each published number is made of coordinates of the draw."""
+    hides_groups: ClassVar[bool] = False
+    """True if noise decides which groups are published."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """What certificates call its queries."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[BlockPlan, ...]:
+        """The columns that it gives to published tables."""
+
+    @property
+    @abstractmethod
+    def reads(self) -> Reads:
+        """The exact integers that it hides."""
+
+    @abstractmethod
+    def draw(self, totals: Totals) -> list[Table]:
+        """A table for each part. No other method sees data."""
+
+    def check(self, folder: Path, kind: str) -> None:  # noqa: B027 (the default)
+        """Tables fit each other whatever they hold, unless a subclass says otherwise."""
+
+    @property
+    def stage(self) -> str:
+        """What a release does while it draws."""
+        return f"Drawing the noise of {', '.join(self.labels)}"
+
+    def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
+        """All that is said of the draw and its parts."""
+        yield from self.describe_draw()
+        for part in self.parts:
+            yield from part.sentences(names)
+
+    def describe_draw(self) -> Iterator[Sentence]:
+        """What is said of all its parts together; nothing unless a subclass does."""
+        yield from ()
+
+    # What a part asks.
+
+    @abstractmethod
+    def noise_errors(self, place: int) -> tuple[NoiseError, ...]:
+        """The error of each number of a cell."""
+
+    def query_of(self, place: int) -> str:
+        """The name of the query."""
+        return self.parts[place].name
+
+    def first(self, place: int) -> int:
+        """The first of the part's coordinates in the draw."""
+        return 0
+
+    def dimension(self, place: int) -> int:
+        """The number of coordinates that noise is added to."""
+        return self.parts[place].layout.dimension
+
+    def moves(self, place: int) -> tuple[Sensitivity, ...]:
+        """Sets that each hold every shift of the part's coordinates by one unit."""
+        return self.parts[place].layout.sensitivities
+
+    @property
+    def shaped(self) -> Certificate | None:
+        """The noise of the share alone, if it may follow the shape of what a unit can do."""
+        return None
+
+    def too_high(self, place: int) -> float | None:
+        """See `BlockPlan.too_high`."""
+        return None
+
+    def part_record(self, place: int) -> dict[str, Any]:
+        """What plan.json says of this kind of part alone."""
+        return {}
+
+    def describe_part(self, part: BlockPlan) -> Iterator[Sentence]:
+        """What is said of this kind of part alone."""
+        yield from ()
+
+    def has_unlike_rows(self, place: int) -> bool:
+        """True if rows of the table have unlike errors, of which the root mean square is shown."""
+        return False
+
+    def which_numbers(self, place: int) -> str:
+        """The head of the list of errors."""
+        return "in each cell"
+
+    def cells_in_words(self, layout: Layout) -> str:
+        """The cells of a part."""
+        return _words.counted(layout.cells, "cell")
+
+    def noise_in_words(self, part: BlockPlan, person: str) -> str:
+        """The noise, to end the title of a part."""
+        mechanism = part.mechanism
+        geometry = mechanism.certificate.geometry
+        others = [label for label in part.group if label != part.label]
+        words = f", planned together with {_words.listed(others)}" if others else ""
+        words += f". Noise: {mechanism.noise.name}"
+        if part.saved is not None:
+            shaped = f"shaped by what one {person} can do"
+            words += f", fitted by {geometry.kind}" if geometry else f", {shaped}"
+        if part.relative_to_split is not None:
+            less = f"{100 * (1 - part.relative_to_split):.0f} %"
+            words += f". Planning the queries together cut its error by {less}"
+        return words
+
+    def more_listings(self) -> Iterator[Listing]:
+        """Lists beside that of errors."""
+        yield from ()
+
+    def find_wrong(self, layout: Layout, numbers: Mapping[str, list[float]]) -> str | None:
+        """What is wrong with this kind of part alone, to end a sentence; None if nothing is."""
+        return None
+
+    def make_zeros(self, layout: Layout, noise: tuple[NoiseError, ...]) -> Table:
+        """The part's columns without rows and noise."""
+        return table_of(layout, np.zeros(layout.dimension), noise)
+
+
+def describe_selected() -> Iterator[Sentence]:
+    """What follows where published counts choose the groups."""
+    yield Sentence(Topic.SELECTED, SELECTED_NOTE)
+    yield Sentence(Topic.CHECKED, SELECTED_CHECKED)
+
+
+def half_width(error: ExpectedError) -> str:
+    """The half-width of 95 % of the noise, for people."""
+    half = error.half_width_95
+    return f"{half:,.4g}" if math.isfinite(half) else "no bound"
+
+
+def bounds_of_error(spec: Spec, asked: Asked) -> str:
+    """A remark that an error is shown for the widest bounds, beside a statistic; or nothing."""
+    return f" {WIDEST}" if finding.rests_on_open(spec, asked) else ""
+
+
+def _std(value: float | None) -> str:
+    return "impossible" if value is None else f"{value:.4g}"
+
+
+def _plain(error: ExpectedError) -> str:
+    """How many times as much the better plain noise errs, and its name."""
+    known = (("Laplace", error.plain_laplace_std), ("Gaussian", error.plain_gaussian_std))
+    possible = [(std, name) for name, std in known if std is not None]
+    if not possible:
+        return "impossible"
+    std, name = min(possible)
+    times = std / error.std if error.std else math.inf
+    return f"{name} {times:.2f}×" if math.isfinite(times) else "–"

@@ -1,0 +1,58 @@
+"""What the answers have in common that serve one query each, from a draw of its own."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from leastnoise.tables.plan.shared_draws import Block, share_budget
+
+if TYPE_CHECKING:
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.tables.query.layout import LaidOut, Layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfOneQuery(ABC):
+    """A query that shares no draw with others."""
+
+    laid: LaidOut
+    block: Block
+
+    shares_draws: ClassVar[bool] = False
+
+    @property
+    def label(self) -> str:
+        """What certificates call the query."""
+        return self.block.label
+
+    @property
+    def labels(self) -> tuple[str]:
+        """The one label."""
+        return (self.block.label,)
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the query, in the only way to bound a unit."""
+        return self.block.ways[0]
+
+    @property
+    def releases(self) -> int:
+        """How often the plan is published."""
+        return self.laid.spec.releases
+
+    @property
+    def share(self) -> Budget:
+        """The query's share of the budget."""
+        return share_budget(self.laid.spec.budget, (self.block,))
+
+    @property
+    def share_of_one(self) -> Budget:
+        """The share of one release of a series."""
+        return self.share.share(Fraction(1, self.releases))
+
+    def owns(self, name: str) -> bool:
+        """False: certificates have the label of the query, unless a subclass says otherwise."""
+        return False

@@ -1,0 +1,122 @@
+"""Every kind of answer beside all others: each reads its own certificate, and no other's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.plan import Block, Blocks
+from leastnoise.errors import CertificateRejected
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Topic
+from leastnoise.tables.answers.kinds import list_answers
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan, plan_as_certified
+from leastnoise.tables.query.kinds import Kind
+from leastnoise.tables.query.layout import LaidOut
+
+PLANS = [1, 2, 3, 4]
+SPEC: dict[str, Any] = {
+    "version": 1,
+    "data": {"source": "rows.parquet", "types": {"code": "text", "plan": "int", "x": "int"}},
+    "privacy": {"unit": "row", "epsilon": 8, "delta": "1e-5"},
+    "columns": {"x": {"candidates": {"from": 1, "to": 20, "step": 1}}},
+    "query": [
+        {"name": "plain", "statistics": ["count"], "group_by": {"plan": PLANS}},
+        {"name": "again", "statistics": ["count"], "group_by": {"plan": [1, 2]}},
+        {"name": "groups", "statistics": ["count"], "group_by": {"code": {"keys": "private"}}},
+        {"name": "alone", "statistics": [], "group_by": {"code": {"keys": "private"}}},
+        {
+            "name": "totals",
+            "statistics": ["count"],
+            "group_by": {"plan": PLANS, "x": [1, 2]},
+            "margins": True,
+        },
+        {"name": "sums", "histogram": {"column": "x", "edges": [0, 5, 9, 20], "cumulative": True}},
+        {
+            "name": "levels",
+            "statistics": ["count"],
+            "group_by": {"plan": {"keys": PLANS, "levels": {"half": [1, 1, 2, 2]}}},
+        },
+        {"name": "chance", "statistics": ["median(x)"], "quantiles_by": "permute-and-flip"},
+        {"name": "tree", "statistics": ["median(x)"], "quantiles_by": "tree"},
+    ],
+}
+"""A query of every kind, and two that may share a draw."""
+
+
+@pytest.fixture(scope="module")
+def laid() -> LaidOut:
+    return spec_file.lay_out(SPEC)
+
+
+@pytest.fixture(scope="module")
+def blocks(laid: LaidOut) -> Blocks:
+    return plan(laid).certificate.blocks
+
+
+@pytest.mark.dense
+def test_a_plan_is_read_back_from_its_certificate(laid: LaidOut) -> None:
+    made = plan(laid)
+    assert {way.kind for parts in laid.queries for ways in parts for way in ways} == {*Kind}
+    again = plan_as_certified(laid, made.certificate)
+    assert again.to_record() == made.to_record()
+    assert list(dict.fromkeys(part.query for part in made.parts)) == list(made.names)
+    labels = [label for answered in made.answered for label in answered.labels]
+    assert sorted(labels) == sorted(
+        label for answer in list_answers(laid) for label in answer.labels
+    )
+
+
+@pytest.mark.dense
+def test_every_part_is_in_a_section_and_says_what_it_is(laid: LaidOut) -> None:
+    made = plan(laid)
+    for answered in made.answered:
+        topics = {topic for topic, _ in answered.sentences(NO_NAMES)}
+        for part in answered.parts:
+            assert part.section in SECTIONS
+            assert part.to_record()["name"] == part.name
+            assert part.list_rows(laid.spec)
+            assert [*part.listings(laid.spec)]
+            assert {*part.sentences(NO_NAMES)} <= {*answered.sentences(NO_NAMES)}
+        chosen = any(part.section != "blocks" for part in answered.parts)
+        assert not chosen or Topic.PAGE in topics
+
+
+def on_a_tree(claim: Block) -> bool:
+    """True for noise of a tree: bins may have that of another tree, which is as private."""
+    return isinstance(claim, Certificate) and isinstance(claim.noise, Agreeing)
+
+
+@pytest.mark.dense
+def test_no_answer_reads_the_certificate_of_another(laid: LaidOut, blocks: Blocks) -> None:
+    certificate = plan(laid).certificate
+    for place, (name, claim) in enumerate(blocks):
+        for _, other in blocks:
+            if other == claim or (on_a_tree(claim) and on_a_tree(other)):
+                continue
+            forged = (*blocks[:place], (name, other), *blocks[place + 1 :])
+            with pytest.raises(CertificateRejected):
+                plan_as_certified(laid, replace(certificate, blocks=forged))
+
+
+@pytest.mark.dense
+def test_queries_are_in_one_draw_each_and_in_order(laid: LaidOut, blocks: Blocks) -> None:
+    certificate = plan(laid).certificate
+    wrong = [
+        (blocks[1:], "not the spec's queries"),
+        ((*blocks, blocks[-1]), "not the spec's queries"),
+        ((*blocks[:-2], blocks[-1], blocks[-2]), "not in the spec's order"),
+        ((blocks[-1], *blocks[:-1]), "not in the spec's order"),
+    ]
+    names = [name for name, _ in blocks]
+    groups, alone = names.index("groups"), names.index("alone")
+    assert alone == groups + 1
+    together = ("groups+alone", blocks[groups][1])
+    wrong.append(((*blocks[:groups], together, *blocks[alone + 1 :]), "share a draw"))
+    for some, why in wrong:
+        with pytest.raises(CertificateRejected, match=why):
+            plan_as_certified(laid, replace(certificate, blocks=some))
