@@ -71,6 +71,8 @@ def refine(task: Task, *, gap: float, effort: Effort) -> Design:
 
     Law and bound may come from different lattices. Raises NotApplicable if none could be solved.
     """
+    if task.scope == "integer" and task.steps == 1:
+        return _in_closed_form(task)
     allowance = effort.begin()
     best = Design(law=None, bound=None)
     rough = _Rough.of(task, gap)
@@ -192,13 +194,9 @@ def _on_lattice(
     task: Task, rough: _Rough, cells: int, *, gap: float, allowance: Allowance
 ) -> Design:
     """Return the best law on one lattice and its bound, each None if it couldn't be had."""
-    power = power_of(task.loss)
     if cells == 1:
-        budget = Budget(epsilon=task.budget.epsilon, delta=task.budget.delta or _TINY)
-        weights = closed_form_masses(budget, family=task.family)
-        prices = closed_form_witness(budget, power=power, points=len(weights))
-        law, _ = examine_law(task, 1, weights)
-        return Design(law=law, bound=_bound(task, prices))
+        return _in_closed_form(task)
+    power = power_of(task.loss)
     # A solver's law misses ε and δ by rounding: it is asked for a little less (relative to e^ε and
     # δ), and what its exact δ is still too large by is mended by a mixture.
     program = LatticeProgram(
@@ -225,6 +223,15 @@ def _on_lattice(
         if cost <= dearest or not task.budget.delta or best.gap <= gap:
             break
     return best
+
+
+def _in_closed_form(task: Task) -> Design:
+    """Return the best law on the lattice of whole sensitivities, and its bound."""
+    budget = Budget(epsilon=task.budget.epsilon, delta=task.budget.delta or _TINY)
+    weights = closed_form_masses(budget, family=task.family)
+    prices = closed_form_witness(budget, power=power_of(task.loss), points=len(weights))
+    law, _ = examine_law(task, 1, weights)
+    return Design(law=law, bound=_bound(task, prices))
 
 
 def _attempts(program: LatticeProgram, rough: _Rough) -> Iterator[LatticeProgram]:
