@@ -27,13 +27,16 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Let every other worker import the tests from the end.
+    """Let each of n workers import the tests from another place, an nth of all modules on.
 
-    All workers collect all tests. On a fresh machine most of that is pytest's own compiling: so two
-    workers compile half of the modules each, and read what the other has compiled.
+    All workers collect all tests. On a fresh machine most of that is pytest's own compiling: each
+    worker compiles an nth of the modules, and reads what the others have compiled.
     """
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    if int(worker.removeprefix("gw")) % 2 and "tests" in session.config.args:
-        for path in sorted(Path("tests").rglob("test_*.py"), reverse=True):
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if worker and "tests" in session.config.args:
+        paths = sorted(Path("tests").rglob("test_*.py"))
+        first = worker * len(paths) // workers
+        for path in [*paths[first:], *paths[:first]]:
             with suppress(Exception, pytest.skip.Exception):
                 import_module(".".join(path.with_suffix("").parts))

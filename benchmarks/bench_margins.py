@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from benchmarks.timing import print_rows
 from leastnoise.calibration import find_gaussian
-from leastnoise.design.marginal_bounds import bound, bound_of_largest, gaussian_optimum
+from leastnoise.design.marginal_bounds import bound, bound_of_largest, cheapest, gaussian_optimum
 from leastnoise.design.marginals import (
     Marginals,
     best_shares,
@@ -199,6 +200,48 @@ def chosen_figures(sizes: tuple[int, ...], margins: object) -> list[str]:
     return [way, *(f"{one:.2f}" for one in (own.cells, own.apart, own.own, own.bound))]
 
 
+def pairs_figures() -> list[tuple[str, ...]]:
+    """The rows of all 91 tables by two of 14 columns, at ε = 1, δ = 1e-9 for one row."""
+    sizes = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)  # of Adult, as papers have it
+    tables = tuple((1 << i) + (1 << j) for i in range(14) for j in range(i))
+    marginals = Marginals(sizes=sizes, tables=tables)
+    sigma = float(find_gaussian(Budget(epsilon=1, delta="1e-9")).scale)
+    optimum = sigma * np.sqrt(marginals.variances(cheapest(marginals, np.ones(len(tables)), None)))
+    by = {f"c{place}": [*range(size)] for place, size in enumerate(sizes)}
+    query = {"name": "q", "group_by": by, "statistics": ["count"]}
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-9"},
+    }
+    margins = [list(pair) for pair in itertools.combinations(by, 2)]
+    found = [("a share for each", np.full(91, sigma * math.sqrt(91)), 0.0)]
+    found.append(("ResidualPlanner, equal weights", optimum, 0.0))
+    for name, more in {"chosen": {}, "chosen, largest": {"objective": "largest"}}.items():
+        begin = time.process_time()
+        blocks = plan(
+            spec_file.lay_out(raw | {"query": [query | more | {"margins": margins}]})
+        ).blocks
+        seconds = time.process_time() - begin
+        found.append((name, np.array([block.errors[0].std for block in blocks]), seconds))
+    return [
+        (
+            name,
+            *(
+                f"{one:.2f}"
+                for one in (
+                    stds.min(),
+                    np.exp(np.log(stds).mean()),
+                    np.sqrt((stds**2).mean()),
+                    stds.max(),
+                )
+            ),
+            f"{seconds:.1f}" if seconds else "",
+        )
+        for name, stds, seconds in found
+    ]
+
+
 def sums_figures() -> list[tuple[str, ...]]:
     """The rows of a count and a sum in 20 × 2 × 10 cells with all totals, at ε = 1 for one row."""
     by = {"a": [*range(20)], "b": [1, 2], "c": [*range(10)]}
@@ -239,15 +282,20 @@ def main() -> None:
     )  # fmt: skip
     rows = [(name, *largest_figures(marginals)) for name, marginals in NAMES.items()]
     print_rows("Tables with margins: the largest of the standard deviations", heads, rows)
-    nested: list[list[str]] = [[], ["c0"], ["c0", "c1"]]
+    nested: list[list[str]] = [[], ["c0"], ["c0", "c1"], ["c0", "c1", "c2"]]
+    columns = ("c0", "c1", "c2", "c3")
+    up_to_2 = [list(by) for size in range(3) for by in itertools.combinations(columns, size)]
     asked = {
         "20 × 2 × 10, all tables": ((20, 2, 10), True),
+        "2 × 5 × 10 × 20, total, 1- and 2-way": ((2, 5, 10, 20), up_to_2),
         "total, 20, × 2, × 10": ((20, 2, 10), nested),
-        "total, 20, × 2, × 5, × 4": ((20, 2, 5, 4), [*nested, ["c0", "c1", "c2"]]),
+        "total, 20, × 2, × 5, × 4": ((20, 2, 5, 4), [*nested, ["c0", "c1", "c2", "c3"]]),
     }
     heads = ("tables", "noise in", "cells, summed", "a share each", "chosen", "bound")
     rows = [(name, *chosen_figures(*one)) for name, one in asked.items()]
     print_rows("Tables with margins, what a plan chooses: geometric mean", heads, rows)
+    heads = ("91 tables by two of 14 columns", "least", "mean", "rms", "largest", "CPU s")
+    print_rows("All tables by two columns, δ = 1e-9: standard deviations", heads, pairs_figures())
     heads = ("statistic", "a query each", "a share each", "cells, summed", "best shares", "bound")
     title = "20 × 2 × 10 with count, sum and mean, all tables: geometric mean"
     print_rows(title, heads, sums_figures())

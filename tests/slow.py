@@ -46,6 +46,10 @@ _SEVERAL = {  # tests that are of several packages
 }
 _PACKAGING = {"pyproject.toml", "constraints.txt"}
 _OF_ALL = "conftest.py"  # at the root: every test is run with it
+_DENSE_EXAMPLES = {  # docstrings that compute for seconds
+    "leastnoise.learn.steps.StepAccountant",
+    "leastnoise.learn.steps.noise_multiplier",
+}
 _BEFORE = pytest.StashKey[float]()
 _TOLD, _FOUND = pytest.StashKey[list[str]](), pytest.StashKey[int]()
 
@@ -56,6 +60,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--share", action="store_true", help="a share of the dense tests, all others")
     group.addoption("--gate-seconds", type=float, help="processor time that a share may take")
     group.addoption("--write-slow-seconds", action="store_true", help=f"write {TIMES.name}")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.name in _DENSE_EXAMPLES:
+        item.add_marker("dense")
 
 
 @final

@@ -237,3 +237,17 @@ def test_the_fine_search_does_not_rely_on_the_coarse_one(slope: float, off: floa
     factor = polish(excess, lambda factor: slope * math.log(factor), near)
     assert excess(factor) <= 0
     assert 3 <= factor <= 3 * (1 + 2e-7)
+
+
+@pytest.mark.parametrize("slope", [-12.0, -30.0])
+def test_secants_go_on_where_the_coarse_slope_is_far_off(slope: float) -> None:
+    """With that slope alone, 13 steps or more are needed from so far."""
+    tried: list[float] = []
+
+    def excess(factor: float) -> float:
+        tried.append(factor)
+        return -17 * math.log(factor / 3) - math.log(factor / 3) ** 2
+
+    factor = polish(excess, lambda factor: slope * math.log(factor), 3 * math.exp(-0.02))
+    assert 3 <= factor <= 3 * (1 + 2e-7)
+    assert len(tried) <= 7

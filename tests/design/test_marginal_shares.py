@@ -256,9 +256,11 @@ def test_the_bound_of_the_largest_is_that_of_gaussian_noise_at_the_least_varianc
 def test_any_weights_bound_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The floats that propose weights may be wrong: the bound is lower then, and still one."""
     value = bound_of_largest(CENSUS, budget=ONE)
-    right, random = module._cheapest, np.random.default_rng(4)
+    right, random = module.cheapest, np.random.default_rng(4)
     for wrong in (*np.exp(2 * random.normal(size=(10, 8))), np.eye(8)[3] + 1e-30):
         monkeypatch.setattr(
-            module, "_cheapest", lambda m, prices, wrong=wrong: right(m, prices * wrong)
+            module,
+            "cheapest",
+            lambda m, prices, costs, wrong=wrong: right(m, prices * wrong, costs),
         )
         assert bound_of_largest(CENSUS, budget=ONE) < value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -188,6 +189,25 @@ def test_the_prices_beyond_the_reach_are_repaired() -> None:
     )
     optimum = solved.level - 1e-6 * float(solved.multipliers.sum())
     assert 0.999 * optimum <= proved.value <= optimum * (1 + 1e-6)
+
+
+def test_rows_that_cannot_matter_are_not_added() -> None:
+    """At δ = 2e-8 the least loss hardly depends on δ, and what is exposed beyond δ hardly matters.
+
+    `growth` is that of `refine` for (10, 1e-12). The first round is far from the least loss.
+    """
+    program = LatticeProgram(
+        cells=76, reach=261, epsilon=10.0, delta=2.2e-8, power=2, accuracy=1e-3, halving=1e-12
+    )
+    every, few = (
+        solved
+        for asked in (program, replace(program, growth=7.9e-9))
+        if (solved := asked.solve(allowance=Effort().begin())) is not None
+    )
+    assert len(few.rows.shift) < len(every.rows.shift)
+    places = np.arange(262) / 76
+    losses = [2 * float(solved.columns[:262] @ places**2) for solved in (every, few)]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
 
 
 def test_a_law_that_is_not_private_is_mended_by_a_mixture() -> None:

@@ -44,7 +44,7 @@ TABLES: list[dict[str, Any]] = [
         "name": "three",
         "statistics": ["count", "sum(x)", "mean(x)"],
         "group_by": {"region": ["s"], "age": {"edges": [0, 40, 99]}, "seen_on": [1, 2, 7]},
-        "margins": [["region"], []],
+        "margins": [["region", "age", "seen_on"], ["region"], []],
     },
     {
         "name": "selected",
@@ -52,6 +52,18 @@ TABLES: list[dict[str, Any]] = [
         "top": 2,
     },
 ]
+MANY = {
+    "name": "many",
+    "statistics": ["count"],
+    "group_by": {
+        "region": ["n", "s"],
+        "month": COLUMNS["month"]["keys"],
+        "x": {"edges": [*range(-1, 102)]},
+        "y": {"edges": [*range(0, 3000, 10)]},
+    },
+    "margins": [["region", "x"], ["month", "region"], ["y"]],
+}
+"""Of 246,928 cells, which no engine makes."""
 OF_PERSONS = {**TABLES[0], "name": "persons", "statistics": ["count_units"]}
 ONE_GROUP = {"max_groups": 1, "max_rows_per_group": 2}
 
@@ -97,7 +109,7 @@ def spec_of(contribution: dict[str, Any] | None, queries: list[dict[str, Any]]) 
     ("contribution", "queries"),
     [
         ({"max_rows": 3}, [*QUANTILES, *TABLES]),
-        pytest.param(None, [*QUANTILES, *TABLES], marks=pytest.mark.slow),
+        pytest.param(None, [*QUANTILES, *TABLES, MANY], marks=pytest.mark.slow),
         pytest.param({"l1": "1.5"}, QUANTILES, marks=pytest.mark.slow),
         pytest.param(ONE_GROUP, [QUANTILES[0], OF_PERSONS], marks=pytest.mark.slow),
     ],

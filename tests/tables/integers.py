@@ -10,7 +10,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.ranks import lay_out_ranks
-from leastnoise.tables.query.summed.margins import measured_layout
+from leastnoise.tables.query.summed.margins import layouts_read
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
@@ -37,8 +37,8 @@ def integers(
         ranks = [one.counted for one in lay_out_ranks(spec, query)]
         for layout in itertools.chain(*lay_out_query(spec, query), ranks):
             way = str(layout.bounding.to_record())
-            drawn = measured_layout(layout) if layout.margins else layout
-            layouts[f"{layout.label} {way}"] = drawn
+            read = layouts_read(layout) if layout.margins else [layout]
+            layouts |= {f"{one.label} {way}": one for one in read}
     if together:
         with source.open_engine(found) as opened:
             vectors = bounding.query_vectors(opened, spec, [*layouts.values()], salt=SALT)

@@ -22,7 +22,7 @@ from tests.tables.margins import GROUP_BY, plan_of, read, spec_of, table_of, who
 from tests.tables.resealed import verify_resealed
 
 WIDE: dict[str, Any] = {
-    "margins": [["sex"], ["age"], []],
+    "margins": [[*GROUP_BY], ["sex"], ["age"], []],
     "group_by": GROUP_BY | {"region": [*range(12)]},
     "privacy": {"epsilon": "0.3"},
 }
@@ -74,7 +74,7 @@ def test_totals_agree_exactly(tmp_path: Path, kind: str, unit: str) -> None:
 @pytest.mark.dense
 def test_several_blocks_with_margins_beside_others(tmp_path: Path) -> None:
     write_rows(tmp_path)
-    raw = spec_of(privacy={"delta": "1e-6"}, margins=[["sex"], []])
+    raw = spec_of(privacy={"delta": "1e-6"}, margins=[[*GROUP_BY], ["sex"], []])
     raw["query"] += [SEXES, spec_of(name="again")["query"][0]]
     raw["output"] = {"path": "out", "format": "csv"}
     tables = Release(**raw, folder=tmp_path).run().tables
@@ -162,7 +162,7 @@ def test_what_is_drawn_has_the_stated_covariance_and_intervals() -> None:
 
 
 def test_cells_alone_stay_whole() -> None:
-    raw = spec_of(margins=[["region", "sex"]], group_by=GROUP_BY)
+    raw = spec_of(margins=[[*GROUP_BY], ["region", "sex"]], group_by=GROUP_BY)
     plan = plan_of(raw)
     whole = whole_of(plan)
     assert list(whole.measured) == [7]
@@ -238,3 +238,41 @@ def test_the_plan_says_what_was_measured_and_how_far_it_is_from_the_bound() -> N
     stds = [block.errors[0].std for block in plan.blocks]
     mean = math.exp(math.fsum(map(math.log, stds)) / len(stds))
     assert mean == pytest.approx(others["own"], rel=1e-6)
+
+
+FOUR = {
+    "who": [*range(2)],
+    "region": [*range(5)],
+    "age": [*range(10)],
+    "sex": [*"abcdefghijklmnopqrst"],
+}
+PAIRS = [list(by) for size in range(3) for by in itertools.combinations(FOUR, size)]
+
+
+def test_the_tables_that_are_listed_and_no_other() -> None:
+    """The figure of docs/howto/margins.md, of a spec: eleven tables without the cells."""
+    plan = plan_of(spec_of(group_by=FOUR, margins=PAIRS))
+    assert len(plan.blocks) == 11
+    assert "people" not in [block.name for block in plan.blocks]
+    assert whole_of(plan).compared["count"].own == pytest.approx(8.76, abs=0.005)
+    stds = [block.errors[0].std for block in plan.blocks]
+    assert math.exp(math.fsum(map(math.log, stds)) / 11) == pytest.approx(8.76, abs=0.005)
+
+
+@pytest.mark.dense
+def test_listed_tables_agree_where_none_is_by_all_columns(tmp_path: Path) -> None:
+    """Attack: a number of one table moves with its interval, and fits no other table."""
+    folder = released(tmp_path, "json", margins=[["region", "sex"], ["sex", "age"]])
+    one, other = (read(folder, f"people_by_{by}", "json") for by in ("region_sex", "sex_age"))
+    sums = [table.groupby("sex")["count"].agg(math.fsum) for table in (one, other)]
+    assert list(sums[0]) == list(sums[1])
+    assert not (folder / "people.json").exists()
+    assert set(verify_directory(folder).rows) == {"people_by_region_sex", "people_by_sex_age"}
+
+    def moved(records: list[dict[str, Any]]) -> None:
+        for name in ("count", "count_low", "count_high"):
+            records[0][name] += 2.0**-10
+
+    edit(folder, "people_by_sex_age.json", moved)
+    with pytest.raises(CertificateRejected, match="don't have the same sums by sex"):
+        verify_resealed(folder)

@@ -25,7 +25,7 @@ from tests.tables.margins import GROUP_BY, plan_of, read, sums_of, table_of, who
 from tests.tables.resealed import verify_resealed
 
 WIDE: dict[str, Any] = {
-    "margins": [["sex"], []],
+    "margins": [["region", "sex", "age"], ["sex"], []],
     "group_by": GROUP_BY | {"region": [*range(12)]},
     "privacy": {"epsilon": "0.3"},
 }
@@ -79,7 +79,7 @@ def total(column: Any) -> Fraction:
     ],
 )
 def test_totals_agree_exactly(tmp_path: Path, kind: str, given: dict[str, Any]) -> None:
-    given = {"margins": [["region", "sex"], ["sex"], []]} | given
+    given = {"margins": [["region", "sex", "age"], ["region", "sex"], ["sex"], []]} | given
     folder = released(tmp_path, kind, **given)
     cells = read(folder, "people", kind)
     labels = [one for one in ("count", "count_x", "sum_x") if one in cells]
@@ -102,7 +102,7 @@ def test_totals_agree_exactly(tmp_path: Path, kind: str, given: dict[str, Any]) 
 @pytest.mark.dense
 @pytest.mark.parametrize("statistics", [["mean(x)"], ["count", "mean(x)", "sum(age)", "mean(age)"]])
 def test_other_statistics_together(tmp_path: Path, statistics: list[str]) -> None:
-    given = {"statistics": statistics, "margins": [[]], "missing": "skip"}
+    given = {"statistics": statistics, "margins": [["region", "sex"], []], "missing": "skip"}
     raw = sums_of(**given, group_by={"region": [0, 1, 2], "sex": ["f", "m"]})
     raw["columns"]["age"] = {"bounds": [0, 70], "missing": "none"}
     write_rows(tmp_path)
@@ -142,7 +142,7 @@ def test_noise_that_never_comes_gives_the_truth() -> None:
 
 @pytest.mark.parametrize("huge", [2.0**40, 2.0**70, 1e290])
 def test_tables_add_up_however_large_the_noise_is(huge: float) -> None:
-    plan = plan_of(sums_of(bounds=BOUNDS, margins=[[]]))
+    plan = plan_of(sums_of(bounds=BOUNDS, margins=[[*GROUP_BY], []]))
     whole = whole_of(plan)
     noisy = {
         table: huge * np.linspace(-1, 1, 2 * whole.marginals.cells(table)) ** 3
@@ -248,7 +248,7 @@ def test_gaussian_noise_where_it_has_less(tmp_path: Path) -> None:
 
 
 def test_an_l1_norm_of_several_numbers_bounds_no_rows() -> None:
-    raw = sums_of(unit="who", bounds=BOUNDS, margins=[[]])
+    raw = sums_of(unit="who", bounds=BOUNDS, margins=[[*GROUP_BY], []])
     whole = whole_of(plan_of(raw))
     tighter = whole_of(plan_of(raw | {"contribution": {"max_rows": 2, "l1": 1}}))
     assert tighter.measured == whole.measured
@@ -266,12 +266,14 @@ def test_counts_alone_are_made_whole(form: dict[str, Any]) -> None:
 
 
 def test_several_releases_together() -> None:
-    raw = sums_of(bounds=BOUNDS, margins=[[]], privacy={"ledger": {"path": "visits.ledger"}})
+    raw = sums_of(
+        bounds=BOUNDS, margins=[[*GROUP_BY], []], privacy={"ledger": {"path": "visits.ledger"}}
+    )
     raw |= {"series": {"releases": 4}}
     whole = whole_of(plan_of(raw))
     assert sum(one.budget.epsilon for one in whole.measured.values()) <= 1
     assert {one.compositions for one in whole.measured.values()} == {4}
-    one = whole_of(plan_of(sums_of(bounds=BOUNDS, margins=[[]])))
+    one = whole_of(plan_of(sums_of(bounds=BOUNDS, margins=[[*GROUP_BY], []])))
     for label, compared in whole.compared.items():
         assert compared.own == pytest.approx(4 * one.compared[label].own, rel=1e-6)
 
@@ -371,7 +373,9 @@ def test_what_the_plan_compares() -> None:
 def test_bounds_that_are_found(tmp_path: Path) -> None:
     """They are those of a certificate that was proved before anything was known of them."""
     write_rows(tmp_path)
-    raw = sums_of(margins=[[]], group_by={"region": [0, 1, 2], "sex": ["f", "m"]})
+    raw = sums_of(
+        margins=[["region", "sex"], []], group_by={"region": [0, 1, 2], "sex": ["f", "m"]}
+    )
     candidates = {"from": -10, "to": 40, "step": 5}
     found = {"find": True, "share": "0.02", "candidates": candidates}
     raw |= {"columns": {"x": {"bounds": found}}, "output": {"path": "again", "format": "json"}}

@@ -31,7 +31,7 @@ from tests.tables.test_margins_release import WIDE, write_rows
 from tests.tables.test_margins_release import released as release_margins
 
 BOTH: dict[str, Any] = {"round": True, "clamp": True}
-TOTAL: dict[str, Any] = {"margins": [[]], **BOTH}
+TOTAL: dict[str, Any] = {"margins": [[*margins.GROUP_BY], []], **BOTH}
 MEASURED: dict[str, Any] = WIDE | BOTH
 SMALL: dict[str, Any] = {"privacy": {"epsilon": "0.2"}}
 BLOCKS: dict[str, tuple[Callable[..., Path], dict[str, Any]]] = {

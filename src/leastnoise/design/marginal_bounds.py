@@ -28,26 +28,46 @@ if TYPE_CHECKING:
 _FIXED_POINT_STEPS = 200  # of the fixed point, which halves what is left or better
 
 
-def gaussian_optimum(marginals: Marginals, weights: Sequence[float]) -> Floats:
-    """Return the θ with the least Σ w_B ln v_B under Σ_A θ_A r_A <= N.
+def gaussian_optimum(
+    marginals: Marginals, weights: Sequence[float], costs: Floats | None = None
+) -> Floats:
+    """Return the θ with the least Σ w_B ln v_B under Σ_A θ_A c_A <= N, c the `costs`.
 
-    Times 1/σ² it is that of the best Gaussian noise that hides a shift of any cell by 1. The closed
-    form for Σ ω_B v_B, repeated with ω_B = w_B/v_B, which has one fixed point.
+    Those are r_A, if none are given: times 1/σ² it is the θ of the best Gaussian noise that hides a
+    shift of any cell by 1. The closed form for Σ ω_B v_B (Xiao et al. 2023), repeated with
+    ω_B = w_B/v_B, which has one fixed point.
     """
     wanted, theta = np.array(weights, dtype=float), np.zeros(len(marginals.every))
     prices = np.ones(len(wanted))
     for _ in range(_FIXED_POINT_STEPS):
-        theta = _cheapest(marginals, prices)
+        theta = cheapest(marginals, prices, costs)
         prices = wanted / marginals.variances(theta)
     return theta
 
 
-def _cheapest(marginals: Marginals, prices: Floats) -> Floats:
-    """Return the θ with the least Σ ω_B v_B under Σ_A θ_A r_A <= N, ω the `prices`."""
+def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = None) -> Floats:
+    """Return the θ with about the least largest v_B under Σ_A θ_A c_A <= N: see `gaussian_optimum`.
+
+    The prices rise where a variance is large, until all of them are alike or nobody pays.
+    """
+    prices, best, least = np.ones(len(marginals.tables)), np.zeros(0), np.inf
+    for _ in range(_FIXED_POINT_STEPS):
+        theta = cheapest(marginals, prices, costs)
+        variances = marginals.variances(theta)
+        if variances.max() < least:
+            best, least = theta, variances.max()
+        prices *= variances / variances.max()
+    return best
+
+
+def cheapest(marginals: Marginals, prices: Floats, costs: Floats | None) -> Floats:
+    """Return the θ with the least Σ ω_B v_B under Σ_A θ_A c_A <= N, ω the `prices`."""
     needed = (marginals.spread > 0).any(axis=0)
-    contrasts = np.array([max(marginals.contrasts(one), 1) for one in marginals.every], dtype=float)
-    roots = np.sqrt((prices @ marginals.spread) / contrasts)
-    return roots * marginals.cells(len(contrasts) - 1) / (contrasts * needed @ roots)
+    if costs is None:
+        contrasts = [max(marginals.contrasts(one), 1) for one in marginals.every]
+        costs = np.array(contrasts, dtype=float)
+    roots = np.sqrt((prices @ marginals.spread) / costs)
+    return roots * marginals.cells(marginals.whole) / (costs * needed @ roots)
 
 
 def bound(
@@ -66,12 +86,13 @@ def bound(
     p_A = 2r_A/(N − 1). All tables have noise: see `Marginals.with_noise`.
     """
     theta = gaussian_optimum(marginals, list(map(float, weights)))
-    whole = marginals.cells(len(theta) - 1)
+    whole = marginals.cells(marginals.whole)
     known = marginals.total_is_known
     room = Fraction(whole - 1, 2) if known else Fraction(whole)
     with precision():
         least = least_variance(budget) * ball(reach**2)
-        exact = [ball(Fraction(one)) for one in theta.tolist()]
+        floats: list[float] = theta.tolist()
+        exact = {one: ball(Fraction(at)) for one, at in zip(marginals.every, floats, strict=True)}
         total, value = ball(sum(weights, Fraction(0))), ball(0)
         prices = dict[int, "arb"]()
         for table, weight in zip(marginals.tables, weights, strict=True):
@@ -100,9 +121,9 @@ def bound_of_largest(
     """
     prices = np.ones(len(marginals.tables))
     for _ in range(_FIXED_POINT_STEPS):
-        variances = marginals.variances(_cheapest(marginals, prices))
+        variances = marginals.variances(cheapest(marginals, prices, None))
         prices *= variances / variances.max()
-    parts = prices * marginals.variances(_cheapest(marginals, prices))
+    parts = prices * marginals.variances(cheapest(marginals, prices, None))
     least = Fraction(1, 10**6)  # every table has a weight, so that no logarithm is that of 0
     exact = [Fraction(float(one)) + least for one in parts / parts.sum()]
     whole = sum(exact, Fraction(0))

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+MOST_COLUMNS = 6  # with which 64 tables may be measured
+MOST_CELLS = 2**16
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +40,37 @@ class Marginals:
     total_is_known: bool = False
 
     @property
-    def every(self) -> range:
-        """All tables that there are."""
-        return range(2 ** len(self.sizes))
+    def whole(self) -> int:
+        """The table by all attributes: the cells."""
+        return 2 ** len(self.sizes) - 1
+
+    @property
+    def has_cells(self) -> bool:
+        """True if the cells are few enough to be read, and to have noise."""
+        return self.cells(self.whole) <= MOST_CELLS
+
+    @property
+    def is_small(self) -> bool:
+        """True if the estimates of all cells are kept, and every table may be measured."""
+        return len(self.sizes) <= MOST_COLUMNS and self.has_cells
+
+    @cached_property
+    def every(self) -> tuple[int, ...]:
+        """The tables that are compared, the cells last: all, or those below the published ones."""
+        if self.is_small:
+            return tuple(range(self.whole + 1))
+        below = {0}
+        for table in self.tables:
+            part = table
+            while part:
+                below.add(part)
+                part = (part - 1) & table
+        return (*sorted(below - {self.whole}), self.whole)
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """The place of each table in `every`."""
+        return {table: place for place, table in enumerate(self.every)}
 
     def axes(self, table: int) -> tuple[int, ...]:
         """Return the attributes that a table is by, in order."""
@@ -70,8 +101,8 @@ class Marginals:
         """N r_A/n_B² where A ⊆ B, shape (published tables, A): v_B = Σ_A this/θ_A."""
         counts = np.array([self.cells(one) for one in self.tables], dtype=float)
         contrasts = np.array([self.contrasts(one) for one in self.every], dtype=float)
-        inside = self.within[:, list(self.tables)].T
-        found = inside * contrasts * (self.cells(len(self.every) - 1) / counts**2)[:, None]
+        inside = self.within[:, [self.places[one] for one in self.tables]].T
+        found = inside * contrasts * (self.cells(self.whole) / counts**2)[:, None]
         if self.total_is_known:
             found[:, 0] = 0
         return found
@@ -91,6 +122,14 @@ class Marginals:
             return np.full(len(self.tables), math.inf)
         return self.spread @ (1 / np.where(needed, theta, 1.0))
 
+    def cell_variance(self, theta: Floats) -> float:
+        """Return the variance of the estimate of a cell: of the P_A alone that have θ_A > 0."""
+        contrasts = np.array([self.contrasts(one) for one in self.every], dtype=float)
+        estimated = theta > 0
+        estimated[0] &= not self.total_is_known
+        cells = self.cells(self.whole)
+        return float((contrasts[estimated] / theta[estimated]).sum() / cells)
+
     def coefficients(self, information: Floats, published: int) -> dict[int, list[_Equal]]:
         """Return what a number of a table is made of, by the measured tables (those of τ > 0).
 
@@ -100,11 +139,13 @@ class Marginals:
         tau: list[float] = information.tolist()
         theta: list[float] = (self.carried @ information).tolist()
         found: dict[int, list[_Equal]] = {}
-        for measured in (one for one in self.every if tau[one] > 0):
+        for measured, information_of_it in zip(self.every, tau, strict=True):
+            if information_of_it <= 0:
+                continue
             both = published & measured
             parts = [one for one in self.every if one & both == one]
             found[measured] = [
-                (float(tau[measured]) * self._entry(theta, published, measured, equal), times)
+                (information_of_it * self._entry(theta, published, measured, equal), times)
                 for equal in parts
                 if (times := self.cells(measured & ~published) * self.contrasts(both & ~equal))
             ]
@@ -120,7 +161,7 @@ class Marginals:
             for i in self.axes(both):
                 known = (equal >> i & 1) - 1 / self.sizes[i]
                 entry *= known if part >> i & 1 else 1 / self.sizes[i]
-            total += entry / theta[part]
+            total += entry / theta[self.places[part]]
         return total
 
     def _estimated(self, table: int) -> Iterator[int]:
@@ -128,33 +169,55 @@ class Marginals:
         first = 1 if self.total_is_known else 0
         return (one for one in self.every[first:] if one & table == one)
 
-    def estimate(
+    def components(
         self, information: Floats, measured: Mapping[int, Floats], *, total: float = 0.0
-    ) -> Floats:
-        """Return the least squares estimate of all cells, shape `sizes`.
+    ) -> Components:
+        """Return the least squares estimates of what each table shows beside those by less.
 
+        Of table A they add up to 0 along each attribute: the table of P_A x, shape of its sizes.
         `measured` holds the numbers of each table of τ > 0, its axes in order. The cells add up to
         `total` if that is known.
         """
-        theta = self.carried @ information
-        found = np.full(self.sizes, total / math.prod(self.sizes))
-        for part in (one for one in self._estimated(self.every[-1]) if theta[one] > 0):
-            summed = np.zeros(self._shape(part))
+        theta, cells = self.carried @ information, self.cells(self.whole)
+        found: Components = {0: np.full((), total)} if self.total_is_known else {}
+        for part in self._estimated(self.whole):
+            inverse = theta[self.places[part]]
+            if inverse <= 0:
+                continue
+            summed = np.zeros([self.sizes[i] for i in self.axes(part)])
             for table, values in measured.items():
                 if table & part == part:
-                    placed = values.reshape(self._shape(table))
-                    factor = information[table] * self.cells(part) / self.cells(table)
-                    summed += factor * placed.sum(axis=self.axes(table & ~part), keepdims=True)
-            for i in self.axes(part):
-                summed -= summed.mean(axis=i, keepdims=True)
-            found += summed / theta[part]
+                    axes = self.axes(table)
+                    placed = values.reshape([self.sizes[i] for i in axes])
+                    others = tuple(place for place, i in enumerate(axes) if not part >> i & 1)
+                    factor = float(information[self.places[table]])
+                    factor *= self.cells(part) / self.cells(table)
+                    summed += factor * placed.sum(axis=others)
+            for place in range(summed.ndim):
+                summed -= summed.mean(axis=place, keepdims=True)
+            found[part] = summed * (cells / self.cells(part)) / inverse
         return found
 
-    def _shape(self, table: int) -> list[int]:
-        return [n if table >> i & 1 else 1 for i, n in enumerate(self.sizes)]
+    def table(self, components: Components, table: int) -> Floats:
+        """Return the numbers of a table with these `components`, shape of its sizes."""
+        axes = self.axes(table)
+        found = np.zeros([self.sizes[i] for i in axes])
+        for part, values in components.items():
+            if part & table == part:
+                shape = [self.sizes[i] if part >> i & 1 else 1 for i in axes]
+                found += values.reshape(shape) / (self.cells(table) / self.cells(part))
+        return found
+
+    def estimate(
+        self, information: Floats, measured: Mapping[int, Floats], *, total: float = 0.0
+    ) -> Floats:
+        """Return the least squares estimate of all cells, shape `sizes`: see `components`."""
+        return self.table(self.components(information, measured, total=total), self.whole)
 
 
 _Equal = tuple[float, int]
+Components = dict[int, "Floats"]
+"""What tables show beside those by fewer attributes, by table."""
 
 
 # How much noise to put into which table.
@@ -188,7 +251,7 @@ def best_shares(
     """
     offers, losses = _starts(marginals), [partial(smooth_largest, power=one) for one in POWERS]
     if weights is None:
-        offers += _scatter(len(marginals.every))
+        offers += _scatter(marginals)
     else:
         losses = [partial(_weighted, weights=np.array(weights, dtype=float))]
     for one in offers.copy():
@@ -196,7 +259,7 @@ def best_shares(
         for loss in losses:
             found = _descend(marginals, found, loss, information)
             offers.append(found)
-    rounded = list(map(_rounded, offers))
+    rounded = [whole_parts(one, marginals.every) for one in offers]
     return min(rounded, key=lambda one: log_variance(marginals, one, weights, information))
 
 
@@ -261,22 +324,31 @@ def gaussian_information(sigma: float, reaches: Floats) -> Information:
 def _starts(marginals: Marginals) -> list[Floats]:
     """Return shares to begin with: the cells and one more table, those published, and levels."""
     last, depth = len(marginals.every) - 1, len(marginals.sizes)
-    groups: list[tuple[int, ...]] = [(last,), marginals.tables, tuple(marginals.every)]
-    groups += [(one, last) for one in range(last)]
-    groups += [
-        (*(one for one in marginals.every if one.bit_count() in {level, depth}),)
-        for level in range(depth)
-    ]
+    published = tuple(marginals.places[one] for one in marginals.tables)
+    groups: list[tuple[int, ...]] = [published]
+    if marginals.is_small:
+        groups += [(last,), tuple(range(last + 1)), *((one, last) for one in range(last))]
+        groups += [
+            (*(one for one in marginals.every if one.bit_count() in {level, depth}),)
+            for level in range(depth)
+        ]
+    else:
+        groups.append(tuple(range(last)))
+        groups += [(last,), (*published, last)] if marginals.has_cells else []
     found = np.zeros((len(groups), last + 1))
     for place, group in enumerate(groups):
         found[place, list(group)] = 1 / len(group)
     return list(np.unique(found, axis=0))
 
 
-def _scatter(tables: int) -> list[Floats]:
+def _scatter(marginals: Marginals) -> list[Floats]:
     """Return shares to begin with that are nowhere alike, from multiples of the golden ratio."""
+    tables = len(marginals.every)
     places = np.arange(1, _SCATTERED * tables + 1) * ((math.sqrt(5) - 1) / 2)
     found = -np.log(places % 1).reshape(_SCATTERED, tables)
+    if not marginals.is_small:
+        found = found[:2]
+        found[:, -1] *= marginals.has_cells
     return list(found / found.sum(axis=1, keepdims=True))
 
 
@@ -318,12 +390,12 @@ def _softmax(logs: Floats) -> Floats:
     return parts / parts.sum()
 
 
-def _rounded(shares: Floats) -> Shares:
+def whole_parts(shares: Floats, every: Sequence[int], most: int = PARTS) -> Shares:
     """Return shares in whole parts; the largest takes what rounding leaves."""
-    parts = {i: int(shares[i] * PARTS) for i in np.flatnonzero(shares).tolist()}
+    parts = {i: int(shares[i] * most) for i in np.flatnonzero(shares).tolist()}
     largest = max(parts, key=lambda one: (parts[one], one))
-    parts[largest] += PARTS - sum(parts.values())
-    return {table: Fraction(part, PARTS) for table, part in parts.items() if part}
+    parts[largest] += most - sum(parts.values())
+    return {every[place]: Fraction(part, most) for place, part in parts.items() if part}
 
 
 def geometric_mean_std(log_variance: float, tables: int) -> float:

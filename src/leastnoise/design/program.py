@@ -144,7 +144,9 @@ class LatticeProgram:
     Points |i| < `calm` may not be exposed at all, which makes the law one that can be lengthened
     there (`repair.lengthen`); its prices prove a bound only for calm = 0. Rows are added until
     a round gains less than `accuracy` of the loss and the law can be mended for as little: by
-    mixing it with one for half of δ, the loss of which is larger by the share `halving`.
+    mixing it with one for half of δ, the loss of which is larger by the share `halving`. They are
+    not added either where the rows left out can't matter: the least loss, convex in δ, is larger by
+    the share `growth` at half of the program's `delta`.
     """
 
     cells: int
@@ -156,6 +158,7 @@ class LatticeProgram:
     calm: int = 0
     accuracy: float = 0.0
     halving: float = 1.0
+    growth: float = math.inf
 
     def solve(self, *, allowance: Allowance, start: LatticeRows | None = None) -> Solution | None:
         """Return the optimum, or the last relaxation of it that was solved within it.
@@ -218,7 +221,13 @@ class LatticeProgram:
         return marked
 
     def _precise(self, losses: list[float], excess: float) -> bool:
-        """Whether the last round gained little, and mending the excess over δ costs as little."""
+        """True if the last round gained little, and mending the excess over δ costs as little.
+
+        Or if more rows can't gain: the law is private at (1 + excess)·δ, and by convexity the least
+        loss at δ is larger by the share 2·excess·growth at most.
+        """
+        if 2 * excess * self.growth <= self.accuracy / 20:
+            return True
         if len(losses) < 2:
             return False
         stalled = 1e-7  # a relative gain of a round below this says that what is broken is rounding

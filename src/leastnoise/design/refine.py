@@ -134,6 +134,7 @@ class _Rough:
     law: TruncatedStaircase
     loss: float
     halving: float
+    growth: float  # of the loss at half of `delta`
 
     @property
     def radius(self) -> float:
@@ -171,6 +172,7 @@ class _Rough:
             law=law,
             loss=loss,
             halving=task.loss.of(_staircase(task, delta / 2)) / loss - 1,
+            growth=task.loss.of(_staircase(task, working / 2)) / task.loss.of(law) - 1,
         )
 
     def calm(self, cells: int) -> int:
@@ -207,6 +209,7 @@ def _on_lattice(
         power=power,
         accuracy=_NEAR * gap if task.scope == "real" else 0.0,
         halving=rough.halving,
+        growth=rough.growth if task.scope == "real" else math.inf,
     )
     mending = 1e-7  # what mending a law on whole numbers may cost before all rows are tried
     dearest = _NEAR * gap if task.scope == "real" else mending

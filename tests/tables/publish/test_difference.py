@@ -146,7 +146,9 @@ def test_margins_are_subtracted_by_their_own_intervals(tmp_path: Path) -> None:
     rows = [(key, place) for key in "ab" for place in (1, 2) for _ in range(50)]
     pd.DataFrame(rows, columns=["k", "x"]).to_parquet(tmp_path / "rows.parquet")
     asked = {"group_by": {"k": ["a", "b"], "x": [1, 2]}, "statistics": ["count"]}
-    one, other = (released(tmp_path, name, **asked, margins=[["k"], []]) for name in "pq")
+    one, other = (
+        released(tmp_path, name, **asked, margins=[["k", "x"], ["k"], []]) for name in "pq"
+    )
     found = ln.subtract_releases(one, other)
     assert len(found.tables) == 3
     for name, table in found.tables.items():

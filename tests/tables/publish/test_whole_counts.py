@@ -168,7 +168,9 @@ def test_the_bias_of_keys_with_levels(truth: tuple[int, ...]) -> None:
 
 def test_the_bias_of_one_count_by_itself_is_that_of_the_theory() -> None:
     """theory/workloads.md: q/(1 − q²) for geometric noise."""
-    plan = margins.plan_of(margins.spec_of(margins=[["region", "sex"]], **BOTH))
+    plan = margins.plan_of(
+        margins.spec_of(margins=[[*margins.GROUP_BY], ["region", "sex"]], **BOTH)
+    )
     whole = margins.whole_of(plan)
     assert list(whole.measured) == [7]
     assert whole.chain is None
@@ -223,7 +225,9 @@ def noise_of(whole: Margins, draws: int) -> dict[int, Any]:
 def test_the_bias_of_measured_tables(large: int) -> None:
     """Simulated; with empty cells beside ones that are `large`."""
     wide = {"group_by": margins.GROUP_BY | {"region": [*range(12)]}, "privacy": {"epsilon": "0.3"}}
-    plan = margins.plan_of(margins.spec_of(margins=[["sex"], ["age"], []], **wide, **BOTH))
+    plan = margins.plan_of(
+        margins.spec_of(margins=[[*margins.GROUP_BY], ["sex"], ["age"], []], **wide, **BOTH)
+    )
     whole = margins.whole_of(plan)
     assert len(whole.measured) > 1
     marginals, draws = whole.marginals, 400

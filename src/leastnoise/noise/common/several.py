@@ -197,18 +197,24 @@ def polish(
     """Return a factor with gap <= 0 near the root, which is close to that of `coarse`.
 
     Newton's steps with the slope of `coarse`, cheap and almost the same: they end on the private
-    side once the next would be shorter than the accuracy asked for.
+    side once the next would be shorter than the accuracy asked for. Where three of them don't, the
+    slopes are far apart, and secants of `gap` go on.
     """
     apart = 1e-3
     slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart
     factor = near
     astray = 0.1  # of the logarithm: a step so long says that the slope is wrong
-    for _ in range(8 if math.isfinite(slope) and slope < 0 else 0):
-        move = -gap(factor) / slope  # of log factor, > 0 if too much leaks
+    before: _Point | None = None
+    for step in range(8 if math.isfinite(slope) and slope < 0 else 0):
+        here = _Point(math.log(factor), gap(factor))
+        if step > 2 and before is not None and (here.gap - before.gap) / (here.x - before.x) < 0:
+            slope = (here.gap - before.gap) / (here.x - before.x)
+        move = -here.gap / slope  # of log factor, > 0 if too much leaks
         if -relative <= move <= 0:
             return factor
         if not abs(move) < astray:
             break
+        before = here
         factor *= math.exp(move + relative / 2)
     return find_root(gap, near, near * (1 + apart), relative=relative)
 

@@ -25,6 +25,7 @@ from leastnoise.tables.plan.summed.whole_counts import WHOLE_NOTE, bias_in_words
 from leastnoise.tables.publish import summed
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.summed.margins import (
+    layouts_read,
     measured_layout,
     table_layout,
     table_sensitivities,
@@ -279,20 +280,21 @@ class MarginTables(Summed):
 
     @property
     def reads(self) -> Reads:
-        """The measured numbers, and the total of all rows if it is public."""
-        drawn = self.whole.drawn
+        """The measured numbers of cells or of listed tables, and the total if it is public."""
         # the total is of all rows, whatever cell is found for them
-        total = (table_layout(drawn, 0),) if self.whole.total_is_known else ()
-        return Reads(cells=(drawn, *total))
+        total = (table_layout(self.whole.drawn, 0),) if self.whole.total_is_known else ()
+        return Reads(cells=(*layouts_read(self.whole.cells), *total))
 
     def draw(self, totals: Totals) -> list[Table]:
         """The published tables."""
-        cells, *whole = totals.cells
-        total = int(whole[0][0]) >> self.whole.drawn.bits if whole else 0
-        return summed.publish_margins(self.whole, self.parts, cells, total=total)
+        if not self.whole.total_is_known:
+            return summed.publish_margins(self.whole, self.parts, *totals.cells)
+        *exact, rows = totals.cells
+        total = int(rows[0]) >> self.whole.drawn.bits
+        return summed.publish_margins(self.whole, self.parts, *exact, total=total)
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless counts and sums are those of the cells."""
+        """Raise CertificateRejected unless all tables add up."""
         summed.check_sums(self.whole, folder, self.parts, kind)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastnoise.design.contrasts import BITS, exact_contrasts
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
@@ -17,7 +19,7 @@ from leastnoise.tables.publish.whole_counts import check_whole_counts, put_whole
 from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
 from leastnoise.tables.query.results import table_of
 from leastnoise.tables.query.summed.levels import KeyTree, tree_of
-from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of
+from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of, tables_read
 from leastnoise.tables.statistics.base import CLOSE
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leastnoise.design.marginals import Components, Marginals
     from leastnoise.tables.answers.noisy import BlockPlan
     from leastnoise.tables.plan.summed.cumulative import Cumulative
     from leastnoise.tables.plan.summed.levels import Levels
@@ -36,33 +39,41 @@ if TYPE_CHECKING:
     Sums = Callable[[NDArray[Any]], list[NDArray[Any]]]
 
 
-def sum_exactly(margins: Margins, cells: NDArray[np.int64], table: int) -> NDArray[np.int64]:
-    """Return one table of the exact sums of `cells`, shape (numbers,); as secret as they are.
+def sum_exactly(
+    margins: Margins, exact: NDArray[np.int64], table: int, *, of: int | None = None
+) -> NDArray[np.int64]:
+    """Return one table of the exact sums of the cells, shape (numbers,); as secret as they are.
 
-    Of several numbers in a cell they follow one another, cell by cell.
+    `exact` has the numbers of a table `of` that holds it, without that of the cells. Of several
+    numbers in a cell they follow one another, cell by cell.
 
     A sum that int64 can't hold ends where that does, so that a unit moves it by no more.
     """
-    whole = cells.astype(object).reshape(*margins.marginals.sizes, -1)
-    others = margins.marginals.axes(margins.marginals.every[-1] & ~table)
-    summed = np.clip(whole.sum(axis=others, keepdims=True), 1 - INT64_END, INT64_END - 1)
+    marginals = margins.marginals
+    axes = marginals.axes(marginals.whole if of is None else of)
+    placed = exact.astype(object).reshape(*(marginals.sizes[i] for i in axes), -1)
+    others = tuple(place for place, i in enumerate(axes) if not table >> i & 1)
+    summed = np.clip(placed.sum(axis=others, keepdims=True), 1 - INT64_END, INT64_END - 1)
     return summed.reshape(-1).astype(np.int64)
 
 
 def publish_margins(
-    margins: Margins, blocks: Sequence[BlockPlan], cells: NDArray[np.int64], *, total: int = 0
+    margins: Margins, blocks: Sequence[BlockPlan], *exact: NDArray[np.int64], total: int = 0
 ) -> list[Table]:
-    """Return the published tables of a query with margins, given the exact integers of its cells.
+    """Return the published tables of a query with margins, given its exact integers.
 
-    Noise goes into each measured table; the rest is post-processing of these numbers, and of the
-    `total`, if that is public.
+    Those of its cells, or of all `tables_read`. Noise goes into each measured table; the rest is
+    post-processing of these numbers, and of the `total`, if that is public.
     """
+    read = dict(zip(tables_read(margins.cells), exact, strict=True))
     noisy: dict[int, NDArray[np.float64]] = {}
     for table, claim in margins.measured.items():
-        exact, chain = sum_exactly(margins, cells, table), margins.chain
-        exact = exact if chain is None else chain.placed(exact)
-        numbers = ScaledIntegers(numerators=exact, bits=margins.cells.bits)
-        values = Mechanism(claim).release(numbers).values
+        of = next(one for one in read if one & table == table)
+        numbers, chain = sum_exactly(margins, read[of], table, of=of), margins.chain
+        numbers, bits = numbers if chain is None else chain.placed(numbers), margins.cells.bits
+        if margins.contrasts:  # of counts, which are whole
+            numbers, bits = exact_contrasts(numbers >> bits, margins.sizes(table)), BITS
+        values = Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
         noisy[table] = values if chain is None else chain.replaced(values)
     return add_up(margins, blocks, noisy, total=total)
 
@@ -85,7 +96,16 @@ def add_up(
     numbers: list[NDArray[np.int64]] = []
     for one, grid in enumerate(grids):
         own = {table: values.reshape(-1, each)[:, one] for table, values in noisy.items()}
-        estimate = marginals.estimate(margins.information[one], own, total=total)
+        components = margins.components(own, one, total=total)
+        if not marginals.is_small:  # of one count
+            rounded = round_together(marginals, components, grid)
+            pairs = zip(blocks, margins.cells.margins, strict=True)
+            numbers_of = {one: np.asarray(own.reshape(-1) * grid) for one, own in rounded.items()}
+            return [
+                _published(margins, block, [numbers_of[table]], [numbers_of[table]])
+                for block, table in pairs
+            ]
+        estimate = marginals.table(components, marginals.whole)
         steps_of_cells = whole_steps(estimate / grid)
         if margins.total_is_known:
             steps_of_cells = _moved_to(steps_of_cells, int(total / Fraction(grid)))
@@ -110,6 +130,37 @@ def add_up(
     return put_whole_counts(whole, blocks, found, numbers[0], grid=margins.grids[0], sums=sums)
 
 
+def round_together(
+    marginals: Marginals, components: Components, grid: float
+) -> dict[int, NDArray[np.int64]]:
+    """Return tables in whole steps of the grid that agree exactly, by table, without any cells.
+
+    Of each table the numbers that are at no attribute's last value are rounded. All others follow
+    from these and from the tables by fewer attributes, by subtraction: a number of table B is a sum
+    of at most n_B rounded ones. Where all together might be no float, each has its share of what
+    is.
+    """
+    found: dict[int, NDArray[np.int64]] = {}
+    tables = (one for one in marginals.every if one != marginals.whole or one in marginals.tables)
+    for table in sorted(tables, key=int.bit_count):
+        axes = marginals.axes(table)
+        estimate = marginals.table(components, table) / grid
+        size = max(estimate.size, 1)
+        if np.abs(estimate).sum() >= EXACT_SUMS / 8:
+            estimate = np.clip(estimate, -EXACT_SUMS // (8 * size), EXACT_SUMS // (8 * size))
+        whole = np.rint(estimate).astype(np.int64)
+        kept = whole[tuple(slice(marginals.sizes[i] - 1) for i in axes)]
+        for place, i in enumerate(axes):
+            above = found[table & ~(1 << i)]
+            free = [marginals.sizes[one] - 1 for one in axes[place + 1 :]]
+            full = [marginals.sizes[one] for one in axes[:place]]
+            above = above[tuple(map(slice, (*full, *free)))]
+            last = np.expand_dims(above - kept.sum(axis=place), place)
+            kept = np.concatenate([kept, last], axis=place)
+        found[table] = kept
+    return found
+
+
 def _moved_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     """Return whole numbers that add up to `total`: all of them moved alike, but by 1 more or less.
 
@@ -122,7 +173,7 @@ def _moved_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
 def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:
     """Return the numbers of all published tables, given those of the cells."""
     marginals, whole = margins.marginals, cells.reshape(margins.marginals.sizes)
-    others = [marginals.axes(marginals.every[-1] & ~table) for table in margins.cells.margins]
+    others = [marginals.axes(marginals.whole & ~table) for table in margins.cells.margins]
     return [whole.sum(axis=axes).reshape(-1) for axes in others]
 
 
@@ -160,32 +211,55 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def check_sums(margins: Margins, folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
-    """Raise CertificateRejected unless counts and sums are those of the cells, exactly.
+    """Raise CertificateRejected unless all tables have the same counts and sums by what they share.
 
     And unless means follow from the sums and counts that are published beside them. Where no count
     is below 0 they are those that intervals tell: see `whole_counts`. The tables are as
     `check_table` found them.
     """
-    marginals, sizes = margins.marginals, margins.marginals.sizes
     told = [read_table(folder / f"{one.name}.{kind}", [one.layout]) for one in blocks]
     for asked in (one for one in margins.cells.statistics if one.kind in ADDED):
-        cells = np.array(told[0][asked.label], dtype=float).reshape(sizes)
-        for block, own, table in zip(blocks, told, margins.cells.margins, strict=True):
-            inside = marginals.axes(table)
-            outside = marginals.axes(marginals.every[-1] & ~table)
-            totals = np.array(own[asked.label], dtype=float).tolist()
-            parts = cells.transpose(*inside, *outside).reshape(len(totals), -1)
-            if list(map(math.fsum, parts.tolist())) != totals:
-                what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
-                raise CertificateRejected(
-                    f"The table {block.name}.{kind} isn't the sum of {blocks[0].name}.{kind}{what}."
-                )
+        numbers = [np.array(own[asked.label], dtype=float) for own in told]
+        for first, other, shared in _disagreeing(margins, numbers):
+            name, cells = (f"{blocks[one].name}.{kind}" for one in (other, first))
+            what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
+            if margins.cells.margins[other] == shared:
+                raise CertificateRejected(f"The table {name} isn't the sum of {cells}{what}.")
+            by = margins.columns(shared)
+            why = f"don't have the same sums by {by}" if shared else "don't have the same total"
+            raise CertificateRejected(f"The tables {name} and {cells} {why}{what}.")
     for block, own in zip(blocks, told, strict=True):
         for label in _wrong_means(margins, block, own):
             why = f"has a {label} that isn't its sum over its count"
             raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
     sums, exact = partial(_sums, margins), margins.is_whole
     check_whole_counts(margins.whole_counts, folder, blocks, kind, sums=sums, exact=exact)
+
+
+def _disagreeing(margins: Margins, numbers: Sequence[Floats]) -> Iterator[tuple[int, int, int]]:
+    """Yield the places of two tables, and the table that both hold, but with other numbers.
+
+    Of all tables that hold one, each is compared with the first.
+    """
+    tables = margins.cells.margins
+    for shared in dict.fromkeys(one & other for one, other in combinations(tables, 2)):
+        holding = [place for place, table in enumerate(tables) if table & shared == shared]
+        first, *others = (
+            _exact_sums(margins, numbers[place], tables[place], shared) for place in holding
+        )
+        for place, sums in zip(holding[1:], others, strict=True):
+            if sums != first:
+                yield holding[0], place, shared
+
+
+def _exact_sums(margins: Margins, numbers: Floats, table: int, shared: int) -> list[float]:
+    """Return the table `shared` of the numbers of another `table` that holds it."""
+    marginals = margins.marginals
+    axes = marginals.axes(table)
+    kept = [place for place, one in enumerate(axes) if shared >> one & 1]
+    summed = [place for place, one in enumerate(axes) if not shared >> one & 1]
+    placed = numbers.reshape([marginals.sizes[one] for one in axes]).transpose(*kept, *summed)
+    return list(map(math.fsum, placed.reshape(marginals.cells(shared), -1).tolist()))
 
 
 def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]]) -> Iterator[str]:
@@ -200,7 +274,7 @@ def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]])
         for asked, uses in pairs
         if asked.kind in ADDED
     }
-    summed = margins.marginals.cells(margins.marginals.every[-1]) // layout.cells
+    summed = margins.marginals.cells(margins.marginals.whole) // layout.cells
     for asked, uses in pairs:
         place, count = places_of(cells, layout.components[uses[0]])
         if asked.kind != "mean" or count is None or not {place, count} <= sums.keys():

@@ -151,14 +151,11 @@ def _with_margins(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
     components = tuple(dict.fromkeys(component for own in needs for component in own))
     whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
     measured = margins.measured_components(spec, components)
-    tables = margins.published_tables(query)
-    whole = replace(whole, margins=tables, measured=measured, projected=query.clamp)
+    whole = margins.keep_listed(whole, margins.published_tables(query))
+    whole = replace(whole, measured=measured, projected=query.clamp)
     shape = margins.measured_layout(whole)
-    if shape.cells > margins.MOST_CELLS:
-        raise LayoutError(
-            f"Expected at most {margins.MOST_CELLS:,} cells with margins, got {shape.cells:,}. "
-            "Use fewer keys."
-        )
+    if why := margins.too_large(shape):
+        raise LayoutError(why)
     way = margins.choose_bounding(_boundings(spec, query, shape), shape)
     if isinstance(way, str):
         raise LayoutError(way)

@@ -86,8 +86,8 @@ class Layout(TableShape):
 
     With `conditions` a unit may be in several cells. `multiple` and `clamp` say what is done to the
     noisy numbers: see `results`. `accuracy` is what is wished of errors, those of means in groups
-    of as many values as is `assumed`. `within` is what rows are grouped by where its one row is
-    about all groups together.
+    of as many values as is `assumed`. `within` holds the axes that rows are grouped by where the
+    result is by fewer `axes`, or has one row for all groups together.
     """
 
     statistics: tuple[Statistic, ...]
@@ -134,8 +134,8 @@ class Layout(TableShape):
 
     @property
     def grouped(self) -> tuple[Axis, ...]:
-        """What rows are grouped by, whether or not the result has a row a group."""
-        return self.axes or self.within
+        """The axes that a row needs a group of each of; the result is by the `axes`."""
+        return self.within or self.axes
 
     @property
     def clipped_record(self) -> dict[str, Any]:

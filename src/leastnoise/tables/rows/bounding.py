@@ -29,6 +29,7 @@ from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
     Summand,
+    cell_of,
     in_cells,
     scatter,
     settle,
@@ -132,7 +133,9 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
     alike: dict[Any, list[int]] = {}
     for place, layout in enumerate(layouts):
         alone = layout.conditions or layout.components in LEFT_OUT
-        rows_and_cells = layout.filters, layout.axes, layout.within, layout.by_row
+        # rows in the same groups are read once for the tables by several sets of columns
+        axes = () if layout.by_row and layout.within else layout.axes
+        rows_and_cells = layout.filters, axes, layout.within, layout.by_row
         alike.setdefault(place if alone else rows_and_cells, []).append(place)
     batches: list[list[int]] = []
     for places in alike.values():
@@ -140,7 +143,7 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
         numbers: set[tuple[Any, ...]] = set()
         for place in places:
             layout = layouts[place]
-            more = {(_bound_to(layout), one) for one in layout.components}
+            more = {(_bound_to(layout)[1:], one) for one in layout.components}
             if batch and len(numbers | more) > _MOST_NUMBERS:
                 batches.append(batch)
                 batch, numbers = [], set()
@@ -151,8 +154,8 @@ def batches_of(layouts: Sequence[Layout]) -> list[list[int]]:
 
 
 def _bound_to(layout: Layout) -> tuple[Any, ...]:
-    """Return the key of a layout: layouts of the same rows, cells and key have one vector."""
-    return layout.components, layout.bits, layout.bounding
+    """Return the key of a layout: layouts of the same rows, groups and key have one vector."""
+    return layout.axes, layout.components, layout.bits, layout.bounding
 
 
 def _batch_vectors(
@@ -179,14 +182,19 @@ def _batch_vectors(
     distinct = {_bound_to(layout): layout for layout in layouts}
     summands = tuple(dict.fromkeys(one for own in distinct.values() for one in summands_of(own)))
     rows = in_cells(engine, spec, first, summands, ready=ready)
-    if first.within:
-        rows = rows.with_columns(nw.lit(0, nw.Int64).alias(CELL))
     if first.by_row:
-        totals = read_totals(engine, summands, sums_of_rows(engine, summands, rows, [CELL]), keys=1)
-        vectors = {
-            key: scatter(totals, layout, [summands.index(one) for one in summands_of(layout)])
-            for key, layout in distinct.items()
-        }
+        if len(by_axes := {layout.axes: layout for layout in layouts}) > 1:
+            used = [name for name in rows.collect_schema().names() if not name.startswith("by")]
+            rows = engine.materialise(rows.select(*used))
+        vectors = dict[Any, "NDArray[np.int64]"]()
+        for axes, table in by_axes.items():
+            sums = sums_of_rows(engine, summands, rows.with_columns(cell_of(table, axes)), [CELL])
+            totals = read_totals(engine, summands, sums, keys=1)
+            vectors |= {
+                key: scatter(totals, layout, [summands.index(one) for one in summands_of(layout)])
+                for key, layout in distinct.items()
+                if layout.axes == axes
+            }
     else:
         parts = [
             _Part.of(layout, summands, place) for place, layout in enumerate(distinct.values())

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leastnoise.tables.query.axes import Axis
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
@@ -171,7 +172,6 @@ def in_cells(
     # alone has one row on some engines.
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
     frame = _fixed_point(frame, spec, scaled)
-    cell = nw.lit(0, nw.Int64)
     for index, axis in enumerate(layout.grouped):
         by, at = f"by{index}", f"at{index}"
         if isinstance(axis, Unlisted):
@@ -184,8 +184,20 @@ def in_cells(
         else:
             known = engine.keys(axis.values, key=by, index=at)
             frame = frame.join(known, on=by, how="inner")
-        cell = cell * axis.cells + nw.col(at)
-    return frame.with_columns(cell.alias(CELL))
+    return frame.with_columns(cell_of(layout, layout.axes))
+
+
+def cell_of(layout: Layout, axes: Sequence[Axis]) -> nw.Expr:
+    """Return the cell of a row that `in_cells` found, by some of the axes that it is grouped by.
+
+    Keys that nobody listed have no place in it.
+    """
+    cell = nw.lit(0, nw.Int64)
+    for axis in axes:
+        if not isinstance(axis, Unlisted):
+            at = nw.col(f"at{layout.grouped.index(axis)}")
+            cell = cell * axis.cells + at
+    return cell.alias(CELL)
 
 
 def _grouped(

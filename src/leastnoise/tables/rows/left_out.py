@@ -10,7 +10,15 @@ import narwhals as nw
 import numpy as np
 
 from leastnoise.tables.query.layout import INT64_END
-from leastnoise.tables.rows.cells import CELL, UNIT, in_cells, in_no_cell, keys_of, publishable
+from leastnoise.tables.rows.cells import (
+    CELL,
+    UNIT,
+    cell_of,
+    in_cells,
+    in_no_cell,
+    keys_of,
+    publishable,
+)
 from leastnoise.tables.statistics.base import IN_NO_GROUP, OVER_LIMITS
 
 if TYPE_CHECKING:
@@ -41,6 +49,7 @@ def _over_limits(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any
     if spec.contribution is None:
         raise KeyError("contribution")  # the checks of the spec come first
     rows = in_cells(engine, spec, layout, ())
+    rows = rows.with_columns(cell_of(layout, layout.grouped))
     groups = rows.group_by(UNIT, CELL, *keys_of(layout)).agg(n=nw.len())
     groups = publishable(engine, layout, groups)
     found = groups.group_by(UNIT).agg(

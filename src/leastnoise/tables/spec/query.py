@@ -221,7 +221,8 @@ class Query(Section):
         default=None,
     )
     margins: Margins = key(
-        "also the tables by fewer of the columns, all of them or these, which add up exactly",
+        "tables by fewer of the columns, which add up exactly: the listed ones and no other, or "
+        "all of them and the cells (true)",
         'margins = [["region"], []]',
         default=False,
     )

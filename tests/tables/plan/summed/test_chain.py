@@ -20,7 +20,7 @@ from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.summed import publish_margins
 from leastnoise.tables.publish.verify import verify_directory
-from tests.tables.margins import plan_of, spec_of, table_of, whole_of
+from tests.tables.margins import GROUP_BY, plan_of, spec_of, table_of, whole_of
 from tests.tables.resealed import verify_resealed
 
 AGES = {"edges": [*range(0, 101, 10)]}
@@ -55,16 +55,21 @@ def test_where_there_is_none(given: dict[str, Any]) -> None:
     assert whole_of(plan_of(spec_of(**given))).chain is None
 
 
-NESTED = [["sex"], ["sex", "region"], ["sex", "region", "who"], []]
+NESTED = [[*GROUP_BY, "who"], ["sex"], ["sex", "region"], ["sex", "region", "who"], []]
 
 
 @pytest.mark.dense
 @pytest.mark.parametrize(
     ("group_by", "margins", "order", "most"),
     [
-        (LARGE, [["region"], ["region", "sex"], []], (0, 1, 2), 3.92),  # the laws cross none
+        (
+            LARGE,
+            [[*GROUP_BY], ["region"], ["region", "sex"], []],
+            (0, 1, 2),
+            3.92,
+        ),  # the laws cross none
         (SMALL | {"who": [0, 1, 2]}, NESTED, (1, 0, 3, 2), 4.2),
-        (SMALL | {"who": [0, 1, 2]}, [["age"]], (2, 0, 1, 3), 3.9),
+        (SMALL | {"who": [0, 1, 2]}, [[*GROUP_BY, "who"], ["age"]], (2, 0, 1, 3), 3.9),
     ],
 )
 def test_nested_tables_are_levels_of_one_tree(
@@ -172,7 +177,7 @@ def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) ->
 @pytest.mark.parametrize("epsilon", [36, 60])
 def test_noise_that_is_0_as_a_float_is_no_candidate(epsilon: int) -> None:
     """Of geometric noise in the cells the std is known there: √(2q), q = e^(−ε)."""
-    plan = plan_of(spec_of(privacy={"epsilon": epsilon}, margins=[[]]))
+    plan = plan_of(spec_of(privacy={"epsilon": epsilon}, margins=[[*GROUP_BY], []]))
     (cells,) = plan.blocks[0].noise_errors
     assert plan.blocks[0].certificate.noise.name == "geometric"
     assert cells.std == pytest.approx(math.sqrt(2) * math.exp(-epsilon / 2), rel=1e-3)

@@ -79,7 +79,8 @@ def integers_of(raw: dict[str, Any], datasets: list[tuple[Any, ...]]) -> list[An
     dataset = KeyColumn(column="dataset", values=tuple(range(len(datasets))))
     rows_of = source.find_source(spec, Path(), frame_of(frame))
     with source.open_engine(rows_of) as engine:
-        with_dataset = replace(layout, axes=(dataset, *layout.axes))
+        within = (dataset, *layout.within) if layout.within else ()
+        with_dataset = replace(layout, axes=(dataset, *layout.axes), within=within)
         vector = bounding.query_vector(engine, spec, with_dataset, salt=SALT)
     return [*vector.reshape(len(datasets), -1)]
 
@@ -298,11 +299,12 @@ def test_which_tables_are_published() -> None:
         return published_tables(spec_file.parse(spec_of(margins=margins)).query[0])
 
     assert tables(True) == (7, 3, 5, 6, 1, 2, 4, 0)
-    assert tables([[], ["age", "region"]]) == (7, 5, 0)
+    assert tables([[], ["age", "region"]]) == (5, 0)
+    assert tables([[], ["age", "region", "sex"]]) == (7, 0)
     assert tables(False) == ()
     plan = plan_of(spec_of(margins=[[], ["age", "region"]]))
     assert [block.name for block in plan.blocks] == [
-        "people", "people_by_region_age", "people_total"
+        "people_by_region_age", "people_total"
     ]  # fmt: skip
 
 
@@ -317,7 +319,7 @@ PRIVATE = {"region": {"keys": "private"}, "sex": ["f", "m"]}
         ({"margins": [["reg"]]}, "columns of group_by, got 'reg'"),
         ({"margins": [["sex"], ["sex"]]}, "given twice"),
         ({"margins": [["sex", "sex"]]}, "given twice"),
-        ({"margins": [["sex", "age", "region"]]}, "published anyway"),
+        ({"margins": [["sex", "age"]], "round": True, "clamp": True}, "list the table by all"),
         ({"margins": "all"}, "margins"),
         ({"statistics": ["count", "std(age)"]}, "another query for std_age"),
         ({"statistics": ["count", "var(age)"]}, "another query for var_age"),
@@ -350,3 +352,18 @@ def test_names_and_persons_that_are_refused() -> None:
         spec_file.lay_out(spec_of(unit="who", statistics=["count_units"]))
     with pytest.raises(SpecError, match="max_rows"):
         spec_file.lay_out(spec_of(unit="who") | {"contribution": {"l2": 3}})
+
+
+@pytest.mark.parametrize("margins", [[["sex"]], [["sex"], []], [[]]])
+def test_columns_of_no_listed_table_decide_which_rows_count(margins: list[list[str]]) -> None:
+    """A row outside the regions, sexes or ages of group_by is in no table, whichever are listed."""
+    rows = [*ROWS, (3, 0, "x", 10), (3, 2, "m", 60)]
+    layout = cells_of(spec_of(margins=margins))
+    (exact,) = integers_of(spec_of(margins=margins), [tuple(rows)])
+    counts = dict.fromkeys("fm", 0)
+    for _, region, sex, age in rows:
+        if region in {0, 1, 2} and sex in counts and 0 <= age <= 60:
+            counts[sex] += 1
+    wanted = [*counts.values()] if layout.axes else [sum(counts.values())]
+    assert (exact >> layout.bits).tolist() == wanted
+    assert len(layout.grouped) == 3

@@ -8,16 +8,18 @@ weighed is Σ ln(variance) over the published tables, each as much as every othe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.design.contrasts import component, squared_reach, variance_of_component
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
@@ -26,8 +28,6 @@ from leastnoise.tables.plan.summed.chain import Chain, read_chain
 from leastnoise.tables.plan.summed.measured import (
     FOR_THE_LARGEST,
     compare_ways,
-    find_variances,
-    marginals_of,
     measured_name,
     pure_family,
     weights_of,
@@ -36,7 +36,10 @@ from leastnoise.tables.plan.summed.whole_counts import WholeCounts, along_column
 from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.query.summed.margins import (
     added_up,
+    contrasts_sensitivity,
+    in_one_cell,
     made_of,
+    marginals_of,
     measured_layout,
     places_of,
     table_body,
@@ -51,8 +54,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.plan import Block
-    from leastnoise.design.marginals import Marginals
+    from leastnoise.design.marginals import Components, Marginals
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.plan.summed.measured import Compared
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.statistics.base import Component
@@ -61,8 +65,13 @@ if TYPE_CHECKING:
 
 _FINEST, _STEPS = -18, -20
 """Estimates are on a grid of 2^−18, or 2^−20 of their noise: sums of 2^34 rows are floats."""
+_FINER = 2**6  # without cells, where a number is the sum of as many roundings as its table has
 _MOVED = 3  # halves of a step that a cell is off by where all cells have to add up to a known total
 _AGREE = "All tables are sums of one estimate of the cells, and add up exactly."
+_IN_CONTRASTS = (
+    "Gaussian noise is drawn for the contrasts of {count} tables: for what each shows beside those "
+    "by fewer columns."
+)
 _KNOWN = (
     "Every row is in a cell, so that the total is the number of rows. It is public where a row is "
     "replaced: it is published without noise, and costs nothing."
@@ -76,13 +85,15 @@ class Margins:
 
     `cells` is the layout of its cells, `drawn` that of the measured numbers of these, and
     `measured` what noise each measured table gets in sums of them, by mask. A `chain` is the order
-    of the columns of a tree's noise, which the cells alone have then.
+    of the columns of a tree's noise, which the cells alone have then. With `contrasts` the noise is
+    in what each measured table shows beside those by fewer columns: see `design.contrasts`.
     """
 
     cells: Layout
     budget: Budget
     measured: dict[int, Certificate]
     chain: Chain | None = None
+    contrasts: bool = False
 
     @classmethod
     def of(
@@ -99,19 +110,37 @@ class Margins:
         all noise is `composed` they have its δ, and ε is a matter of all together.
         """
         drawn = measured_layout(cells)
-        names = {measured_name(cells, table): table for table in range(2 ** len(cells.axes))}
-        chain = read_chain(drawn, claims)
+        marginals = marginals_of(cells)
+        names, contrasts = (
+            {measured_name(cells, one, contrasts=kind): one for one in marginals.every}
+            for kind in (False, True)
+        )
+        in_contrasts = bool(claims) and claims[0][0] in contrasts and in_one_cell(drawn)
+        names = contrasts if in_contrasts else names
+        chain = read_chain(drawn, claims) if marginals.is_small else None
         measured = dict[int, Certificate]()
         for name, claim in claims:
-            table = names.get(name) if chain is None else len(names) - 1
+            table = names.get(name) if chain is None else marginals.whole
             if table is None or table in measured or not isinstance(claim, Certificate):
                 raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
-            families = (pure_family(drawn), "gaussian") if chain is None else (chain.noise.name,)
-            _check(name, claim, drawn, table, families=families)
+            if in_contrasts:
+                dimension, moves = marginals.contrasts(table), contrasts_sensitivity(drawn, table)
+                _check(name, claim, drawn, dimension, (moves,), families=("gaussian",))
+            elif table == marginals.whole and not marginals.has_cells:
+                raise CertificateRejected(f"Query {name!r}: its cells are too many for noise.")
+            else:
+                pure = (pure_family(drawn), "gaussian")
+                families = pure if chain is None else (chain.noise.name,)
+                dimension = table_layout(drawn, table).dimension
+                moves = table_sensitivities(drawn, table)
+                _check(name, claim, drawn, dimension, moves, families=families)
+                _check_body(name, claim, drawn, table)
             measured[table] = claim
         if list(measured) != sorted(measured):
             raise CertificateRejected(f"The tables of {cells.name!r} aren't in order.")
-        found = cls(cells=cells, budget=budget, measured=measured, chain=chain)
+        found = cls(
+            cells=cells, budget=budget, measured=measured, chain=chain, contrasts=in_contrasts
+        )
         for part in ("delta",) if composed else ("epsilon", "delta"):
             spent = sum((getattr(one.budget, part) for one in measured.values()), Fraction(0))
             if spent > getattr(budget, part):
@@ -136,18 +165,57 @@ class Margins:
 
     @cached_property
     def information(self) -> Floats:
-        """1/variance in each table, 0 of those that aren't measured; shape (numbers, tables)."""
-        found = np.zeros((len(self.drawn.components), len(self.marginals.every)))
+        """1/variance in each table, 0 of those that aren't measured; shape (numbers, tables).
+
+        Of noise in contrasts 1/variance of a contrast whose squares add up to 1.
+        """
+        marginals = self.marginals
+        found = np.zeros((len(self.drawn.components), len(marginals.every)))
         for table, claim in self.measured.items():
-            found[:, table] = [1 / claim.noise.variance_at(one) for one in range(len(found))]
+            place = marginals.places[table]
+            found[:, place] = [1 / claim.noise.variance_at(one) for one in range(len(found))]
+            if self.contrasts:
+                sizes = self.sizes(table)
+                found[:, place] *= float(squared_reach(sizes)) / variance_of_component(sizes)
         return found
+
+    @cached_property
+    def _theta(self) -> list[Floats]:
+        """θ of each measured number: see `design.marginals`."""
+        carried = self.marginals.carried
+        if self.contrasts:
+            return [carried.diagonal() * one for one in self.information]
+        return [carried @ one for one in self.information]
 
     @cached_property
     def _variances(self) -> Floats:
         """The variance of each measured number in each published table."""
         if self.chain is not None:
             return np.array([[self.chain.variance(table) for table in self.cells.margins]])
-        return self.variances_of(self.cells.margins)
+        return np.array([self.marginals.variances(one) for one in self._theta])
+
+    def sizes(self, table: int) -> list[int]:
+        """Return the numbers of keys of the columns that a table is by."""
+        return [self.marginals.sizes[i] for i in self.marginals.axes(table)]
+
+    def components(
+        self, noisy: Mapping[int, Floats], number: int, *, total: float = 0.0
+    ) -> Components:
+        """Return the estimates of what tables show, from the noisy numbers of measured ones."""
+        if not self.contrasts:
+            return self.marginals.components(self.information[number], noisy, total=total)
+        found = {table: component(own, self.sizes(table)) for table, own in noisy.items()}
+        return found | ({0: np.full((), total)} if self.total_is_known else {})
+
+    @cached_property
+    def _cell_variances(self) -> Floats:
+        """The variance of each measured number in the estimate of a cell, published or not."""
+        marginals = self.marginals
+        if self.chain is not None:
+            return np.array([self.chain.noise.variance])
+        if not marginals.is_small:  # no cell is estimated: the tables are rounded
+            return self._variances.min(axis=1) / _FINER**2
+        return np.array([marginals.cell_variance(one) for one in self._theta])
 
     @property
     def total_is_known(self) -> bool:
@@ -155,8 +223,12 @@ class Margins:
         return self.marginals.total_is_known
 
     def variances_of(self, tables: Sequence[int]) -> Floats:
-        """Return the variance of each number in some tables, published or not, without a chain."""
-        return find_variances(replace(self.marginals, tables=tuple(tables)), self.information)
+        """Return the variance of each number in some tables, published or not, without a chain.
+
+        Of few columns and cells.
+        """
+        marginals = replace(self.marginals, tables=tuple(tables))
+        return np.array([marginals.variances(one) for one in self._theta])
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
@@ -168,7 +240,7 @@ class Margins:
         """What the cells' measured numbers are multiples of: powers of two, of public numbers."""
         if self.is_whole:
             return (Fraction(1),)
-        found = [_power_of_two(_FINEST, float(own)) for own in self._variances[:, 0]]
+        found = [_power_of_two(_FINEST, float(own)) for own in self._cell_variances]
         whole = self.cells.projected or self.total_is_known
         return tuple(min(one, Fraction(1)) if whole else one for one in found)
 
@@ -180,16 +252,16 @@ class Margins:
             if one.of_values:
                 own = np.array(added_up(self.cells)[place], dtype=float)
                 largest = math.ceil(math.log2(abs(one.centre) + one.radius))
-                scaled = (own / 2.0**largest) ** 2 @ self._variances[:, 0]
+                scaled = (own / 2.0**largest) ** 2 @ self._cell_variances
                 found[place] = _power_of_two(_FINEST, float(scaled)) * Fraction(2) ** largest
         return tuple(found)
 
     @property
     def is_whole(self) -> bool:
         """True if the cells alone have noise, and all numbers are whole: nothing is averaged."""
-        last = self.marginals.every[-1]
+        last = self.marginals.whole
         whole = list(self.measured) == [last] and self.measured[last].noise.for_whole_numbers
-        return whole and not self.total_is_known
+        return whole and not self.total_is_known and not self.contrasts
 
     def errors(self, table: int) -> tuple[NoiseError, ...]:
         """Return the error of each number of a published table, rounding of the cells counted."""
@@ -201,7 +273,9 @@ class Margins:
 
     def _error(self, table: int, one: Component) -> NoiseError:
         weights, steps = weights_of(self.cells, one), self._rounded(one)
-        summed = self.marginals.cells(self.marginals.every[-1]) // self.marginals.cells(table)
+        summed = self._roundings(table)
+        if self.contrasts:
+            return self._contrasts_error(table, math.fsum(steps), summed)
         terms = self._terms(table, weights)
         widths = [
             width + sum(steps) * summed / 2 for width in half_widths_of_sum(terms, PROBABILITIES)
@@ -214,6 +288,38 @@ class Margins:
             half983=widths[2],
             beside_count=self._beside_count(table, one, summed),
         )
+
+    def _roundings(self, table: int) -> int:
+        """Return how many roundings to the grid a number of a table is the sum of, at most.
+
+        The table's cells; without these, the numbers of the table from which the last ones follow.
+        """
+        numbers = self.marginals.cells(table)
+        if not self.marginals.is_small:
+            return numbers
+        return self.marginals.cells(self.marginals.whole) // numbers
+
+    def _contrasts_error(self, table: int, step: float, roundings: int) -> NoiseError:
+        """Return the error of a number that is a sum of Gaussian noise in contrasts.
+
+        The noise of r contrasts with a standard deviation s each counts in it with a standard
+        deviation d. So the grid g of the contrasts moves it by (g/2)·√r·d/s at most (Cauchy and
+        Schwarz), and adds (g·d/s)²/12 to its variance.
+        """
+        place = self.cells.margins.index(table)
+        std = math.sqrt(float(self._variances[0][place]))
+        shifts, deviations = [step * roundings / 2], [std, step * math.sqrt(roundings / 12)]
+        for part, claim in self.measured.items():
+            at = self.marginals.places[part]
+            own = math.sqrt(float(self.marginals.spread[place, at] / self._theta[0][at]))
+            counted = float(claim.grid or 0) * own / math.sqrt(claim.noise.variance)
+            shifts.append(counted / 2 * math.sqrt(claim.dimension))
+            deviations.append(counted / math.sqrt(12))
+        half95, half975, half983 = (
+            NormalDist().inv_cdf((1 + one) / 2) * std + math.fsum(shifts) for one in PROBABILITIES
+        )
+        std = math.hypot(*deviations)
+        return NoiseError(std=std, half95=half95, half975=half975, half983=half983)
 
     def _beside_count(self, table: int, one: Component, summed: int) -> tuple[float, ...]:
         """Return `NoiseError.beside_count` of what a mean is made of: every other ratio's."""
@@ -260,9 +366,9 @@ class Margins:
 
     def _made_of(self, table: int) -> dict[int, list[tuple[int, Floats]]]:
         """Return, for each measured table, how many cells have which coefficient of each number."""
-        every = self.marginals.every
+        whole = self.marginals.whole
         if self.is_whole:  # of floats that are 0 and 1 but for their rounding
-            return {every[-1]: [(self.marginals.cells(every[-1] & ~table), np.ones(1))]}
+            return {whole: [(self.marginals.cells(whole & ~table), np.ones(1))]}
         each = [self.marginals.coefficients(one, table) for one in self.information]
         return {
             measured: [
@@ -296,17 +402,12 @@ class Margins:
 
     def to_record(self) -> dict[str, Any]:
         """Return it as JSON values, all of which a certificate can confirm."""
+        if self.contrasts:  # whose noise certificate.json has
+            measured: dict[str, Any] = {"contrasts": len(self.measured)}
+        else:
+            measured = {"measured": self._measured_record()}
         return {
-            "measured": [
-                {
-                    "by": [a.column for i, a in enumerate(self.cells.axes) if table >> i & 1],
-                    "epsilon": decimal_text(claim.budget.epsilon),
-                    "delta": decimal_text(claim.budget.delta),
-                    "noise": claim.noise.name,
-                    "std": self._std(claim),
-                }
-                for table, claim in self.measured.items()
-            ],
+            **measured,
             **({} if self.chain is None else {"chain": self.chain.columns(self.cells)}),
             **(
                 {"objective": LARGEST, "largest_std": self.largest_std}
@@ -316,6 +417,18 @@ class Margins:
             "compared": {label: vars(one) for label, one in self.compared.items()},
         }
 
+    def _measured_record(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "by": [a.column for i, a in enumerate(self.cells.axes) if table >> i & 1],
+                "epsilon": decimal_text(claim.budget.epsilon),
+                "delta": decimal_text(claim.budget.delta),
+                "noise": claim.noise.name,
+                "std": self._std(claim),
+            }
+            for table, claim in self.measured.items()
+        ]
+
     def in_words(self) -> list[str]:
         """Return what noise there is, and what it is worth, in sentences."""
         of = " in a count" if len(self.drawn.components) > 1 else ""
@@ -324,7 +437,10 @@ class Margins:
             for table, claim in self.measured.items()
         ]
         said = f"Noise is drawn for the numbers by {'; '.join(drawn)}."
-        found = [f"{said if self.chain is None else self.chain.in_words(self.cells)} {_AGREE}"]
+        if self.contrasts:
+            said = _IN_CONTRASTS.format(count=len(self.measured))
+        agree = _AGREE if self.marginals.is_small else _AGREE.replace(" of the cells", "")
+        found = [f"{said if self.chain is None else self.chain.in_words(self.cells)} {agree}"]
         found += [_KNOWN] if self.total_is_known else []
         found += [FOR_THE_LARGEST] if self.cells.largest else []
         for label, one in self.compared.items():
@@ -338,19 +454,19 @@ def _power_of_two(finest: int, variance: float) -> Fraction:
     return Fraction(2) ** max(finest, math.floor(math.log2(math.sqrt(variance))) + _STEPS)
 
 
-def _check(
-    name: str, claim: Certificate, cells: Layout, table: int, *, families: Sequence[str]
+def _check(  # noqa: PLR0917 (three calls of its own)
+    name: str,
+    claim: Certificate,
+    cells: Layout,
+    dimension: int,
+    moves: Sequence[Sensitivity],
+    *,
+    families: Sequence[str],
 ) -> None:
-    """Raise CertificateRejected unless it is about noise in this table's exact sums."""
+    """Raise CertificateRejected unless it is about so many numbers that a unit `moves` so."""
     fits = (
-        (
-            claim.dimension == table_layout(cells, table).dimension,
-            "it has other numbers than the spec",
-        ),
-        (
-            claim.sensitivity in table_sensitivities(cells, table),
-            "a unit moves its table otherwise",
-        ),
+        (claim.dimension == dimension, "it has other numbers than the spec"),
+        (claim.sensitivity in moves, "a unit moves its table otherwise"),
         (claim.neighbours == cells.neighbours, f"it isn't about {cells.neighbours} neighbours"),
         (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
         (claim.grid is not None, "it has no grid, which every release is rounded to"),
@@ -359,11 +475,14 @@ def _check(
             "noise is alike in all numbers of a table",
         ),
         (claim.noise.name in families, "no such noise is in tables with margins"),
-        (
-            not isinstance(claim.noise, BodyNoise) or claim.noise.body == table_body(cells, table),
-            "noise is that of the hull of all that a unit can do",
-        ),
     )
     for fit, why in fits:
         if not fit:
             raise CertificateRejected(f"Query {name!r}: {why}.")
+
+
+def _check_body(name: str, claim: Certificate, cells: Layout, table: int) -> None:
+    """Raise CertificateRejected if noise has the shape of another body than the table's."""
+    if isinstance(claim.noise, BodyNoise) and claim.noise.body != table_body(cells, table):
+        why = "noise is that of the hull of all that a unit can do"
+        raise CertificateRejected(f"Query {name!r}: {why}.")

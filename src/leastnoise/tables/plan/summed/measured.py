@@ -6,7 +6,7 @@ The search is about the layout of the measured numbers, as `query.margins.measur
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
@@ -14,15 +14,20 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.calibration import find_gaussian
-from leastnoise.design.marginal_bounds import bound, bound_of_largest
+from leastnoise.design.marginal_bounds import (
+    bound,
+    bound_of_largest,
+    gaussian_optimum,
+    gaussian_optimum_of_largest,
+)
 from leastnoise.design.marginals import (
-    Marginals,
     best_shares,
     choose_loss,
     gaussian_information,
     geometric_mean_std,
     log_variance,
     pure_information,
+    whole_parts,
 )
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.mechanism.rounding import default_grid
@@ -31,17 +36,19 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.plan.joint_budget import scale_together
 from leastnoise.tables.plan.summed.chain import draw_name, find_chain
 from leastnoise.tables.plan.unlisted import FINEST_GRID
+from leastnoise.tables.query.layout import MAX_DIMENSION
 from leastnoise.tables.query.limits import InCells
 from leastnoise.tables.query.summed.margins import (
     ADDED,
     always_counts,
+    contrasts_sensitivity,
     in_one_cell,
     made_of,
+    marginals_of,
     measured_layout,
     table_layout,
     table_reaches,
     table_sensitivities,
-    total_is_known,
 )
 from leastnoise.tables.spec.query import LARGEST
 
@@ -49,8 +56,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.design.marginals import Information, Shares
+    from leastnoise.design.marginals import Information, Marginals, Shares
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.statistics.base import Component
@@ -63,6 +71,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _GAINS = 1e-3  # of ln(variance): a chain of the cells alone is no less, but in the last digits
+_CONTRASTS = "contrasts-"
+_PARTS = 10**6  # of the shares of contrasts, of which there may be hundreds
+_LEAST_PART = 2e-6
 _MOST_EPSILON = 400  # of geometric noise: its variance is e^-400 then
 _GEOMETRIC_MEAN = "geometric mean of the tables' standard deviations"
 _COMPARED = (
@@ -100,12 +111,6 @@ class Compared:
         return said.format(of=of, what=what, **vars(self))
 
 
-def marginals_of(cells: Layout) -> Marginals:
-    """Return the tables that are published."""
-    sizes = tuple(axis.cells for axis in cells.axes)
-    return Marginals(sizes=sizes, tables=cells.margins, total_is_known=total_is_known(cells))
-
-
 def pure_family(cells: Layout) -> str:
     """Return the family of purely private noise in its tables."""
     if cells.numbers.each > 1:
@@ -123,9 +128,14 @@ def find_variances(marginals: Marginals, information: Floats) -> Floats:
     return np.array([marginals.variances(marginals.carried @ one) for one in information])
 
 
-def measured_name(cells: Layout, table: int) -> str:
-    """Return what a certificate calls a measured table: by columns 1 and 3 it is `block.1x3`."""
-    return draw_name(cells, [i for i in range(len(cells.axes)) if table >> i & 1])
+def measured_name(cells: Layout, table: int, *, contrasts: bool = False) -> str:
+    """Return what a certificate calls the noise of a table: by columns 1 and 3 it is `block.1x3`.
+
+    Of its contrasts alone it is `block.contrasts-1x3`.
+    """
+    name = draw_name(cells, [i for i in range(len(cells.axes)) if table >> i & 1])
+    label, _, by = name.rpartition(".")
+    return f"{label}.{_CONTRASTS}{by}" if contrasts else name
 
 
 def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 1) -> Claims:
@@ -145,12 +155,21 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
     weights = None if cells.largest else [1.0] * len(marginals.tables)
     _, total = choose_loss(largest=cells.largest)
     offers: list[tuple[float, Way, Shares]] = []
+    with_contrasts = in_one_cell(cells) and bool(budget.delta) and not pure
     for way, information, each in list_kinds(cells, budget, releases, pure=pure):
+        if way is _gaussian and with_contrasts and cells.neighbours == "add-remove":
+            continue  # noise in contrasts is the best of Gaussian noise
         shares = best_shares(marginals, weights, information)
         value = total(log_variance(marginals, shares, weights, one) for one in each)
         offers.append((value, way, shares))
+    if with_contrasts:
+        log_variances, shares = _best_contrasts(cells, marginals)
+        sigma = float(find_gaussian(budget).scale) * releases**0.5
+        value = total(2 * math.log(sigma) + one for one in log_variances)
+        offers.append((value, _contrasts, shares))
     # a tree's numbers are whole, and don't add up to a total that is known
-    chain = None if marginals.total_is_known else find_chain(cells, budget, releases)
+    on_a_tree = marginals.is_small and not marginals.total_is_known
+    chain = find_chain(cells, budget, releases) if on_a_tree else None
     if chain is not None:
         along, made = chain
         variances = [along.variance(table) for table in cells.margins]
@@ -162,7 +181,7 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
         found = way(cells, budget, shares, releases)
         if found is not None:
             return tuple(
-                (measured_name(cells, table), claim)
+                (measured_name(cells, table, contrasts=way is _contrasts), claim)
                 for table, claim in zip(shares, found, strict=True)
             )
     raise Refused(
@@ -171,11 +190,39 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
     )
 
 
+def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], Shares]:
+    """Return ln v_B of the published tables, for σ = 1, and each table's share of 1/σ².
+
+    Of Gaussian noise in contrasts, with the least sum or the least largest of these.
+    """
+    reaches = [contrasts_sensitivity(cells, table).bound for table in marginals.every]
+    sizes = [marginals.cells(table) for table in marginals.every]
+    pairs = zip(reaches, sizes, strict=True)
+    costs = np.array([float(one) ** 2 * size or 1.0 for one, size in pairs])
+    if cells.largest:
+        theta = gaussian_optimum_of_largest(marginals, costs)
+    else:
+        theta = gaussian_optimum(marginals, [1.0] * len(marginals.tables), costs)
+    parts = theta * costs / marginals.cells(marginals.whole)
+    shares = whole_parts(np.maximum(parts, _LEAST_PART * (parts > 0)), marginals.every, _PARTS)
+    return np.log(marginals.variances(theta)).tolist(), shares
+
+
 def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
     """Return noise that is purely private in each table, at its share of ε."""
     family, whole = pure_family(cells), replace(budget, delta=Fraction(0))
     return [
-        _on_grid(cells, _candidate(family, cells, table, whole.share(share), times=times))
+        _on_grid(
+            cells,
+            _candidate(
+                cells,
+                family,
+                table_sensitivities(cells, table)[0],
+                whole.share(share),
+                dimension=table_layout(cells, table).dimension,
+                times=times,
+            ),
+        )
         for table, share in shares.items()
     ]
 
@@ -183,32 +230,77 @@ def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Cer
 def _gaussian(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Return Gaussian noise that meets the budget together; None if that isn't proved.
+    """Return Gaussian noise in tables that meets the budget together; None if that isn't proved.
 
     Of 1/variance each table has its share, where a unit moves all by as much.
+    """
+    moves = {
+        table: (
+            table_sensitivities(cells, table)[-1],
+            table_layout(cells, table).dimension,
+            _l2_reach(cells, table),
+        )
+        for table in shares
+    }
+    return _together(cells, budget, shares, moves, times=times)
+
+
+def _contrasts(
+    cells: Layout, budget: Budget, shares: Shares, times: int
+) -> list[Certificate] | None:
+    """Return Gaussian noise in contrasts, as `_gaussian` does in tables."""
+    marginals, moves = marginals_of(cells), dict[int, tuple["Sensitivity", int, float]]()
+    for table in shares:
+        ball = contrasts_sensitivity(cells, table)
+        moves[table] = ball, marginals.contrasts(table), float(ball.bound)
+    return _together(cells, budget, shares, moves, times=times)
+
+
+def _together(
+    cells: Layout,
+    budget: Budget,
+    shares: Shares,
+    moves: Mapping[int, tuple[Sensitivity, int, float]],
+    *,
+    times: int,
+) -> list[Certificate] | None:
+    """Return Gaussian noise for what a unit moves: a set of shifts, of so many numbers, its radius.
+
+    None if one draw alone would have all of the budget, or nothing is proved.
     """
     if len(shares) == 1:
         return None
     try:
         alone = tuple(
-            _candidate("gaussian", cells, table, budget.share(share), times=times)
+            _candidate(
+                cells,
+                "gaussian",
+                moves[table][0],
+                budget.share(share),
+                dimension=moves[table][1],
+                times=times,
+            )
             for table, share in shares.items()
         )
     except Refused:
         return None
-    wanted = [_l2_reach(cells, table) / math.sqrt(share) for table, share in shares.items()]
+    wanted = [moves[table][2] / math.sqrt(share) for table, share in shares.items()]
     own = [float(one.noise.scale) for one in alone]
     scaled = scale_together(budget, alone, [a / b for a, b in zip(wanted, own, strict=True)])
     return None if scaled is None else [_on_grid(cells, one) for one in scaled]
 
 
-def _candidate(family: str, cells: Layout, table: int, budget: Budget, *, times: int) -> Mechanism:
-    known = table_sensitivities(cells, table)
+def _candidate(
+    cells: Layout,
+    family: str,
+    moves: Sensitivity,
+    budget: Budget,
+    *,
+    dimension: int,
+    times: int,
+) -> Mechanism:
     question = Question(
-        budget=budget,
-        sensitivities=(known[-1 if family == "gaussian" else 0],),
-        dimension=table_layout(cells, table).dimension,
-        compositions=times,
+        budget=budget, sensitivities=(moves,), dimension=dimension, compositions=times
     )
     try:
         return find_candidate(family, question).mechanism
@@ -223,7 +315,7 @@ def _on_grid(cells: Layout, made: Mechanism) -> Certificate:
 
 def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> list[Kind]:
     """Return the kinds of noise that there are, where each release has its part of a budget."""
-    tables, kinds = range(2 ** len(cells.axes)), list["Kind"]()
+    tables, kinds = marginals_of(cells).every, list["Kind"]()
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
         reaches = np.array([table_reaches(cells, table) for table in tables])
@@ -242,7 +334,9 @@ def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> l
 def _l2_reach(cells: Layout, table: int) -> float:
     """Return the most that a unit moves a table by."""
     ball = table_sensitivities(cells, table)[-1]
-    radius = ball.radius("l2", dimension=table_layout(cells, table).dimension)
+    # a unit is in one of cells that are too many for a vector, and their number is all the same
+    dimension = min(table_layout(cells, table).dimension, MAX_DIMENSION)
+    radius = ball.radius("l2", dimension=dimension)
     return float(radius or math.inf)
 
 
@@ -258,7 +352,8 @@ def compare_ways(
     variances = variances[:, [published.has_noise(one) for one in published.tables]]
     count = len(marginals.tables)
     kinds = [each for *_, each in list_kinds(drawn, budget, releases, pure=False)]
-    tables, last = list(marginals.tables), np.zeros(len(marginals.every))
+    tables = [marginals.places[one] for one in marginals.tables]
+    last = np.zeros(len(marginals.every))
     shared = last.copy()
     last[-1], shared[tables] = 1, 1 / count
     alone = [find_variances(marginals, np.array([one(last)[0] for one in each])) for each in kinds]

@@ -11,14 +11,19 @@ radius·(measured sum) + middle·(count).
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from leastnoise.design.contrasts import squared_reach
+from leastnoise.design.marginals import MOST_CELLS, MOST_COLUMNS, Marginals
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import Box
-from leastnoise.guarantees.sensitivity import L1, Integer, Sensitivity
+from leastnoise.guarantees.exact import float_at_least, root_above
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.tables.query.axes import Bins
 from leastnoise.tables.query.limits import OF_A_ROW, FirstCells, InBall, InCells
@@ -35,8 +40,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
-MOST_COLUMNS = 6  # with which 64 tables may be measured
-MOST_CELLS = 2**16
+MOST_LISTED = 30  # columns, of which a list names some in each table
+MOST_TABLES = 1024  # with all tables by fewer columns
 FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 COUNTS = ("count", "count_units")
 ADDED = (*COUNTS, "sum")
@@ -45,36 +50,48 @@ _KINDS = (*ADDED, "mean")
 
 
 def published_tables(query: Query) -> tuple[int, ...]:
-    """Return the tables of a block with margins, the cells first; () of another."""
+    """Return the tables that `margins` lists, or all if it is true; those by most columns first."""
     columns = list(query.group_by)
-    whole = 2 ** len(columns) - 1
     if query.margins is True:
-        asked = [*range(whole)]
+        tables = [*range(2 ** len(columns))]
     else:
-        asked = [sum(1 << columns.index(one) for one in by) for by in query.margins or ()]
-    others = sorted(asked, key=lambda one: (-one.bit_count(), one))
-    return (whole, *others) if asked else ()
+        tables = [sum(1 << columns.index(column) for column in by) for by in query.margins or ()]
+    return tuple(sorted(tables, key=lambda table: (-table.bit_count(), table)))
 
 
-def table_name(query: str, columns: Sequence[str], table: int) -> str:
-    """Return what a table and its file are called; the cells' as the block."""
-    if table == 2 ** len(columns) - 1:
+def table_name(query: str, columns: Sequence[str], by: Sequence[str]) -> str:
+    """Return the name of the table `by` some of the `columns` of a query, and of its file."""
+    if len(by) == len(columns):
         return query
-    by = "_".join(one for i, one in enumerate(columns) if table >> i & 1)
-    return f"{query}_by_{by}" if by else f"{query}_total"
+    return f"{query}_by_{'_'.join(by)}" if by else f"{query}_total"
+
+
+def keep_listed(layout: Layout, tables: Sequence[int]) -> Layout:
+    """Return the layout whose cells are by the columns of these tables alone.
+
+    Rows count as before, in a group of every column. A table by more columns than are listed would
+    only have less information of each sum.
+    """
+    listed = reduce(operator.or_, tables)
+    kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
+    if len(kept) == len(layout.axes):
+        return replace(layout, margins=tuple(tables))
+    moved = [sum(1 << new for new, i in enumerate(kept) if one >> i & 1) for one in tables]
+    axes = tuple(layout.axes[i] for i in kept)
+    return replace(layout, axes=axes, within=layout.axes, margins=tuple(moved))
 
 
 def table_layout(layout: Layout, table: int) -> Layout:
     """Return the layout of one table of a block with margins, the cells' too."""
-    columns = [axis.column for axis in layout.axes]
     axes = tuple(axis for i, axis in enumerate(layout.axes) if table >> i & 1)
-    name = table_name(layout.name, columns, table)
+    columns = [axis.column for axis in layout.grouped]
+    name = table_name(layout.name, columns, [axis.column for axis in axes])
     dropped = tuple(
         f"Rows are left out where {axis.column} is {axis.dropped}."
-        for axis in layout.axes
+        for axis in layout.grouped
         if axis not in axes and isinstance(axis, Bins) and axis.dropped
     )
-    way = layout.bounding if len(axes) == len(columns) else _in_sums(layout)
+    way = layout.bounding if len(axes) == len(layout.axes) else _in_sums(layout)
     return replace(
         layout, name=name, axes=axes, bounding=way, missing=layout.missing + dropped, margins=()
     )
@@ -140,7 +157,7 @@ def in_one_cell(layout: Layout) -> bool:
 
 def every_row_counts(layout: Layout) -> bool:
     """Return True if every row is in a cell, whatever its values are."""
-    dropped = any(not isinstance(axis, Bins) or axis.dropped for axis in layout.axes)
+    dropped = any(not isinstance(axis, Bins) or axis.dropped for axis in layout.grouped)
     return not (dropped or layout.filters or layout.joined)
 
 
@@ -161,6 +178,64 @@ def total_is_known(layout: Layout) -> bool:
 
 def _is_of_a_row(layout: Layout) -> bool:
     return layout.by_row and layout.bounding == OF_A_ROW
+
+
+def marginals_of(layout: Layout) -> Marginals:
+    """Return the tables that are published."""
+    sizes = tuple(axis.cells for axis in layout.axes)
+    return Marginals(sizes=sizes, tables=layout.margins, total_is_known=total_is_known(layout))
+
+
+def tables_read(layout: Layout) -> tuple[int, ...]:
+    """Return the tables whose exact sums are read, of which all others are sums.
+
+    The cells, if they are few; else each listed table that is no sum of another.
+    """
+    marginals = marginals_of(layout)
+    if marginals.has_cells:
+        return (marginals.whole,)
+    return tuple(
+        one for one in layout.margins if not any(one & o == one != o for o in layout.margins)
+    )
+
+
+def layouts_read(layout: Layout) -> list[Layout]:
+    """Return the layouts of `tables_read`: of the same rows, those in a group of every column."""
+    drawn = measured_layout(layout)
+    tables = tables_read(layout)
+    if tables == (2 ** len(drawn.axes) - 1,):
+        return [drawn]
+    return [replace(table_layout(drawn, one), within=drawn.grouped) for one in tables]
+
+
+def too_large(layout: Layout) -> str | None:
+    """Return why there are no margins of so many columns or cells, or None."""
+    marginals = marginals_of(layout)
+    if marginals.is_small:
+        return None
+    largest = max(map(marginals.cells, marginals.tables))
+    if largest > MOST_CELLS:
+        told = f"Expected at most {MOST_CELLS:,} cells with margins, got {largest:,}"
+        return f"{told} in one table. Use fewer keys."
+    if len(marginals.every) > MOST_TABLES:
+        told = f"Expected at most {MOST_TABLES:,} tables with all tables by fewer columns"
+        return f"{told}, got {len(marginals.every):,}. List fewer."
+    if layout.projected or not in_one_cell(layout) or not layout.by_row:
+        return (
+            f"Margins of more than {MOST_COLUMNS} columns, or of more than {MOST_CELLS:,} cells "
+            "together, are of one count of rows, not made whole. Use fewer columns, or keys."
+        )
+    return None
+
+
+def contrasts_sensitivity(layout: Layout, table: int) -> L2:
+    """Return the ball that holds all shifts of a table's `design.contrasts` by one unit.
+
+    Of a unit that is in one cell at most.
+    """
+    sizes = [axis.cells for axis in table_layout(layout, table).axes]
+    square = squared_reach(sizes, replaced=layout.neighbours == "replace-one")
+    return L2(Fraction(float_at_least(root_above(square))))
 
 
 def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
@@ -267,8 +342,10 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     key, columns = f"{path}.margins", list(query.group_by)
     if not query.margins:
         yield key, "Expected at least one table, such as margins = true or [[]], the total."
-    if not 2 <= len(columns) <= MOST_COLUMNS:
-        yield key, f"Expected 2 to {MOST_COLUMNS} columns in group_by, got {len(columns)}."
+    most = MOST_COLUMNS if query.margins is True else MOST_LISTED
+    if not 2 <= len(columns) <= most:
+        hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""
+        yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
     elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
     elif query.margins is not True:
@@ -284,8 +361,6 @@ def _lists(given: Sequence[Sequence[str]], columns: Sequence[str], key: str) -> 
             yield f"{key}[{place}]", f"Expected columns of group_by, got {unknown[0]!r}."
         elif len(set(by)) < len(by) or frozenset(by) in seen:
             yield f"{key}[{place}]", f"{list(by)!r} is given twice, or has a column twice."
-        elif len(by) == len(columns):
-            yield f"{key}[{place}]", "The table by all columns is published anyway. Leave it out."
         seen.add(frozenset(by))
 
 
@@ -299,9 +374,13 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
     elif len(asked) > 1 and not spec.privacy.by_row and any(x.kind == "count_units" for x in asked):
         yield key, "Beside count_units of persons no other statistic has margins. Use two queries."
     path, counts = key.removesuffix(".margins"), all(one.kind in COUNTS for one in asked)
+    listed = query.margins is not True and isinstance(query.margins, tuple)
+    every = set(query.group_by)
+    if listed and query.clamp and not any(set(by) == every for by in query.margins or ()):
+        why = "Whole counts, none below 0, are found from the cells: list the table by all columns"
+        yield key, f"{why}, {list(query.group_by)!r}, too."
     yield from kept_apart(query, path, key=key, called="Margins", counts=counts)
-    columns = list(query.group_by)
-    if query.name and len(columns) <= MOST_COLUMNS:
+    if query.name:
         for name in file_names(query):
             if not FILE.fullmatch(name):
                 why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, -"
@@ -347,5 +426,9 @@ def file_names(query: Query) -> list[str]:
     """Return the names of the tables that a block publishes, with margins or without."""
     columns = list(query.group_by)
     known = query.margins is True or all(set(by) <= set(columns) for by in query.margins or ())
-    tables = published_tables(query) if known and len(columns) <= MOST_COLUMNS else ()
-    return [table_name(query.name, columns, table) for table in tables] or [query.name]
+    most = MOST_COLUMNS if query.margins is True else MOST_LISTED
+    tables = published_tables(query) if known and len(columns) <= most else ()
+    return [
+        table_name(query.name, columns, [one for i, one in enumerate(columns) if table >> i & 1])
+        for table in tables
+    ] or [query.name]

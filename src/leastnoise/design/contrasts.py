@@ -1,0 +1,101 @@
+"""Contrasts of tables: what a table shows beside those by fewer attributes, in whole numbers.
+
+Gaussian noise in contrasts alone costs less of the budget than noise in the tables (Xiao, He,
+Zhang & Kifer 2023, ResidualPlanner): a row moves the contrasts of table A by √p_A, and A by 1.
+
+notation: n_i the sizes of the attributes of a table A, v its numbers; h_k = (1, …, 1, −k, 0, …, 0)
+with k ones, k = 1 … n−1, orthogonal and of sum 0, ‖h_k‖² = k(k+1); H the matrix whose rows are all
+⊗ h_k, one for each attribute, K_j = ‖row j‖²; a_j = ⌊2^28/√K_j⌋/2^28; y = diag(a)Hv + noise;
+p_A = Π(1 − 1/n_i). HᵀK⁻¹H is the projection on what adds up to 0 along each attribute. Proofs:
+theory/marginals.md §14.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+BITS = 28
+"""The a_j are multiples of 2^−28: a_j·(Hv)_j of counts up to 2^34 is a multiple, within int64."""
+_END = 2**62
+
+
+def squared_norms(sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Return K_j, shape (Π(n_i − 1),)."""
+    found = np.ones(1, dtype=np.int64)
+    for size in sizes:
+        ones = np.arange(1, size, dtype=np.int64)
+        found = np.outer(found, ones * (ones + 1)).reshape(-1)
+    return found
+
+
+def numerators(sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Return 2^28·a_j, the largest whole numbers with a_j² K_j <= 1; shape (Π(n_i − 1),)."""
+    norms = squared_norms(sizes)
+    known = {one: math.isqrt(4**BITS // one) for one in np.unique(norms).tolist()}
+    return np.array([known[one] for one in norms.tolist()], dtype=np.int64)
+
+
+def exact_contrasts(numbers: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Return 2^28·a_j·(Hv)_j of the whole `numbers` v of a table, exactly; shape (Π(n_i − 1),).
+
+    Each ends where ±2^62 does, so that no row moves it by more than before.
+    """
+    found: NDArray[Any] = numbers.astype(object).reshape(tuple(sizes))
+    for axis, size in enumerate(sizes):
+        before = np.cumsum(found, axis=axis).take(range(size - 1), axis=axis)
+        shape = [1] * len(sizes)
+        shape[axis] = size - 1
+        places = np.arange(1, size).astype(object).reshape(shape)
+        found = before - places * found.take(range(1, size), axis=axis)
+    scaled = found.reshape(-1) * numerators(sizes).astype(object)
+    return np.clip(scaled, -_END, _END).astype(np.int64)
+
+
+def component(noisy: Floats, sizes: Sequence[int]) -> Floats:
+    """Return HᵀK⁻¹ diag(1/a) y, the estimate of what A shows beside tables by less; shape `sizes`.
+
+    `noisy` is y.
+    """
+    factors = 2.0**BITS / (squared_norms(sizes) * numerators(sizes).astype(float))
+    found = (noisy * factors).reshape([size - 1 for size in sizes])
+    for axis, size in enumerate(sizes):
+        first = np.zeros([1 if one == axis else n for one, n in enumerate(found.shape)])
+        padded = np.concatenate([first, found], axis=axis)
+        shape = [1] * len(sizes)
+        shape[axis] = size
+        after = padded.sum(axis=axis, keepdims=True) - np.cumsum(padded, axis=axis)
+        found = after - np.arange(size).reshape(shape) * padded
+    return found
+
+
+def variance_of_component(sizes: Sequence[int]) -> float:
+    """Return a bound on the variance of a number of `component`, for noise of variance 1.
+
+    Σ_j H_jb²/(K_j a_j)² <= p_A·max_j 1/(a_j² K_j), as Σ_j H_jb²/K_j = p_A for each number b.
+    """
+    squares = numerators(sizes).astype(float) ** 2 * squared_norms(sizes)
+    return float(squared_reach(sizes)) * 4.0**BITS / float(squares.min())
+
+
+def squared_reach(sizes: Sequence[int], *, replaced: bool = False) -> Fraction:
+    """Return a bound on how far one unit moves diag(a)Hv, squared.
+
+    A unit adds 1 to one number of the table at most: Σ_j a_j² H_jb² <= p_A. One that is `replaced`
+    also takes 1 away from another number c. With D the attributes in which b and c differ, the
+    projection of e_b − e_c has the square 2(p_A − Π_{i∈D}(−1/n_i)·Π_{i∉D}(1 − 1/n_i)). That is
+    largest where D is the attribute with the least n_i: twice the product over the others.
+    """
+    parts = sorted(1 - Fraction(1, size) for size in sizes)
+    if not replaced or not parts:
+        return math.prod(parts, start=Fraction(1))
+    return 2 * math.prod(parts[1:], start=Fraction(1))
