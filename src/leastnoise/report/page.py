@@ -198,7 +198,7 @@ def _noise(blocks: Sequence[BlockPlan], names: Mapping[str, Mapping[str, str]]) 
             stds = (error.std, error.plain_laplace_std, error.plain_gaussian_std)
             std, *others = (None if one == math.inf else one for one in stds)
             cells = [f"<td>{_std(std)}</td>", *(f"<td>{_times(one, std)}</td>" for one in others)]
-            if block.answered.has_unlike_rows(block.place):
+            if block.has_unlike_rows:
                 of = ", root mean square"
             name = html(f"{block.name}, {names[block.name][error.statistic]}{of}")
             noise = html(block.chosen_by)

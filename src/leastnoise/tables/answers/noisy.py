@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.noise.base import Noise
-    from leastnoise.tables.answers.base import Columns, Reads, Totals
+    from leastnoise.tables.answers.base import Reads, Totals
     from leastnoise.tables.query.baselines import Baselines
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.noise_error import ExpectedError, Wish
@@ -59,13 +59,13 @@ WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class BlockPlan(TablePart):
     """One query, or one part of it: its layout, share of the budget, noise and expected error.
 
     Persons and rows that a query counts side by side are two parts (see `Layout`). The part is at
-    `place` among those of the draw that it is `answered` by.
+    `place` among those of the draw that it is `answered` by. Each kind of answer has a subclass,
+    which says what is its own.
     """
 
     layout: Layout
@@ -74,11 +74,10 @@ class BlockPlan(TablePart):
     place: int = 0
 
     section: ClassVar[str] = "blocks"
-
-    @property
-    def query(self) -> str:
-        """The name of the query."""
-        return self.answered.query_of(self.place)
+    has_coordinates: ClassVar[bool] = True
+    """True if each published number is made of coordinates of the draw."""
+    hides_groups: ClassVar[bool] = False
+    """True if noise decides which groups are published."""
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -98,11 +97,11 @@ class BlockPlan(TablePart):
     @property
     def first(self) -> int:
         """The first of its coordinates in the draw."""
-        return self.answered.first(self.place)
+        return 0
 
     @property
     def split(self) -> Noise | None:
-        """See `Answered.split`."""
+        """The noise of its share alone, if less is drawn; as in `Answered`."""
         return self.answered.split
 
     @property
@@ -111,7 +110,7 @@ class BlockPlan(TablePart):
 
         None unless the spec has them made whole, none below 0.
         """
-        return self.answered.too_high(self.place)
+        return None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -121,7 +120,40 @@ class BlockPlan(TablePart):
     @cached_property
     def noise_errors(self) -> tuple[NoiseError, ...]:
         """The error of each number of a cell, in units of what the number is scaled by."""
-        return self.answered.noise_errors(self.place)
+        return self._find_errors()
+
+    @abstractmethod
+    def _find_errors(self) -> tuple[NoiseError, ...]:
+        """The errors, which take a moment to find."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates that noise is added to."""
+        return self.layout.dimension
+
+    @property
+    def moves(self) -> tuple[Sensitivity, ...]:
+        """Sets that each hold every shift of these coordinates by one unit."""
+        return self.layout.sensitivities
+
+    @property
+    def has_unlike_rows(self) -> bool:
+        """True if rows of the table have unlike errors, of which the root mean square is shown."""
+        return False
+
+    @property
+    def which_numbers(self) -> str:
+        """The head of the list of errors."""
+        return "in each cell"
+
+    @property
+    def own_record(self) -> dict[str, Any]:
+        """What plan.json says of this kind of part alone."""
+        return {}
+
+    def own_sentences(self) -> Iterator[Sentence]:
+        """What is said of this kind of part alone."""
+        yield from ()
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]]]:
@@ -162,8 +194,7 @@ class BlockPlan(TablePart):
     @property
     def saved(self) -> float | None:
         """The part of the variance of spherical noise that the geometry saves, None without one."""
-        shaped = self.answered.shaped
-        return None if shaped is None else self.baselines.saved(shaped, self.layout, self.first)
+        return None
 
     @property
     def relative_to_split(self) -> float | None:
@@ -175,7 +206,7 @@ class BlockPlan(TablePart):
     @property
     def why_no_difference(self) -> str | None:
         """The bias of groups that noise has chosen, after the query's name; None if none are."""
-        return BIASED if self.answered.hides_groups or self.layout.decides else None
+        return BIASED if self.hides_groups or self.layout.decides else None
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
         """Each statistic, its half-width and how many times as much plain noise errs."""
@@ -205,10 +236,8 @@ class BlockPlan(TablePart):
             )
             for error in self.errors
         ]
-        where = self.answered.which_numbers(self.place)
-        heads = (where, "std", "95 % of the noise", "plain Laplace", "plain Gaussian")
+        heads = (self.which_numbers, "std", "95 % of the noise", "plain Laplace", "plain Gaussian")
         yield Listing(title=self._title(spec.privacy.person), heads=heads, rows=rows)
-        yield from self.answered.more_listings()
 
     def _title(self, person: str) -> str:
         """Its numbers, its part of the budget and its noise."""
@@ -217,10 +246,27 @@ class BlockPlan(TablePart):
         numbers = _words.counted(layout.dimension, "number")
         return (
             f"{self.name}: {what}{what and '; '}{numbers} in "
-            f"{self.answered.cells_in_words(layout)}, "
+            f"{self._cells_in_words()}, "
             f"for ε = {_words.at_least(budget.epsilon)}, δ = {_words.at_least(budget.delta)}"
-            f"{self.answered.noise_in_words(self, person)}."
+            f"{self._noise_in_words(person)}."
         )
+
+    def _cells_in_words(self) -> str:
+        return _words.counted(self.layout.cells, "cell")
+
+    def _noise_in_words(self, person: str) -> str:
+        """The noise, to end its title."""
+        geometry = self.certificate.geometry
+        others = [label for label in self.group if label != self.label]
+        words = f", planned together with {_words.listed(others)}" if others else ""
+        words += f". Noise: {self.mechanism.noise.name}"
+        if self.saved is not None:
+            shaped = f"shaped by what one {person} can do"
+            words += f", fitted by {geometry.kind}" if geometry else f", {shaped}"
+        if self.relative_to_split is not None:
+            less = f"{100 * (1 - self.relative_to_split):.0f} %"
+            words += f". Planning the queries together cut its error by {less}"
+        return words
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
         """What is published of it, and what its answer says of it."""
@@ -230,7 +276,7 @@ class BlockPlan(TablePart):
             yield Sentence(Topic.PARTS, PARTS_NOTE)
         if self.layout.decides:
             yield from describe_selected()
-        yield from self.answered.describe_part(self)
+        yield from self.own_sentences()
         for wish in self.wishes:
             yield Sentence(Topic.WISH, wish.in_words())
 
@@ -242,10 +288,10 @@ class BlockPlan(TablePart):
             "name": layout.name,
             "statistics": [asked.label for asked in layout.statistics],
             "cells": layout.cells,
-            "dimension": self.answered.dimension(self.place),
+            "dimension": self.dimension,
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
-            "sensitivities": [write_record(shift) for shift in self.answered.moves(self.place)],
+            "sensitivities": [write_record(shift) for shift in self.moves],
             "bounding": None if layout.by_row else layout.bounding.to_record(),
             "bits": layout.bits,
             "exact_rows": self.exact_rows,
@@ -264,16 +310,9 @@ class BlockPlan(TablePart):
             **({"filters": list(layout.filters)} if layout.filters else {}),
             **({"published": kept} if kept else {}),
             **({"clipped": layout.clipped_record} if layout.clipped else {}),
-            **self.answered.part_record(self.place),
+            **self.own_record,
             **({} if self.too_high is None else {"too_high": self.too_high}),
         }
-
-    def find_wrong(
-        self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
-    ) -> str | None:
-        """What is wrong with its columns, to end a sentence; None if nothing is."""
-        why = super().find_wrong(columns, numbers, kind)
-        return why or self.answered.find_wrong(self.layout, numbers)
 
     def with_all_groups(self) -> BlockPlan:
         """The same columns where no count leaves a group out."""
@@ -281,23 +320,19 @@ class BlockPlan(TablePart):
 
     def make_zeros(self) -> list[Table]:
         """Its columns without rows and noise."""
-        return [self.answered.make_zeros(self.layout, self.noise_errors)]
+        return [table_of(self.layout, np.zeros(self.layout.dimension), self.noise_errors)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyAnswer(ABC):
     """Queries to whose numbers one draw adds noise, of which `certificate` is the proof.
 
-    Its methods are about one part, by its place among `parts`. `split` is as in `Answered`.
+    `split` is as in `Answered`.
     """
 
     certificate: Certificate
     split: Noise | None = None
     is_composed: ClassVar[bool] = True
-    has_coordinates: ClassVar[bool] = True
-    """True if each published number is made of coordinates of the draw."""
-    hides_groups: ClassVar[bool] = False
-    """True if noise decides which groups are published."""
 
     @property
     @abstractmethod
@@ -335,84 +370,6 @@ class NoisyAnswer(ABC):
     def describe_draw(self) -> Iterator[Sentence]:
         """What is said of all its parts together; nothing unless a subclass does."""
         yield from ()
-
-    # What a part asks.
-
-    @abstractmethod
-    def noise_errors(self, place: int) -> tuple[NoiseError, ...]:
-        """The error of each number of a cell."""
-
-    def query_of(self, place: int) -> str:
-        """The name of the query."""
-        return self.parts[place].name
-
-    def first(self, place: int) -> int:
-        """The first of the part's coordinates in the draw."""
-        return 0
-
-    def dimension(self, place: int) -> int:
-        """The number of coordinates that noise is added to."""
-        return self.parts[place].layout.dimension
-
-    def moves(self, place: int) -> tuple[Sensitivity, ...]:
-        """Sets that each hold every shift of the part's coordinates by one unit."""
-        return self.parts[place].layout.sensitivities
-
-    @property
-    def shaped(self) -> Certificate | None:
-        """The noise of the share alone, if it may follow the shape of what a unit can do."""
-        return None
-
-    def too_high(self, place: int) -> float | None:
-        """See `BlockPlan.too_high`."""
-        return None
-
-    def part_record(self, place: int) -> dict[str, Any]:
-        """What plan.json says of this kind of part alone."""
-        return {}
-
-    def describe_part(self, part: BlockPlan) -> Iterator[Sentence]:
-        """What is said of this kind of part alone."""
-        yield from ()
-
-    def has_unlike_rows(self, place: int) -> bool:
-        """True if rows of the table have unlike errors, of which the root mean square is shown."""
-        return False
-
-    def which_numbers(self, place: int) -> str:
-        """The head of the list of errors."""
-        return "in each cell"
-
-    def cells_in_words(self, layout: Layout) -> str:
-        """The cells of a part."""
-        return _words.counted(layout.cells, "cell")
-
-    def noise_in_words(self, part: BlockPlan, person: str) -> str:
-        """The noise, to end the title of a part."""
-        mechanism = part.mechanism
-        geometry = mechanism.certificate.geometry
-        others = [label for label in part.group if label != part.label]
-        words = f", planned together with {_words.listed(others)}" if others else ""
-        words += f". Noise: {mechanism.noise.name}"
-        if part.saved is not None:
-            shaped = f"shaped by what one {person} can do"
-            words += f", fitted by {geometry.kind}" if geometry else f", {shaped}"
-        if part.relative_to_split is not None:
-            less = f"{100 * (1 - part.relative_to_split):.0f} %"
-            words += f". Planning the queries together cut its error by {less}"
-        return words
-
-    def more_listings(self) -> Iterator[Listing]:
-        """Lists beside that of errors."""
-        yield from ()
-
-    def find_wrong(self, layout: Layout, numbers: Mapping[str, list[float]]) -> str | None:
-        """What is wrong with this kind of part alone, to end a sentence; None if nothing is."""
-        return None
-
-    def make_zeros(self, layout: Layout, noise: tuple[NoiseError, ...]) -> Table:
-        """The part's columns without rows and noise."""
-        return table_of(layout, np.zeros(layout.dimension), noise)
 
 
 def describe_selected() -> Iterator[Sentence]:

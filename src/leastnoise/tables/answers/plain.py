@@ -154,7 +154,7 @@ class Drawn(NoisyAnswer):
         """A part for each layout."""
         three = zip(self.layouts, self.budgets, self.baselines, strict=True)
         return tuple(
-            BlockPlan(layout=layout, budget=budget, baselines=plain, answered=self, place=place)
+            DrawnPart(layout=layout, budget=budget, baselines=plain, answered=self, place=place)
             for place, (layout, budget, plain) in enumerate(three)
         )
 
@@ -186,20 +186,28 @@ class Drawn(NoisyAnswer):
             together = f"The noise of {_words.in_turn(queries)} is planned together"
             yield Sentence(Topic.DRAW, f"{together}: none has more than alone.")
 
-    def noise_errors(self, place: int) -> tuple[NoiseError, ...]:
-        """The error of each number of a cell."""
-        return noise_errors(self.certificate, self.layouts[place], self.first(place))
 
-    def first(self, place: int) -> int:
-        """The first of the part's coordinates."""
-        return sum(layout.dimension for layout in self.layouts[:place])
+@final
+@dataclass(frozen=True, kw_only=True)
+class DrawnPart(BlockPlan):
+    """A part whose numbers are coordinates of one draw."""
+
+    answered: Drawn
+
+    def _find_errors(self) -> tuple[NoiseError, ...]:
+        return noise_errors(self.certificate, self.answered.layouts[self.place], self.first)
 
     @property
-    def shaped(self) -> Certificate:
-        """The noise, as large as if these queries met their share of the budget alone."""
-        return (
-            self.certificate if self.split is None else replace(self.certificate, noise=self.split)
-        )
+    def first(self) -> int:
+        """The first of its coordinates in the draw."""
+        return sum(layout.dimension for layout in self.answered.layouts[: self.place])
+
+    @property
+    def saved(self) -> float | None:
+        """The part of the variance of spherical noise that the geometry saves, None without one."""
+        alone = self.certificate
+        alone = alone if self.split is None else replace(alone, noise=self.split)
+        return self.baselines.saved(alone, self.layout, self.first)
 
 
 def check_draw(

@@ -53,7 +53,6 @@ class Summed(NoisyAnswer):
 
     whole: Margins | Cumulative | Levels
     """The noise, and what it is worth in each table."""
-    has_coordinates: ClassVar[bool] = False
     may_be_composed: ClassVar[bool] = False
     """True if its noise may be proved together with other draws, or without them."""
 
@@ -91,7 +90,7 @@ class Summed(NoisyAnswer):
         """A part for each table, with an equal share of the budget."""
         share = self.whole.budget.share(Fraction(1, len(self.layouts)))
         return tuple(
-            BlockPlan(
+            SumPart(
                 layout=layout,
                 budget=share,
                 baselines=self.plain(place, share),
@@ -106,34 +105,96 @@ class Summed(NoisyAnswer):
         """The cells."""
         return Reads(cells=(self.whole.cells,))
 
-    def query_of(self, place: int) -> str:
-        """The name of the query."""
-        return self.whole.cells.name
-
-    def too_high(self, place: int) -> float | None:
-        """See `BlockPlan.too_high` and `summed.whole_counts`."""
-        whole = self.whole.whole_counts
-        return None if whole is None else whole.too_high[self.layouts[place].name]
-
-    def noise_in_words(self, part: BlockPlan, person: str) -> str:
-        """The tables that it adds up with, to end its title."""
-        others = [label for label in part.group if label != part.label]
-        return f", together with {_words.listed(others)}, with which it adds up"
-
     def describe_draw(self) -> Iterator[Sentence]:
         """The noise, and how it compares with other ways to make these tables."""
         for text in self.whole.in_words():
             yield Sentence(Topic.NOISE, text)
 
-    def describe_part(self, part: BlockPlan) -> Iterator[Sentence]:
+    # Of one table, by its place.
+
+    @abstractmethod
+    def noise_errors(self, place: int) -> tuple[NoiseError, ...]:
+        """The error of each number of a cell."""
+
+    @abstractmethod
+    def moves(self, place: int) -> tuple[Sensitivity, ...]:
+        """Sets that each hold every shift of the table's coordinates by one unit."""
+
+    @abstractmethod
+    def table_record(self, place: int) -> dict[str, Any]:
+        """What plan.json says of the noise."""
+
+    def dimension(self, place: int) -> int:
+        """The number of coordinates of the table."""
+        return self.layouts[place].dimension
+
+    def unlike_rows(self, place: int) -> str:
+        """What the rows of the table are, if they have unlike errors; else ""."""
+        return ""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SumPart(BlockPlan):
+    """One of the tables that add up."""
+
+    answered: Summed
+
+    has_coordinates: ClassVar[bool] = False
+
+    @property
+    def query(self) -> str:
+        """The name of the query."""
+        return self.answered.whole.cells.name
+
+    def _find_errors(self) -> tuple[NoiseError, ...]:
+        return self.answered.noise_errors(self.place)
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates that noise is added to."""
+        return self.answered.dimension(self.place)
+
+    @property
+    def moves(self) -> tuple[Sensitivity, ...]:
+        """Sets that each hold every shift of these coordinates by one unit."""
+        return self.answered.moves(self.place)
+
+    @property
+    def too_high(self) -> float | None:
+        """How far its whole counts are on average at most too high: see `summed.whole_counts`."""
+        whole = self.answered.whole.whole_counts
+        return None if whole is None else whole.too_high[self.name]
+
+    @property
+    def has_unlike_rows(self) -> bool:
+        """True if rows of the table have unlike errors, of which the root mean square is shown."""
+        return bool(self.answered.unlike_rows(self.place))
+
+    @property
+    def which_numbers(self) -> str:
+        """The head of the list of errors."""
+        rows = self.answered.unlike_rows(self.place)
+        return f"of all {rows}: root mean square, largest ±" if rows else "in each cell"
+
+    @property
+    def own_record(self) -> dict[str, Any]:
+        """What plan.json says of the noise."""
+        return self.answered.table_record(self.place)
+
+    def _noise_in_words(self, person: str) -> str:
+        others = [label for label in self.group if label != self.label]
+        return f", together with {_words.listed(others)}, with which it adds up"
+
+    def own_sentences(self) -> Iterator[Sentence]:
         """The bias of whole counts, and the largest standard deviation if that is the objective."""
-        if part.too_high is not None:
-            yield Sentence(Topic.DETAIL, bias_in_words({part.name: part.too_high}))
-            yield Sentence(Topic.PAGE, bias_in_words({"this table": part.too_high}))
+        if self.too_high is not None:
+            yield Sentence(Topic.DETAIL, bias_in_words({self.name: self.too_high}))
+            yield Sentence(Topic.PAGE, bias_in_words({"this table": self.too_high}))
             yield Sentence(Topic.WHOLE, WHOLE_NOTE)
-        if self.whole.cells.largest:
-            of = "of all tables that add up with it"
-            largest = _words.shown(self.whole.largest_std)
+        whole = self.answered.whole
+        if whole.cells.largest:
+            largest, of = _words.shown(whole.largest_std), "of all tables that add up with it"
             yield Sentence(Topic.PAGE, f"{FOR_THE_LARGEST} It is {largest}, {of}.")
 
 
@@ -213,7 +274,7 @@ class MarginTables(Summed):
         """Sets that each hold every shift of the measured numbers by one unit."""
         return table_sensitivities(self.whole.drawn, self._tables[place])
 
-    def part_record(self, place: int) -> dict[str, Any]:
+    def table_record(self, place: int) -> dict[str, Any]:
         """What plan.json says of the noise."""
         return {"margins": self.whole.to_record()}
 
@@ -242,13 +303,6 @@ class OnATree(Summed):
     """Tables of counts with whole noise on a tree of their cells."""
 
     whole: Cumulative | Levels
-    row: ClassVar[str]
-    """What a row of a table stands for."""
-
-    def which_numbers(self, place: int) -> str:
-        """The head of the list of errors."""
-        all_rows = f"of all {self.row}: root mean square, largest ±"
-        return all_rows if self.has_unlike_rows(place) else "in each cell"
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
@@ -270,7 +324,6 @@ class RunningSums(OnATree):
     """Bins, and their running sums: see `plan.summed.cumulative`."""
 
     whole: Cumulative
-    row: ClassVar[str] = "edges"
 
     @staticmethod
     def find(cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
@@ -288,13 +341,13 @@ class RunningSums(OnATree):
         releases, times = self.certificate.compositions, self.whole.summed[place]
         return Baselines.of((self.layouts[place],), self.whole.budget, releases, summed=times)
 
-    def part_record(self, place: int) -> dict[str, Any]:
+    def table_record(self, place: int) -> dict[str, Any]:
         """What plan.json says of the noise, and which table it is."""
         return {"cumulative": {"sums": bool(place), **self.whole.to_record()}}
 
-    def has_unlike_rows(self, place: int) -> bool:
-        """True for running sums."""
-        return bool(place)
+    def unlike_rows(self, place: int) -> str:
+        """The edges of running sums."""
+        return "edges" if place else ""
 
     def draw(self, totals: Totals) -> list[Table]:
         """The tables of bins and of running sums."""
@@ -311,7 +364,6 @@ class LevelTables(OnATree):
     """Keys, and the levels above them: see `plan.summed.levels`."""
 
     whole: Levels
-    row: ClassVar[str] = "rows"
 
     @staticmethod
     def find(cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
@@ -328,14 +380,14 @@ class LevelTables(OnATree):
         """Plain noise in one table."""
         return Baselines.of((self.layouts[place],), share, self.certificate.compositions)
 
-    def part_record(self, place: int) -> dict[str, Any]:
+    def table_record(self, place: int) -> dict[str, Any]:
         """What plan.json says of the noise, and whether rows have unlike errors."""
-        unlike = self.has_unlike_rows(place)
+        unlike = bool(self.unlike_rows(place))
         return {"levels": {"unlike_rows": unlike, **self.whole.to_record()}}
 
-    def has_unlike_rows(self, place: int) -> bool:
-        """True if nodes of the table's level are unlike."""
-        return self.whole.errors[place].rows is not None
+    def unlike_rows(self, place: int) -> str:
+        """Rows, if nodes of the table's level are unlike."""
+        return "" if self.whole.errors[place].rows is None else "rows"
 
     def draw(self, totals: Totals) -> list[Table]:
         """The tables by key and by each level."""

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.answers.base import Reading, Totals
+    from leastnoise.tables.answers.base import Columns, Reading, Totals
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.results import Table
+    from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import NoiseError
 
 GROUPS_NOTE = (
@@ -130,7 +131,6 @@ class ByThreshold(NoisyAnswer):
     groups: Groups
 
     is_composed: ClassVar[bool] = False
-    hides_groups: ClassVar[bool] = True
 
     @property
     def labels(self) -> tuple[str]:
@@ -141,7 +141,7 @@ class ByThreshold(NoisyAnswer):
     def parts(self) -> tuple[BlockPlan]:
         """The row of a group."""
         plain = Baselines.of((self.layout,), self.budget, self.releases)
-        return (BlockPlan(layout=self.layout, budget=self.budget, baselines=plain, answered=self),)
+        return (GroupRow(layout=self.layout, budget=self.budget, baselines=plain, answered=self),)
 
     @property
     def reads(self) -> Reads:
@@ -153,36 +153,44 @@ class ByThreshold(NoisyAnswer):
         (part,), (groups,) = self.parts, totals.groups
         return [publish_groups(part.layout, self.groups.claim, groups, part.noise_errors)]
 
-    def noise_errors(self, place: int) -> tuple[NoiseError, ...]:
-        """The error of each number of a group's row."""
-        return noise_errors(self.certificate, self.layout)
 
-    def describe_part(self, part: BlockPlan) -> Iterator[Sentence]:
+@final
+@dataclass(frozen=True, kw_only=True)
+class GroupRow(BlockPlan):
+    """The row of each group that is published."""
+
+    answered: ByThreshold
+
+    hides_groups: ClassVar[bool] = True
+    which_numbers: ClassVar[str] = "in each group"
+
+    def _find_errors(self) -> tuple[NoiseError, ...]:
+        return noise_errors(self.certificate, self.answered.layout)
+
+    def own_sentences(self) -> Iterator[Sentence]:
         """From which count on a group is published."""
-        for text in self.groups.in_words():
+        for text in self.answered.groups.in_words():
             yield Sentence(Topic.NOISE, text)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)
         yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{_REACHED}.")
-        yield Sentence(Topic.PAGE, _on_page(self.groups))
+        yield Sentence(Topic.PAGE, _on_page(self.answered.groups))
 
-    def part_record(self, place: int) -> dict[str, Any]:
+    @property
+    def own_record(self) -> dict[str, Any]:
         """What plan.json says of the threshold."""
-        return {"unlisted": self.groups.to_record()}
+        return {"unlisted": self.answered.groups.to_record()}
 
-    def which_numbers(self, place: int) -> str:
-        """The head of the list of errors."""
-        return "in each group"
-
-    def cells_in_words(self, layout: Layout) -> str:
-        """The keys, and the public cells beside them."""
+    def _cells_in_words(self) -> str:
+        layout = self.layout
         keys = _words.in_turn([axis.column for axis in layout.unlisted])
         public = math.prod(axis.cells for axis in layout.axes)
         beside = f", beside {_words.counted(public, 'public cell')}" if public > 1 else ""
         return f"each group by {_words.plain(keys)} that is published{beside}"
 
-    def more_listings(self) -> Iterator[Listing]:
-        """From how many units on a group is published, with each noise that would serve."""
-        groups = self.groups
+    def listings(self, spec: Spec) -> Iterator[Listing]:
+        """Its errors, and from how many units on a group is published, with each noise."""
+        yield from super().listings(spec)
+        groups = self.answered.groups
         offers = [
             (f"{groups.chosen.noise} (chosen)", groups.chosen),
             *((offer.noise, offer) for offer in groups.others),
@@ -194,9 +202,13 @@ class ByThreshold(NoisyAnswer):
             rows=[(name, str(x.half), str(x.nearly), f"{x.std:.4g}") for name, x in offers],
         )
 
-    def find_wrong(self, layout: Layout, numbers: Mapping[str, list[float]]) -> str | None:
-        """A published count that decides and is below the threshold, to end a sentence."""
-        claim = self.groups.claim
+    def find_wrong(
+        self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
+    ) -> str | None:
+        """What is wrong, such as a count that decides and is below the threshold."""
+        if why := super().find_wrong(columns, numbers, kind):
+            return why
+        layout, claim = self.layout, self.answered.groups.claim
         grid = claim.noise.grid if claim.chance_below else None
         least = float(claim.threshold - (grid or 0)) - layout.multiple / 2
         least -= CLOSE * abs(least)
@@ -206,10 +218,10 @@ class ByThreshold(NoisyAnswer):
                 return f"a {asked.label} below the threshold, {float(claim.threshold):.6g}"
         return None
 
-    def make_zeros(self, layout: Layout, noise: tuple[NoiseError, ...]) -> Table:
+    def make_zeros(self) -> list[Table]:
         """The columns without rows, since nobody knows how many there will be."""
-        keys = [list[Any]() for axis in layout.axes for _ in axis.columns]
-        return table_of(layout, np.zeros(0), noise, keys=keys)
+        keys = [list[Any]() for axis in self.layout.axes for _ in axis.columns]
+        return [table_of(self.layout, np.zeros(0), self.noise_errors, keys=keys)]
 
 
 def _on_page(groups: Groups) -> str:

@@ -226,7 +226,7 @@ def _half_width(before: _Drawn, after: _Drawn) -> float | None:
     """
     half, ends = 0.0, []
     for part, asked, own, coordinates in (before, after):
-        if not (part.answered.has_coordinates and isinstance(asked, Total)):
+        if not (part.has_coordinates and isinstance(asked, Total)):
             return None
         if own.clamp and asked.clamps:
             return None
