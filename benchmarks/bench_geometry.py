@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.timing import print_rows, show
-from leastnoise.design.ellipse import least_variance
+from leastnoise.design.programs.ellipse import least_variance
 from leastnoise.guarantees.structured import CountingQueries
 from leastnoise.mechanism.rounding import add_noise, default_grid
 from leastnoise.mechanism.values import ScaledIntegers

@@ -10,10 +10,10 @@ from typing import Any
 from benchmarks.bench_plans import MIXED
 from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design import radial_dual
-from leastnoise.design.effort import Effort
-from leastnoise.design.lower_bound import LowerBound
-from leastnoise.design.refine import Task, refine
+from leastnoise.design.bounds.lower_bound import LowerBound
+from leastnoise.design.programs import radial_dual
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.refine import Task, refine
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf

@@ -11,8 +11,8 @@ import numpy as np
 
 import leastnoise as ln
 from leastnoise.accounting import conversions
-from leastnoise.design.body_bound import BodyWitness
-from leastnoise.design.lower_bound import Witness
+from leastnoise.design.bounds.body_bound import BodyWitness
+from leastnoise.design.bounds.lower_bound import Witness
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
 from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment

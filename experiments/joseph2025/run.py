@@ -21,9 +21,9 @@ import algorithm3
 import numpy as np
 
 import leastnoise as ln
-from leastnoise.design import find
-from leastnoise.design.effort import Effort
-from leastnoise.design.find import VectorTask
+from leastnoise.design.programs import find
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.find import VectorTask
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.report.figures import Figure, Line
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import leastnoise as ln
-from leastnoise.design import ellipse
+from leastnoise.design.programs import ellipse
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.report.figures import Figure, Line

@@ -16,9 +16,9 @@ import statistics
 import textwrap
 from pathlib import Path
 
-from leastnoise.design.effort import WORK, Effort
-from leastnoise.design.find import find_design
-from leastnoise.design.refine import Task
+from leastnoise.design.programs.effort import WORK, Effort
+from leastnoise.design.programs.find import find_design
+from leastnoise.design.programs.refine import Task
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2

@@ -18,9 +18,9 @@ import numpy as np
 from advantage import greatest_advantage
 
 import leastnoise as ln
-from leastnoise.design import find
-from leastnoise.design.effort import Effort
-from leastnoise.design.find import VectorTask
+from leastnoise.design.programs import find
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.find import VectorTask
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.numerics.searches import IncreasingRoot

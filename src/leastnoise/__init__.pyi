@@ -9,7 +9,7 @@ from .audit.claim import Finding as Finding
 from .certificate.certificate import Certificate as Certificate
 from .certificate.plan import PlanCertificate as PlanCertificate
 from .clusters.vectors import release_vector as release_vector
-from .design.lower_bound import LowerBound as LowerBound
+from .design.bounds.lower_bound import LowerBound as LowerBound
 from .guarantees.budget import Budget as Budget
 from .guarantees.exact import Interval as Interval
 from .guarantees.sensitivity import L1 as L1

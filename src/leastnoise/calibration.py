@@ -24,7 +24,7 @@ from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.fit import NEARLY
-from leastnoise.noise.common.several import COARSE, Several, find_root, log_of, scale_alone
+from leastnoise.noise.common.several import COARSE, SeveralReleases, find_root, log_of, scale_alone
 from leastnoise.noise.question import Question, Releases, Search
 from leastnoise.noise.registry import family_named, part_of, registered
 
@@ -199,7 +199,7 @@ def find_gaussian(budget: Budget) -> Noise:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ProvedSeveral(Several):
+class ProvedSeveral(SeveralReleases):
     """Every answer is a proved bound; floats rank nothing here."""
 
     search: Search | None = None

@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.balls.core import AMPLE_BITS, float_above, float_below, precision
-from leastnoise.design import body_bound
-from leastnoise.design.body_bound import StaircaseMoment
+from leastnoise.design.bounds import body_bound
+from leastnoise.design.bounds.body_bound import StaircaseMoment
 
 CASES = [
     ("1", 1, 2), ("1", 1, 1), ("5", 1, 1), ("0.3", 2, 2), ("5", 2, 2), ("2", 4, 2), ("5", 7, 2),

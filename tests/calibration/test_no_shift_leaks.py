@@ -18,9 +18,9 @@ import pytest
 
 from leastnoise.calibration import calibrate_family
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design import find
-from leastnoise.design.effort import Effort
-from leastnoise.design.refine import Design, Task
+from leastnoise.design.programs import find
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.refine import Design, Task
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity

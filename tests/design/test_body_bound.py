@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from leastnoise.balls.core import AMPLE_BITS
-from leastnoise.design import body_bound
-from leastnoise.design.body_bound import BodyWitness
-from leastnoise.design.lower_bound import LowerBound
+from leastnoise.design.bounds import body_bound
+from leastnoise.design.bounds.body_bound import BodyWitness
+from leastnoise.design.bounds.lower_bound import LowerBound
 from leastnoise.errors import CertificateRejected, InvalidArgument, InvalidInput
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.design import ellipse
+from leastnoise.design.programs import ellipse
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Geometry
 from leastnoise.guarantees.sensitivity import L2, Neighbours, Sensitivity

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from leastnoise.design import find
-from leastnoise.design.effort import Effort
-from leastnoise.design.find import VectorTask
-from leastnoise.design.lower_bound import LowerBound
-from leastnoise.design.radial_bound import RadialWitness
-from leastnoise.design.refine import Task
+from leastnoise.design.bounds.lower_bound import LowerBound
+from leastnoise.design.bounds.radial_bound import RadialWitness
+from leastnoise.design.programs import find
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.find import VectorTask
+from leastnoise.design.programs.refine import Task
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.question import Loss, Question

@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
-from leastnoise.design.effort import Effort
-from leastnoise.design.lower_bound import FACTOR_BITS, LowerBound, Witness, exponential_between
-from leastnoise.design.refine import Design, Scope, Task, refine
+from leastnoise.design.bounds.lower_bound import (
+    FACTOR_BITS,
+    LowerBound,
+    Witness,
+    exponential_between,
+)
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.refine import Design, Scope, Task, refine
 from leastnoise.errors import CertificateRejected, InvalidInput, LeastnoiseError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice.law import Optimal

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from leastnoise.balls.core import float_below, precision
 from leastnoise.calibration import find_gaussian
 from leastnoise.design import marginal_bounds as module
+from leastnoise.design.bounds.variance_bound import least_variance
 from leastnoise.design.marginal_bounds import bound, bound_of_largest, gaussian_optimum
 from leastnoise.design.marginals import (
     Information,
@@ -24,7 +25,6 @@ from leastnoise.design.marginals import (
     log_variance,
     pure_information,
 )
-from leastnoise.design.variance_bound import least_variance
 from leastnoise.guarantees.budget import Budget
 
 ONE = Budget(epsilon=1, delta=0)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_delta
-from leastnoise.design import radial
-from leastnoise.design.effort import Effort
-from leastnoise.design.radial import RadialProgram
+from leastnoise.design.programs import radial
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.radial import RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy.stats import gamma
 
-from leastnoise.design import radial_dual
-from leastnoise.design.effort import Effort
-from leastnoise.design.lower_bound import LowerBound
-from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness, tail
+from leastnoise.design.bounds.lower_bound import LowerBound
+from leastnoise.design.bounds.radial_bound import LEVEL_BITS, RadialWitness, tail
+from leastnoise.design.programs import radial_dual
+from leastnoise.design.programs.effort import Effort
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.question import Loss, Question

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import scipy.optimize
 
-from leastnoise.design import find, radial_dual
-from leastnoise.design.effort import Effort
-from leastnoise.design.find import VectorTask
-from leastnoise.design.lower_bound import LowerBound
-from leastnoise.design.radial_bound import RadialWitness
+from leastnoise.design.bounds.lower_bound import LowerBound
+from leastnoise.design.bounds.radial_bound import RadialWitness
+from leastnoise.design.programs import find, radial_dual
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.find import VectorTask
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2

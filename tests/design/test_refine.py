@@ -12,11 +12,11 @@ import pytest
 from scipy.optimize import linprog
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.design import repair
-from leastnoise.design.effort import Effort
-from leastnoise.design.lower_bound import LowerBound, Scope
-from leastnoise.design.program import LatticeProgram, closed_form_masses
-from leastnoise.design.refine import Design, Task, examine_law, mend, refine
+from leastnoise.design.bounds.lower_bound import LowerBound, Scope
+from leastnoise.design.programs import repair
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.program import LatticeProgram, closed_form_masses
+from leastnoise.design.programs.refine import Design, Task, examine_law, mend, refine
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice import profile as analysis_lattice
@@ -258,7 +258,7 @@ def test_the_best_so_far_is_returned_when_the_work_is_done() -> None:
 def test_the_best_so_far_is_returned_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     now, stages = [0.0], list[str]()
     monkeypatch.setattr(
-        "leastnoise.design.effort.time", SimpleNamespace(perf_counter=lambda: now[0])
+        "leastnoise.design.programs.effort.time", SimpleNamespace(perf_counter=lambda: now[0])
     )
 
     def progress(stage: str) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from leastnoise.design import variance_bound
+from leastnoise.design.bounds import variance_bound
+from leastnoise.design.bounds.variance_bound import MOST_PARENTS, least_log_variance, least_variance
 from leastnoise.design.marginal_bounds import bound
 from leastnoise.design.marginals import Marginals
-from leastnoise.design.variance_bound import MOST_PARENTS, least_log_variance, least_variance
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import node_laws
@@ -85,7 +85,7 @@ def test_no_matrix_is_better_and_one_is_as_good(children: Any, root: bool) -> No
 @pytest.mark.parametrize(("children", "root"), TREES)
 def test_the_price_is_that_of_the_dense_matrix(children: Any, root: bool) -> None:
     """m are the row sums of |M|, so that diag(m) − M has no eigenvalue below 0."""
-    tree = variance_bound._Tree.of(children, root=root)
+    tree = variance_bound._BoundTree.of(children, root=root)
     sums, around, own = variance_bound._whole_vectors(tree)
     own[0] += own[0] // 7  # none of which is needed for it to hold
     parent = np.repeat(np.arange(len(tree.below)), tree.below)

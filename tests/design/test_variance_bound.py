@@ -13,7 +13,7 @@ from scipy.sparse import block_array, diags_array, eye_array, kron, vstack
 
 import leastnoise as ln
 from leastnoise.balls.core import ball, float_below, precision
-from leastnoise.design.variance_bound import least_variance
+from leastnoise.design.bounds.variance_bound import least_variance
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leastnoise.design.bounds.variance_bound import as_integers, least_rms
 from leastnoise.design.strategies import gaussian_strategy
-from leastnoise.design.variance_bound import as_integers, least_rms
 from leastnoise.guarantees.budget import Budget
 from tests.design.test_strategies import WORKLOADS
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from leastnoise.design.body_bound import BodyWitness
-from leastnoise.design.effort import Effort
+from leastnoise.design.bounds.body_bound import BodyWitness
+from leastnoise.design.programs.effort import Effort
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Vertices

@@ -12,7 +12,7 @@ from leastnoise.tables.answers.unlisted import ByThreshold
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.unlisted import Groups
+from leastnoise.tables.plan.unlisted import UnlistedPlan
 
 CODES = ["a", "b", "B", "\u00e9", "e\u0301", "", " ", "a b", "12", "x" * 8, "x" * 9, "a\x07"]
 CODES += ["\u00e9" * 4, "\u202ea"]
@@ -65,7 +65,7 @@ def planned(**changes: Any) -> Plan:
     return plan(spec_file.lay_out(spec_of(privacy=privacy, **changes)))
 
 
-def groups_of(block: BlockPlan) -> Groups:
+def groups_of(block: BlockPlan) -> UnlistedPlan:
     """What the plan says of the groups of a query that nobody listed."""
     assert isinstance(block.answered, ByThreshold)
     return block.answered.groups

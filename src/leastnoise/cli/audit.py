@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leastnoise.cli import options, records, terminal
-from leastnoise.cli.command import MANY, Command, Kind, argument, options_of
+from leastnoise.cli.command import MANY, Command, OptionType, argument, options_of
 from leastnoise.cli.options import INTEGER, NOISE, NUMBER, SEARCH, SECONDS
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def _detectors() -> tuple[str, ...]:
 
 
 @click.command("audit", cls=Command)
-@argument("target", Kind("[MODULE:FUNCTION]"), _FUNCTION, None)
+@argument("target", OptionType("[MODULE:FUNCTION]"), _FUNCTION, None)
 @options_of(
     "Mechanism",
-    ("--command program", Kind("COMMAND"), _PROGRAM),
+    ("--command program", OptionType("COMMAND"), _PROGRAM),
     ("--one-a-call", None, "The function takes an input, and returns one output."),
     ("--timeout", SECONDS, "How many seconds a run of the command may take.", 600.0),
 )
@@ -59,10 +59,10 @@ def _detectors() -> tuple[str, ...]:
 @options.parameters
 @options_of(
     SEARCH,
-    ("--input inputs", Kind("VALUE"), _INPUT, MANY),
+    ("--input inputs", OptionType("VALUE"), _INPUT, MANY),
     ("--draws", INTEGER, "How many outputs are drawn on each input.", 10**6),
     ("--error", NUMBER, "The probability, at most, of finding what isn't there.", "1e-9"),
-    ("--detector", Kind("NAME", complete=_detectors), _DETECTOR, MANY),
+    ("--detector", OptionType("NAME", complete=_detectors), _DETECTOR, MANY),
 )
 @options.as_json
 def command(

@@ -9,7 +9,7 @@ import click
 
 from leastnoise import _files, _words
 from leastnoise.cli import options, records, terminal
-from leastnoise.cli.command import MANY, REQUIRED, Command, Kind, argument, option, options_of
+from leastnoise.cli.command import MANY, REQUIRED, Command, OptionType, argument, option, options_of
 from leastnoise.cli.options import BUDGET, FILE, NOISE, NUMBER, OUTPUT
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ _FIT = (
 @click.command("compose", cls=Command)
 @argument(
     "certificates",
-    Kind("FILE[=COUNT]...", files=True),
+    OptionType("FILE[=COUNT]...", files=True),
     "Certificates, and how often each is used.",
     MANY,
 )

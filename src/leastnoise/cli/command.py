@@ -29,7 +29,7 @@ REQUIRED, MANY = object(), object()
 
 
 @final
-class Kind(click.ParamType):
+class OptionType(click.ParamType):
     """What an option takes: its name in help, what its text is read as, what a shell completes.
 
     Numbers of the mathematics stay texts, which are read exactly where they are used; whole ones
@@ -67,9 +67,9 @@ class Kind(click.ParamType):
         return [CompletionItem(one) for one in self.complete() if one.startswith(incomplete)]
 
 
-def among(*names: str) -> Kind:
+def among(*names: str) -> OptionType:
     """Return the kind of an option that takes one of `names`, which is checked where it is used."""
-    return Kind("|".join(names), complete=lambda: names)
+    return OptionType("|".join(names), complete=lambda: names)
 
 
 def _number(text: str, *, whole: bool, name: str) -> int | float:
@@ -95,7 +95,13 @@ class _Option(click.Option):
 
 
 def option(  # noqa: PLR0917 (tables of options are rows of these)
-    panel: str, name: str, kind: Kind | None, said: str, default: object = None, /, **more: Any
+    panel: str,
+    name: str,
+    kind: OptionType | None,
+    said: str,
+    default: object = None,
+    /,
+    **more: Any,
 ) -> Callable[[Declared], Declared]:
     """Declare an option; without a kind it is a flag. `default` may be REQUIRED or MANY.
 
@@ -120,7 +126,7 @@ def together(*declared: Callable[[Any], Any]) -> Callable[[Declared], Declared]:
 
 
 def argument(
-    name: str, kind: Kind, said: str, default: object = REQUIRED
+    name: str, kind: OptionType, said: str, default: object = REQUIRED
 ) -> Callable[[Declared], Declared]:
     """Declare an argument of a command; of MANY there is at least one."""
     more: dict[str, Any] = {"required": default is REQUIRED or default is MANY}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import click
 
 from leastnoise.cli import options, records, terminal
-from leastnoise.cli.command import Command, Kind, option
+from leastnoise.cli.command import Command, OptionType, option
 from leastnoise.cli.options import OUTPUT, SEARCH
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _PLOT = (
 @option(SEARCH, "--bound", None, "Prove how good any noise could be; up to a minute.")
 @options.parameters_by_family
 @option(OUTPUT, "--verbose", None, "Say why each family that is left out can't serve.")
-@option(OUTPUT, "--plot", Kind("FILE", files=True), _PLOT)
+@option(OUTPUT, "--plot", OptionType("FILE", files=True), _PLOT)
 @options.as_json
 def command(
     *,

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from leastnoise.cli import records, terminal
-from leastnoise.cli.command import Command, Kind, argument, option
+from leastnoise.cli.command import Command, OptionType, argument, option
 from leastnoise.cli.options import FILE, OUTPUT
 
 SPEC = """\
@@ -94,7 +94,7 @@ _BIAS = (
 @click.command("demo", cls=Command)
 @argument(
     "directory",
-    Kind("[FOLDER]", Path, files=True),
+    OptionType("[FOLDER]", Path, files=True),
     "Where to put the release, leastnoise-demo if left out.",
     Path("leastnoise-demo"),
 )

@@ -14,7 +14,7 @@ from leastnoise.cli.command import (
     REQUIRED,
     Command,
     CommandGroup,
-    Kind,
+    OptionType,
     among,
     argument,
     option,
@@ -167,7 +167,10 @@ def check(*, file: Path, as_json: bool) -> None:
 @group.command(cls=Command)
 @_file
 @argument(
-    "specs", Kind("SPEC[=COUNT]...", files=True), "Specs, and how often each is released.", MANY
+    "specs",
+    OptionType("SPEC[=COUNT]...", files=True),
+    "Specs, and how often each is released.",
+    MANY,
 )
 @options.budget
 @option(BUDGET, "--fit", None, "Find the specs' ε: the largest that fits, all by one factor.")

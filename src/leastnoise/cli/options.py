@@ -15,7 +15,7 @@ from leastnoise.cli.command import (
     MOST_DIGITS,
     REQUIRED,
     Declared,
-    Kind,
+    OptionType,
     among,
     option,
     options_of,
@@ -29,9 +29,9 @@ BUDGET, QUERY, NOISE, SEARCH, OUTPUT = "Budget", "Query", "Noise", "Search", "Ou
 """The groups of options in a command's help."""
 
 # What options take.
-NUMBER, NAME, INTEGER = Kind("NUMBER"), Kind("NAME"), Kind("INTEGER", int)
-REAL, SECONDS = Kind("NUMBER", float), Kind("SECONDS", float)
-FILE, FOLDER = Kind("FILE", Path, files=True), Kind("FOLDER", Path, files=True)
+NUMBER, NAME, INTEGER = OptionType("NUMBER"), OptionType("NAME"), OptionType("INTEGER", int)
+REAL, SECONDS = OptionType("NUMBER", float), OptionType("SECONDS", float)
+FILE, FOLDER = OptionType("FILE", Path, files=True), OptionType("FOLDER", Path, files=True)
 RELATION = among("add-remove", "replace-one")
 
 
@@ -44,7 +44,7 @@ def _families() -> list[str]:
     return sorted({*FAMILIES, *(one.name for one in entry_points(group=GROUP))})
 
 
-FAMILY = Kind("NAME", complete=_families)
+FAMILY = OptionType("NAME", complete=_families)
 
 
 def _gathered(
@@ -203,7 +203,7 @@ search = options_of(
     ("--time-limit", SECONDS, "Take the best found in that time, not in a fixed amount of work."),
 )
 _param = option(
-    NOISE, "--param", Kind("NAME=VALUE"), "A parameter of the family; repeatable.", MANY
+    NOISE, "--param", OptionType("NAME=VALUE"), "A parameter of the family; repeatable.", MANY
 )
 noise = option(NOISE, "--noise", FAMILY, "Noise family, such as gaussian or l2.", REQUIRED)
 query = _gathered("query", QueryOptions, _query)

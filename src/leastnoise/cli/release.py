@@ -16,7 +16,7 @@ import click
 from leastnoise import _files, _words
 from leastnoise.cli import options, records, terminal
 from leastnoise.cli import spec as specs
-from leastnoise.cli.command import Command, Kind, argument, option
+from leastnoise.cli.command import Command, OptionType, argument, option
 from leastnoise.cli.options import FILE, FOLDER, NAME, OUTPUT
 
 if TYPE_CHECKING:
@@ -42,17 +42,19 @@ _READ = (
 
 
 @click.command("release", cls=Command)
-@argument("spec", Kind("SPEC", Path, files=True), "The spec of the release, a TOML file.")
+@argument("spec", OptionType("SPEC", Path, files=True), "The spec of the release, a TOML file.")
 @option(_PLAN, "--plan", None, "Show what would be released and how good; read no row.")
 @option(
     _PLAN,
     "--assume",
-    Kind("n=ROWS"),
+    OptionType("n=ROWS"),
     "Show errors that depend on it for groups of so many values.",
 )
 @option(_PLAN, "--verbose", None, "Show a table a query, and every note.")
-@option("Data", "--engine", Kind("NAME", complete=lambda: _ENGINES), _READ)
-@option("Data", "--sql", Kind("QUERY"), "The query, of a spec that has none: its table is result.")
+@option("Data", "--engine", OptionType("NAME", complete=lambda: _ENGINES), _READ)
+@option(
+    "Data", "--sql", OptionType("QUERY"), "The query, of a spec that has none: its table is result."
+)
 @option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
 @option(OUTPUT, "--report", None, "Write a page for people, too, beside the folder.")
 @option(OUTPUT, "--label", NAME, _LABEL)
@@ -213,7 +215,9 @@ _MORE = "More checks of a release"
 
 @click.command(cls=Command)
 @argument(
-    "path", Kind("FILE|FOLDER", Path, files=True), "A certificate, or the folder of a release."
+    "path",
+    OptionType("FILE|FOLDER", Path, files=True),
+    "A certificate, or the folder of a release.",
 )
 @option(_MORE, "--ledger", FILE, "Check that this ledger was charged for the release.")
 @option(_MORE, "--key", FILE, "Check the signature by this public key (Ed25519, PEM).")

@@ -12,7 +12,7 @@ import click
 
 from leastnoise import _words
 from leastnoise.cli import options, records, terminal
-from leastnoise.cli.command import MANY, REQUIRED, Command, Kind, argument, option
+from leastnoise.cli.command import MANY, REQUIRED, Command, OptionType, argument, option
 from leastnoise.cli.options import FILE, NAME, OUTPUT, QUERY
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @argument(
     "source",
-    Kind("SOURCE...", files=True),
+    OptionType("SOURCE...", files=True),
     "What a spec has for data.source: files, a pattern, a folder or a database.",
     MANY,
 )
@@ -115,11 +115,11 @@ _SIZE = "Noise is the same in a larger file. The bias of counts and sums grows w
 
 
 @click.command("limits", cls=Command)
-@argument("spec", Kind("SPEC", Path, files=True), "The spec of a release, a TOML file.")
+@argument("spec", OptionType("SPEC", Path, files=True), "The spec of a release, a TOML file.")
 @option(
     _LIMIT,
     "--try tried",
-    Kind("LIMIT=VALUES"),
+    OptionType("LIMIT=VALUES"),
     "max_rows=5,10,20 (or max_groups, max_rows_per_group), or bounds.COLUMN=0..100,0..200.",
     REQUIRED,
 )

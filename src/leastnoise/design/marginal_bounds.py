@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.balls.core import ball, float_below, precision
-from leastnoise.design.variance_bound import least_variance
+from leastnoise.design.bounds.variance_bound import least_variance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

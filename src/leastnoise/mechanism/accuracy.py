@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise.calibration import ask_again, calibrate_family
-from leastnoise.design.effort import Effort
+from leastnoise.design.programs.effort import Effort
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.mechanism.rounding import default_grid

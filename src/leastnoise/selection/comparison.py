@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise import _words
 from leastnoise._notebooks import Framed, Shown
-from leastnoise.design import body_bound, find
-from leastnoise.design.effort import Effort
-from leastnoise.design.find import VectorTask
-from leastnoise.design.lower_bound import LowerBound, power_of
-from leastnoise.design.refine import Task
+from leastnoise.design.bounds import body_bound
+from leastnoise.design.bounds.lower_bound import LowerBound, power_of
+from leastnoise.design.programs import find
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.find import VectorTask
+from leastnoise.design.programs.refine import Task
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.mechanism.mechanism import Mechanism

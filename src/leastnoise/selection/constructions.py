@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from leastnoise.design import ellipse
+from leastnoise.design.programs import ellipse
 from leastnoise.guarantees.bodies.base import OutOfRange
 from leastnoise.guarantees.geometry import CellGeometry, Geometry
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices

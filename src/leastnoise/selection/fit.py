@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from leastnoise.calibration import calibrate_family
-from leastnoise.design.effort import Effort
+from leastnoise.design.programs.effort import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise, needs_norm

@@ -9,7 +9,7 @@ from typing import Any
 from leastnoise import _validate
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.certificate.subject import one_release
-from leastnoise.design.effort import WORK, Effort, Progress
+from leastnoise.design.programs.effort import WORK, Effort, Progress
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, Interval

@@ -18,8 +18,8 @@ import numpy as np
 
 from leastnoise import _validate, _words
 from leastnoise.certificate.subject import noise_of, statement
+from leastnoise.design.bounds.variance_bound import as_integers, least_rms
 from leastnoise.design.strategies import gaussian_strategy, p_identity
-from leastnoise.design.variance_bound import as_integers, least_rms
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, NEIGHBOURS, Neighbours, Sensitivity

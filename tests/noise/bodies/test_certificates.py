@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design.ellipse import least_variance
+from leastnoise.design.programs.ellipse import least_variance
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.bodies.plain import Ball
 from leastnoise.guarantees.budget import Budget

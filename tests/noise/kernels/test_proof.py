@@ -15,7 +15,7 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.proof.every_shift import at_multiple, delta_ball
 from leastnoise.noise.kernels.proof.one_shift import Divergence
-from leastnoise.noise.kernels.proof.table import KernelLaw, Table
+from leastnoise.noise.kernels.proof.table import DensityTable, KernelLaw
 from tests.kernel_problems import HARD_SCALES, LEAST_SCALES
 
 
@@ -100,7 +100,9 @@ def test_h_of_a_folded_law_is_enclosed(scale: str, share: str) -> None:
 
 def _check_one_shift(noise: KernelNoise, shift: Fraction, epsilon: float) -> None:
     with precision(128):
-        table = Table(law=KernelLaw.of(noise), per_sigma=32, longest=shift / noise.scale, far=14)
+        table = DensityTable(
+            law=KernelLaw.of(noise), per_sigma=32, longest=shift / noise.scale, far=14
+        )
         look = Divergence(table=table, c=math.exp(epsilon)).look(shift / noise.scale)
     with mp.workdps(30):
         found = _divergence(noise, mp.mpf(shift.numerator) / shift.denominator, epsilon)
@@ -114,7 +116,7 @@ def test_rounding_is_counted_where_all_cancels() -> None:
     noise, epsilon = GaussianMixture(scale="0.4", modes=12, spacing=1, decay=2), Fraction(2)
     with precision(128):
         law = KernelLaw.of(noise)
-        table = Table(law=law, per_sigma=256, longest=law.apart, far=15)
+        table = DensityTable(law=law, per_sigma=256, longest=law.apart, far=15)
         look = Divergence(table=table, c=math.exp(2)).look(law.apart)
         exact = at_multiple(law, 1, decay=epsilon, epsilon=epsilon)
     assert look.low <= float_below(exact)

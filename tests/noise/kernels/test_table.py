@@ -10,7 +10,7 @@ import pytest
 from leastnoise.balls.core import precision
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.proof.one_shift import integrate_positive_part
-from leastnoise.noise.kernels.proof.table import KernelLaw, Row, Table
+from leastnoise.noise.kernels.proof.table import DensityTable, KernelLaw, Row
 
 LAWS = (
     GaussianMixture(scale="0.4", modes=2, spacing=1, decay="0.5"),
@@ -41,12 +41,12 @@ def _density(noise: KernelNoise, x: mp.mpf, order: int) -> mp.mpf:
     return mp.fsum(w * derivative(x - k * centre) for k, w in weights.items()) / total
 
 
-def _table(noise: KernelNoise) -> Table:
+def _table(noise: KernelNoise) -> DensityTable:
     with precision(128):
-        return Table(law=KernelLaw.of(noise), per_sigma=32, longest=LONGEST, far=14)
+        return DensityTable(law=KernelLaw.of(noise), per_sigma=32, longest=LONGEST, far=14)
 
 
-def _row(table: Table, shift: Fraction) -> Row:
+def _row(table: DensityTable, shift: Fraction) -> Row:
     with precision(128):
         return table.row(shift)
 

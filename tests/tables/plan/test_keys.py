@@ -11,7 +11,7 @@ from leastnoise.certificate.unlisted import CERTAIN
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.plan.keys import NEARLY, find_chances
-from leastnoise.tables.plan.unlisted import Published, find_claims_of_units
+from leastnoise.tables.plan.unlisted import GroupSizes, find_claims_of_units
 from tests.tables.unlisted import planned
 
 HALF = Fraction(1, 2)
@@ -55,7 +55,7 @@ def test_no_fewer_keys_than_by_two_simple_rules(  # noqa: PLR0917
     assert (found.first(HALF), found.first(NEARLY)) == (half, nearly)
     assert found.chance(half) > chance
     assert half <= split.first(HALF)
-    assert half <= Published.of(find_claims_of_units(budget, groups, "add-remove")[0]).half + 1
+    assert half <= GroupSizes.of(find_claims_of_units(budget, groups, "add-remove")[0]).half + 1
     assert Fraction(found.verify().upper) <= budget.delta
 
 

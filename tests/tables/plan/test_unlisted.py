@@ -11,7 +11,7 @@ import pytest
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.plan.unlisted import Groups, published
+from leastnoise.tables.plan.unlisted import UnlistedPlan, published
 from tests.tables.unlisted import groups_of, planned, spec_of
 
 
@@ -40,7 +40,7 @@ def test_from_how_many_on_a_group_is_published(
     assert all((one.half, one.std) > (half, groups.chosen.std) for one in groups.others)
 
 
-def preferred(prefer: str | None = None, **changes: Any) -> Groups:
+def preferred(prefer: str | None = None, **changes: Any) -> UnlistedPlan:
     (block,) = planned(block={} if prefer is None else {"prefer": prefer}, **changes).blocks
     return groups_of(block)
 

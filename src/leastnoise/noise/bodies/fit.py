@@ -33,7 +33,7 @@ from leastnoise.noise.bodies.proof import truncated_delta_ball
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.fit import CutStaircase, least_scale
 from leastnoise.noise.common.law import MAX_STEPS, SMALLEST_DECAY, step_terms
-from leastnoise.noise.common.several import Several
+from leastnoise.noise.common.several import SeveralReleases
 from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.searches import IncreasingRoot, minimise
 
@@ -202,7 +202,7 @@ _LIMITS: dict[type[VectorNoise], tuple[Fraction, Fraction]] = {
 _ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
 
 
-def several(task: Several) -> VectorNoise:
+def several(task: SeveralReleases) -> VectorNoise:
     """Return the law for several releases together: the largest ε₀ that is proved to meet δ.
 
     What is worth ε/k for a sample is always enough, and all that there is at δ = 0. Raises

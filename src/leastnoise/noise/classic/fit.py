@@ -23,7 +23,7 @@ from leastnoise.noise.classic.profile import log_delta, truncated_laplace_log_de
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.noise.common.estimate import lay_on_lattice, log_delta_of_sum
 from leastnoise.noise.common.fit import ROUNDING, least_scale
-from leastnoise.noise.common.several import COARSE, Several, find_least_factor
+from leastnoise.noise.common.several import COARSE, SeveralReleases, find_least_factor
 from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.searches import LOG_ZERO, IncreasingRoot, minimise
 
@@ -217,7 +217,7 @@ class _Newton:
         return _ROUGHLY.find(over, guess=x)
 
 
-def huber_several(task: Several) -> FlippedHuber:
+def huber_several(task: SeveralReleases) -> FlippedHuber:
     """Return the law for a worst shift of 1 that may be drawn several times.
 
     The corner u = α/γ is searched in floats, for samples on coarse lattices, from the Gaussian's 0

@@ -139,7 +139,7 @@ _GRADING = 4.0 ** -np.arange(9)  # both ends of a stretch may be steep: exponent
 
 @final
 @dataclass(frozen=True)
-class _Form:
+class _FloatForm:
     """A polynomial square·y² + slope·y + constant: h on a stretch, or L − ε."""
 
     square: float
@@ -147,7 +147,7 @@ class _Form:
     constant: float
 
     @classmethod
-    def at(cls, point: float, u: float) -> _Form:
+    def at(cls, point: float, u: float) -> _FloatForm:
         """Return h near `point`."""
         if abs(point) <= u:
             return cls(0.0, math.copysign(u, point), 0.0)
@@ -178,7 +178,7 @@ def log_delta(*, corner: float, shift_ratio: float, epsilon: float) -> float:
     sweep: _Sweep | None = None
     for left, right in reversed(stretches):
         middle = (max(left, right - 2) + right) / 2
-        here, loss = _Form.at(middle, u), excess.near(middle)
+        here, loss = _FloatForm.at(middle, u), excess.near(middle)
         if sweep is None:
             if left > -math.inf and loss.value(left) <= 0:
                 continue  # L <= ε on all of the stretch
@@ -201,10 +201,10 @@ class _Excess:
         self._epsilon, self._linear = Fraction(epsilon), u * t
         self._tail, self._square = u * u / 2, t * t / 2
 
-    def near(self, point: float) -> _Form:
+    def near(self, point: float) -> _FloatForm:
         """Return L − ε near `point`, h(y − t) − h(y) − ε."""
-        here = _Form.at(point, self._corner)
-        there = _Form.at(point - self._shift, self._corner)
+        here = _FloatForm.at(point, self._corner)
+        there = _FloatForm.at(point - self._shift, self._corner)
         constant = -self._epsilon
         if there.square:
             constant += self._square + self._tail
@@ -213,7 +213,7 @@ class _Excess:
         if here.square:
             constant -= self._tail
         slope = there.slope - 2 * there.square * self._shift - here.slope
-        return _Form(there.square - here.square, slope, float(constant))
+        return _FloatForm(there.square - here.square, slope, float(constant))
 
 
 @final
@@ -231,13 +231,13 @@ class _Sweep:
     total: float = 0.0
 
     @classmethod
-    def beginning(cls, start: float, here: _Form) -> _Sweep:
+    def beginning(cls, start: float, here: _FloatForm) -> _Sweep:
         """Begin at L = ε, on a stretch where h is `here`; h is least there if that is left of 0."""
         value = here.value(start)
         least = value if start < 0 else 0.0
         return cls(at=start, least=least, height=value - least)
 
-    def pass_over(self, left: float, loss: _Form, here: _Form) -> None:
+    def pass_over(self, left: float, loss: _FloatForm, here: _FloatForm) -> None:
         """Add the integral of e^(least − h)(1 − e^(ε − L)) over [left, at], and go to `left`."""
         if left == -math.inf:  # on to where e^(−y²/2) is e^-45 of its peak
             rest = max(NEGLIGIBLE - self.height, 1.0)

@@ -355,14 +355,14 @@ def radial_log_delta(law: RadialStepNoise, *, shift: Fraction, epsilon: Fraction
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Height:
+class _LevelHeight:
     """A height weight·e^exponent that u passes: of f, or (`shifted`) of c·f(·−v)."""
 
     weight: int
     exponent: Fraction
     shifted: bool
 
-    def log_above(self, other: _Height) -> float:
+    def log_above(self, other: _LevelHeight) -> float:
         """Return ln of this height over the other, from an exact difference of exponents."""
         ratio = 0.0 if self.weight == other.weight else math.log(self.weight / other.weight)
         return ratio + float(self.exponent - other.exponent)
@@ -376,8 +376,10 @@ class _Height:
 def _level_sets(steps: RadialSteps, epsilon: Fraction) -> list[tuple[float, int, int]]:
     """Return (ln Δu, i, k): while u falls by Δu, {f ≥ u} has radius edge_i, the other edge_k."""
     pairs = list(zip(steps.weights, steps.levels, strict=True))
-    ours = [_Height(weight=w, exponent=-steps.decay * k, shifted=False) for w, k in pairs]
-    others = [_Height(weight=w, exponent=epsilon - steps.decay * k, shifted=True) for w, k in pairs]
+    ours = [_LevelHeight(weight=w, exponent=-steps.decay * k, shifted=False) for w, k in pairs]
+    others = [
+        _LevelHeight(weight=w, exponent=epsilon - steps.decay * k, shifted=True) for w, k in pairs
+    ]
     # where heights agree, the height of c·f(·−v) is passed first: the merge is stable
     heights = list(merge(others, ours, key=cmp_to_key(_lower_last)))
     kept = [-math.expm1(-here.log_above(below)) for here, below in pairwise(heights)]
@@ -389,7 +391,7 @@ def _level_sets(steps: RadialSteps, epsilon: Fraction) -> list[tuple[float, int,
     return sets
 
 
-def _lower_last(one: _Height, other: _Height) -> int:
+def _lower_last(one: _LevelHeight, other: _LevelHeight) -> int:
     gap = one.log_above(other)
     return (gap < 0) - (gap > 0)
 

@@ -32,7 +32,7 @@ _SHORTEST = 1e-4  # of the logarithm of a factor: a first step
 
 
 @dataclass(frozen=True, kw_only=True)
-class Several(ABC):
+class SeveralReleases(ABC):
     """A question about several releases, behind its geometry, and the accountant of what they cost.
 
     A law of `family` is wanted for a worst shift of 1.
@@ -67,7 +67,7 @@ class Several(ABC):
         return self.one(self.question.one_at(budget))
 
 
-def scale_alone(task: Several) -> Noise:
+def scale_alone(task: SeveralReleases) -> Noise:
     """Return the law of a family that is a scale alone.
 
     Gaussians need √k times the scale of one release, and a pure budget k times; for others the
@@ -90,7 +90,7 @@ def scale_alone(task: Several) -> Noise:
 
 
 def by_share(
-    task: Several, *, shares: Sequence[Fraction] = SHARES, relative: float = RELATIVE
+    task: SeveralReleases, *, shares: Sequence[Fraction] = SHARES, relative: float = RELATIVE
 ) -> Noise:
     """Return the best of the laws for one release at ε' = ε/factor and δ' = share·δ/k.
 
@@ -115,7 +115,7 @@ def share_budget(budget: Budget, factor: float, share: Fraction) -> Budget:
 
 
 def find_law_of_best_share(
-    task: Several,
+    task: SeveralReleases,
     law_at: Callable[[float, Fraction], Noise],
     *,
     shares: Sequence[Fraction],
@@ -159,14 +159,14 @@ def find_law_of_best_share(
     return split if better else found
 
 
-def _pure_share(task: Several) -> Noise:
+def _pure_share(task: SeveralReleases) -> Noise:
     """Return the law for ε/k."""
     budget = task.question.budget
     return task.one_at(Budget(epsilon=budget.epsilon / task.question.compositions))
 
 
 def find_least_factor(
-    task: Several, alone: Noise, *, first: float, growth: float | None = None
+    task: SeveralReleases, alone: Noise, *, first: float, growth: float | None = None
 ) -> Fraction:
     """Return the least factor of `alone` for so many releases; above `first`, or near it.
 

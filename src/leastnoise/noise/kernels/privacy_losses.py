@@ -38,8 +38,8 @@ from leastnoise.balls.losses import (
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.family import OwnLosses
 from leastnoise.noise.kernels.law import KernelNoise
-from leastnoise.noise.kernels.proof.one_shift import OUTWARD, Pieces, Quintics, falls, split
-from leastnoise.noise.kernels.proof.table import LEFT_OUT, KernelLaw, Row, Table
+from leastnoise.noise.kernels.proof.one_shift import OUTWARD, Quintics, QuinticSums, falls, split
+from leastnoise.noise.kernels.proof.table import LEFT_OUT, DensityTable, KernelLaw, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,20 +103,20 @@ def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
     return Shifts(law=law, longest=longest)
 
 
-def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> Table:
+def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> DensityTable:
     """Return a table on which f(y) is known where P has left less than 1e-38."""
     far = math.ceil(14 + longest)
-    return Table(law=law, per_sigma=_PER_SIGMA, longest=longest, far=far, beyond=beyond)
+    return DensityTable(law=law, per_sigma=_PER_SIGMA, longest=longest, far=far, beyond=beyond)
 
 
-def _left_out(table: Table) -> float:
+def _left_out(table: DensityTable) -> float:
     """Return more than what is left out of f where kernels end, and of w·f′ and w²·f″."""
     return math.exp(-((table.far - 1) ** 2) / 2)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Look:
+class ShiftLosses:
     """What is known of one shift: H at every ε, and by items the largest e^loss."""
 
     shift: Fraction
@@ -131,11 +131,11 @@ class Look:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Cell:
+class _LossCell:
     """The shifts between two that were looked at, where H is at most `bound`."""
 
-    one: Look
-    two: Look
+    one: ShiftLosses
+    two: ShiftLosses
     bound: Floats
 
 
@@ -148,7 +148,7 @@ class Shifts:
     longest: Fraction
 
     @cached_property
-    def _table(self) -> Table:
+    def _table(self) -> DensityTable:
         return _table(self.law, self.longest)
 
     @cached_property
@@ -157,18 +157,18 @@ class Shifts:
         return self._longer.row(Fraction(0))
 
     @cached_property
-    def _longer(self) -> Table:
+    def _longer(self) -> DensityTable:
         return _table(self.law, self.longest, beyond=math.ceil(self.longest))
 
     @cached_property
     def _long(self) -> Quintics:
         """The density on the items of the longer table."""
-        pieces = Pieces(table=self._longer, still=self._long_row)
+        pieces = QuinticSums(table=self._longer, still=self._long_row)
         return pieces.of(Fraction(0), self._long_row, 0.0, 1.0)
 
     @cached_property
-    def _pieces(self) -> Pieces:
-        return Pieces(table=self._table, still=self._row(Fraction(0)))
+    def _pieces(self) -> QuinticSums:
+        return QuinticSums(table=self._table, still=self._row(Fraction(0)))
 
     def _row(self, shift: Fraction) -> Row:
         places = shift * _PER_SIGMA
@@ -188,7 +188,7 @@ class Shifts:
         return moved, self._long.part(0, count)
 
     @cached_property
-    def _first(self) -> list[Look]:
+    def _first(self) -> list[ShiftLosses]:
         """What is known at multiples of the table's step, and of the longest shift."""
         count = math.ceil(self.longest * _PER_SIGMA)
         places = [Fraction(i, _PER_SIGMA) for i in range(count)] + [self.longest]
@@ -206,7 +206,7 @@ class Shifts:
             doubtful = [(cell.bound > enough).any() for cell in open_]
             if sum(doubtful) > most_halved:
                 break
-            following: list[_Cell] = []
+            following: list[_LossCell] = []
             for cell, doubt in zip(open_, doubtful, strict=True):
                 if doubt:
                     middle = self.looked((cell.one.shift + cell.two.shift) / 2)
@@ -231,7 +231,7 @@ class Shifts:
         index = int(np.argmax(found <= nothing))
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None
 
-    def looked(self, shift: Fraction) -> Look:
+    def looked(self, shift: Fraction) -> ShiftLosses:
         """Look at one shift."""
         row = self._row(shift)
         moved, still = self._sides(shift, row)
@@ -243,14 +243,14 @@ class Shifts:
         most = quotients.reshape(6 * 2**_PARTS, -1).max(axis=0)
         here = (quotients >= 1 - 2.0**-40) & (moved.widths > 0)  # losses below 0 are of no use
         p, q = ((part * moved.widths / (6 * 2**_PARTS))[here] for part in (p, q))
-        return Look(
+        return ShiftLosses(
             shift=shift,
             atoms=Falling.of(p, q),
             losses=moved.per_item(most),
             row=row,
         )
 
-    def _cell(self, one: Look, two: Look, alphas: Floats) -> _Cell:
+    def _cell(self, one: ShiftLosses, two: ShiftLosses, alphas: Floats) -> _LossCell:
         """Bound H between two shifts, a step of the table apart at most."""
         width = float(two.shift - one.shift) * (1 + 1e-9)
         left, right = one.above(alphas), two.above(alphas)
@@ -259,9 +259,9 @@ class Shifts:
         inside = rise < sag  # the chord with the parabola has its maximum inside
         mean, r, s = (left[inside] + right[inside]) / 2, rise[inside], sag[inside]
         bound[inside] = (mean + s / 4 + r**2 / (4 * s)) * (1 + 1e-12)
-        return _Cell(one=one, two=two, bound=bound)
+        return _LossCell(one=one, two=two, bound=bound)
 
-    def bend(self, one: Look, two: Look, alphas: Floats) -> Floats:
+    def bend(self, one: ShiftLosses, two: ShiftLosses, alphas: Floats) -> Floats:
         """Return M: more than ∫ max(0, −f″(y + φ)) where f(y + φ′) > αf(y), φ and φ′ between."""
         width = float(two.shift - one.shift) * (1 + 1e-9)
         fall = falls(self._table, self._pieces.still, (one.shift, one.row), (two.shift, two.row))
@@ -293,7 +293,7 @@ def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
     """Return P from below and Q from above of parts of items."""
     table = _table(law, shift, beyond=14)
     row = table.row(shift)
-    pieces = Pieces(table=table, still=table.row(Fraction(0)))
+    pieces = QuinticSums(table=table, still=table.row(Fraction(0)))
     moved, still = pieces.of(shift, row, 1.0, 0.0), pieces.of(shift, row, 0.0, 1.0)
     p, q = _halved(moved.coefficients, still.coefficients, _PARTS_BELOW)
     widths = moved.widths / 2**_PARTS_BELOW

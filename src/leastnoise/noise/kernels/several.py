@@ -21,7 +21,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.noise.common.estimate import log_delta_of_sum
 from leastnoise.noise.common.fit import match_gaussian
-from leastnoise.noise.common.several import Several, find_root, log_of
+from leastnoise.noise.common.several import SeveralReleases, find_root, log_of
 from leastnoise.noise.kernels.fit import MOST_MODES, wider
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.profile.crossings import Kernels
@@ -44,7 +44,7 @@ _RELATIVE = 5e-6  # of σ: what it may be above where the proved bound meets δ
 _FAR = 0.05  # of ln σ: how far a step may go
 
 
-def several(task: Several) -> KernelNoise:
+def several(task: SeveralReleases) -> KernelNoise:
     """Return the law for a worst shift of 1 that may be drawn several times, spacing 1.
 
     For samples, decay and number of kernels are those for as many releases as a record is in
@@ -75,19 +75,19 @@ def find_in_floats(family: type[KernelNoise], question: Question) -> KernelNoise
     return min(problem.candidates(), key=problem.rank)
 
 
-def _problem(family: type[KernelNoise], question: Question) -> _Problem:
+def _problem(family: type[KernelNoise], question: Question) -> _KernelsProblem:
     if "spacing" in question.fixed:
         raise InvalidArgument(
             name="spacing",
             value=str(question.fixed["spacing"])[:40],
             expected="other fixed parameters; the spacing is the sensitivity",
         )
-    return _Problem(family=family, question=question)
+    return _KernelsProblem(family=family, question=question)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Problem:
+class _KernelsProblem:
     family: type[KernelNoise]
     question: Question
     found: dict[tuple[Fraction, int], KernelNoise] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class _Problem:
         worth = 5e-4  # (relative) what several kernels must gain: about what lattices cost them
         return self.question.loss.of(law) * (1 - worth if law.decay == _ALONE else 1)
 
-    def proved(self, law: KernelNoise, task: Several) -> KernelNoise:
+    def proved(self, law: KernelNoise, task: SeveralReleases) -> KernelNoise:
         """Return `law` with its least σ by the proved bound on δ."""
 
         def gap(sigma: float) -> float:

@@ -101,11 +101,11 @@ class Program:
         falls: Floats = self.fall * np.arange(1, self.cells + 1, dtype=np.float64)
         return -falls * np.expm1(-falls) / math.expm1(self.fall)
 
-    def _begin(self, start: Floats) -> _Point:
+    def _begin(self, start: Floats) -> _LatticePoint:
         masses = start / float(self.counts @ start)
         divergence = self._divergence(masses)
         largest = 1.1 * float(divergence.values.max())
-        return _Point(
+        return _LatticePoint(
             program=self,
             masses=masses,
             divergence=divergence,
@@ -115,7 +115,7 @@ class Program:
             level=0.0,
         )
 
-    def _moved(self, point: _Point, step: _Step) -> tuple[_Point, float]:
+    def _moved(self, point: _LatticePoint, step: _Step) -> tuple[_LatticePoint, float]:
         """Go as far along the step as all that must be positive allows; return how far, too."""
         relative = (
             step.masses,
@@ -127,7 +127,7 @@ class Program:
         # 0.95 of the way to where a positive number would vanish
         length = min(1.0, 0.95 / fall) if fall > 0 else 1.0
         masses = point.masses * (1 + length * step.masses)
-        moved = _Point(
+        moved = _LatticePoint(
             program=self,
             masses=masses,
             divergence=self._divergence(masses),
@@ -177,7 +177,7 @@ class _Divergence:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Point:
+class _LatticePoint:
     """p, z, s_k > 0 for z − D_k, λ_k > 0 for D_k <= z, and the price ν of Σp = 1."""
 
     program: Program
@@ -234,7 +234,7 @@ def _sums(places: NDArray[np.int64], values: Floats, count: int) -> Floats:
     return np.bincount(places, values, minlength=count).astype(np.float64, copy=False)
 
 
-def _step(point: _Point, prices: Floats, target: float) -> _Step:
+def _step(point: _LatticePoint, prices: Floats, target: float) -> _Step:
     """Return Newton's step towards λ_k s_k = target.
 
     notation: H the Laplacian, G the slopes, w the shares. H d + Gᵀdλ + w dν = −residual is solved

@@ -122,7 +122,7 @@ def _whole(cells: Iterable[int]) -> list[_Shift]:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Law:
+class _FloatLaw:
     """Bounds on P(K = k) for all whole k from the first that is possible; 0 only where it is 0."""
 
     low: NDArray[np.float64]
@@ -139,16 +139,16 @@ class _Law:
 
 
 @lru_cache(maxsize=16)
-def _law(noise: LatticeNoise) -> _Law:
+def _law(noise: LatticeNoise) -> _FloatLaw:
     masses, total = noise.lattice.masses, noise.lattice.total
     right = np.array([mass / total for mass in masses])  # rounded right, as Python does
     given = np.array([mass > 0 for mass in masses])
     low = np.where(given, np.maximum(np.nextafter(right, 0.0), 0.0), 0.0)
     high = np.where(given, np.nextafter(right, 1.0), 0.0)
-    return _Law(low=np.r_[low[:0:-1], low], high=np.r_[high[:0:-1], high])
+    return _FloatLaw(low=np.r_[low[:0:-1], low], high=np.r_[high[:0:-1], high])
 
 
-def _supremum(law: _Law, every: list[_Shift], epsilons: list[Fraction]) -> NDArray[np.float64]:
+def _supremum(law: _FloatLaw, every: list[_Shift], epsilons: list[Fraction]) -> NDArray[np.float64]:
     """Return numbers that sup H over `every` shift isn't above, at each ε >= 0."""
     if len(law.low) * len(every) > 2e8:
         raise NotApplicable(family="composition", why="its lattice has too many shifts to compose")
@@ -165,14 +165,14 @@ def _supremum(law: _Law, every: list[_Shift], epsilons: list[Fraction]) -> NDArr
     return np.minimum(np.minimum.accumulate(largest), 1.0)
 
 
-def _divergence(law: _Law, cells: int, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divergence(law: _FloatLaw, cells: int, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return numbers that H_j isn't above at the ε with e^ε >= alphas."""
     here = law.high > 0
     return Falling.of(law.high[here], law.shifted(cells)[0][here]).above(alphas)
 
 
 def _merged(
-    law: _Law, parts: _Shift, step: float, size: int
+    law: _FloatLaw, parts: _Shift, step: float, size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Merge outputs by their loss; return P from below and Q from above, by lattice point.
 

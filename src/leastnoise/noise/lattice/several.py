@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import match_gaussian
-from leastnoise.noise.common.several import SLOWLY, Several, by_share, find_least_factor
+from leastnoise.noise.common.several import SLOWLY, SeveralReleases, by_share, find_least_factor
 from leastnoise.noise.lattice.fit import search
 from leastnoise.noise.lattice.law import Cactus
 
 
-def cactus_several(task: Several) -> Cactus:
+def cactus_several(task: SeveralReleases) -> Cactus:
     """Return the law for a worst shift of 1 that may be drawn several times.
 
     Its steps fall like a Gaussian: they are those for one release at the (ε', δ/2k) where the
@@ -25,7 +25,7 @@ def cactus_several(task: Several) -> Cactus:
     return alone.scaled(find_least_factor(task, alone, first=1.0))
 
 
-def discrete_staircase_several(task: Several) -> Noise:
+def discrete_staircase_several(task: SeveralReleases) -> Noise:
     """Return noise on whole numbers that may be drawn several times; δ > 0.
 
     It can't be spread out, and has a largest loss of ε' but for what leaks: ε' is searched, between

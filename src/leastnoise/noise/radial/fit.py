@@ -14,7 +14,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Interval
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common import fit as common_fit
-from leastnoise.noise.common.several import Several, polish, scale_alone
+from leastnoise.noise.common.several import SeveralReleases, polish, scale_alone
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.law import MAX_SHAPED_DIMENSION, GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.profile import log_delta
@@ -69,9 +69,9 @@ def fixed_of(question: Question) -> tuple[tuple[str, Fraction], ...]:
 def _least(
     dimension: int, budget: Budget, loss: Loss, fixed: tuple[tuple[str, Fraction], ...]
 ) -> GeneralizedGamma:
-    problem, given = _Problem(dimension=dimension, budget=budget, loss=loss), dict(fixed)
+    problem, given = _RadialProblem(dimension=dimension, budget=budget, loss=loss), dict(fixed)
     if len(given) == 2:
-        shape = Shape(alpha=given["alpha"], p=given["p"])
+        shape = GammaShape(alpha=given["alpha"], p=given["p"])
     else:
         shape = find_best_shape(dimension, problem.log_loss, given)
     return problem.calibrated(shape)
@@ -79,7 +79,7 @@ def _least(
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class GammaShape:
     """The exact parameters beside the scale."""
 
     alpha: Fraction
@@ -87,7 +87,7 @@ class Shape:
 
 
 @final
-class _Problem:
+class _RadialProblem:
     """A question with the losses that were computed; each root starts from the last one."""
 
     def __init__(self, *, dimension: int, budget: Budget, loss: Loss) -> None:
@@ -97,7 +97,7 @@ class _Problem:
         self._last_log_mse = self._log_sigma * 2 + math.log(dimension)
         self._last_slope = 1.0
 
-    def law(self, shape: Shape) -> GeneralizedGamma:
+    def law(self, shape: GammaShape) -> GeneralizedGamma:
         """Return the law of scale 1."""
         return GeneralizedGamma(scale=1, alpha=shape.alpha, p=shape.p, dimension=self.dimension)
 
@@ -150,7 +150,7 @@ class _Problem:
             epsilon=float(self._budget.epsilon),
         )
 
-    def log_loss(self, shape: Shape) -> float:
+    def log_loss(self, shape: GammaShape) -> float:
         """Return ln of the loss at the least scale; +∞ if there is none in reach."""
         law = self.law(shape)
         try:
@@ -160,7 +160,7 @@ class _Problem:
         power = 2 if self._loss is Loss.MSE else 1
         return math.log(self._loss.of(law)) + power * log_scale
 
-    def calibrated(self, shape: Shape) -> GeneralizedGamma:
+    def calibrated(self, shape: GammaShape) -> GeneralizedGamma:
         """Return the law at the least scale, with room for the width of the proof."""
         law = self.law(shape)
         log_shift = self.log_shift(law)
@@ -175,12 +175,12 @@ class _Problem:
 
 def find_best_shape(
     dimension: int,
-    log_loss: Callable[[Shape], float],
+    log_loss: Callable[[GammaShape], float],
     fixed: Mapping[str, Fraction],
     *,
     flat: float = 1e-9,
     no_gain: float = 2e-5,
-) -> Shape:
+) -> GammaShape:
     """Return the free parameters of least loss: a first look along α = d−1, then simplexes.
 
     notation: τ = (α+1)/d, the share of the largest α. The classic members α = d−1, p = 1 and p = 2
@@ -191,13 +191,13 @@ def find_best_shape(
     d = dimension
     if d > MAX_SHAPED_DIMENSION:
         return _best_classic(d, log_loss, fixed)
-    losses: dict[Shape, float] = {}
+    losses: dict[GammaShape, float] = {}
 
-    def at(tau: float, log_p: float) -> Shape:
+    def at(tau: float, log_p: float) -> GammaShape:
         share = min(max(tau, _LEAST_SHARE), 1.0)
         p = min(max(math.exp(log_p), LEAST_P), LARGEST_P)
         alpha = Fraction(d - 1) if share == 1.0 else round_parameter(share * d) - 1
-        return Shape(alpha=fixed.get("alpha", alpha), p=fixed.get("p", round_parameter(p)))
+        return GammaShape(alpha=fixed.get("alpha", alpha), p=fixed.get("p", round_parameter(p)))
 
     def loss(tau: float, log_p: float) -> float:
         shape = at(tau, log_p)
@@ -216,15 +216,15 @@ def find_best_shape(
 
 
 def _best_classic(
-    dimension: int, log_loss: Callable[[Shape], float], fixed: Mapping[str, Fraction]
-) -> Shape:
+    dimension: int, log_loss: Callable[[GammaShape], float], fixed: Mapping[str, Fraction]
+) -> GammaShape:
     """Return the better of the Gaussian and the l2 member."""
     alpha = fixed.get("alpha", Fraction(dimension - 1))
     powers = [fixed["p"]] if "p" in fixed else [Fraction(1), Fraction(2)]
-    return min((Shape(alpha=alpha, p=p) for p in powers), key=log_loss)
+    return min((GammaShape(alpha=alpha, p=p) for p in powers), key=log_loss)
 
 
-def _coordinates(shape: Shape, dimension: int) -> tuple[float, float]:
+def _coordinates(shape: GammaShape, dimension: int) -> tuple[float, float]:
     return float((shape.alpha + 1) / dimension), math.log(shape.p)
 
 
@@ -247,7 +247,7 @@ def spherical_laplace_search(question: Question) -> SphericalLaplace:
     return SphericalLaplace(scale=scale, dimension=question.dimension)
 
 
-def several(task: Several) -> Noise:
+def several(task: SeveralReleases) -> Noise:
     """Return the l2 law at its least scale for several releases.
 
     The proved bound on δ is solved for ln(1/σ − ε/k), by the moment generating function of the
@@ -258,7 +258,7 @@ def several(task: Several) -> Noise:
     return _by_moments(task) or scale_alone(task)
 
 
-def _by_moments(task: Several) -> SphericalLaplace | None:
+def _by_moments(task: SeveralReleases) -> SphericalLaplace | None:
     budget, dimension = task.question.budget, task.question.dimension
     compositions = task.question.compositions
     share = float(budget.epsilon) / compositions

@@ -233,7 +233,7 @@ def reach(noise: GeneralizedGamma, shift: Fraction) -> Fraction:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Known:
+class _KnownRadii:
     """Enclosures of P(Z > ε), e^ε Q(Z > ε) and δ(ε)."""
 
     epsilon: Fraction
@@ -252,7 +252,7 @@ def _delta(law: GeneralizedGamma, scales: Fraction, epsilon: Fraction) -> arb:
     return delta_ball(law, shift=scales, epsilon=epsilon)
 
 
-def _known(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> list[_Known]:
+def _known(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> list[_KnownRadii]:
     """Return what is known at each of the places, ε rising."""
     return [_known_at(law, scales, *place) for place in choose_places(law, scales, step)]
 
@@ -282,7 +282,7 @@ def _spread(law: GeneralizedGamma, scales: Fraction) -> float:
 @lru_cache(maxsize=4096)
 def _known_at(
     law: GeneralizedGamma, scales: Fraction, epsilon: Fraction, log_tail: float
-) -> _Known:
+) -> _KnownRadii:
     """Enclose the tails; `log_tail` is about ln P(Z > ε), from which the effort follows."""
     small = max(log_tail, _SMALLEST)
     more = math.ceil(-small / math.log(2) / _BITS_MORE) * _BITS_MORE
@@ -295,7 +295,7 @@ def _known_at(
             accuracy=_ACCURACY,
             evaluations=_EVALUATIONS,
         )
-    return _Known(epsilon=epsilon, p=found.p, weighted=found.weighted, delta=found.delta)
+    return _KnownRadii(epsilon=epsilon, p=found.p, weighted=found.weighted, delta=found.delta)
 
 
 LOSSES = OwnLosses(upper=upper, lower=lower, reach=reach)

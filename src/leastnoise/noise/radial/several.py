@@ -28,11 +28,11 @@ from leastnoise.errors import NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above
 from leastnoise.noise.common import fit as common_fit
-from leastnoise.noise.common.several import Several, find_least_factor
+from leastnoise.noise.common.several import SeveralReleases, find_least_factor
 from leastnoise.noise.question import Loss
 from leastnoise.noise.radial import fit
 from leastnoise.noise.radial.fit import (
-    Shape,
+    GammaShape,
     check_epsilon,
     find_best_shape,
     fixed_of,
@@ -65,7 +65,7 @@ _MARGIN = 2e-5  # of the scale: what floats and the lattice's step may be off
 _PROOFS = 4
 
 
-def several(task: Several) -> Noise:
+def several(task: SeveralReleases) -> Noise:
     """Return the law for a worst shift of 1 that may be drawn several times; δ > 0.
 
     `fixed` may set alpha or p or both. Raises NotApplicable for samples and for ε > 100, and
@@ -96,19 +96,19 @@ class _Task:
     loss: Loss
     compositions: int
     fixed: tuple[tuple[str, Fraction], ...]
-    whole: Several = field(compare=False)
+    whole: SeveralReleases = field(compare=False)
 
 
 @lru_cache(maxsize=64)  # one comparison asks the same for several geometries
 def _least(task: _Task) -> GeneralizedGamma:
     problem, given = _Several(task), dict(task.fixed)
     if len(given) == 2:
-        return problem.calibrated(Shape(alpha=given["alpha"], p=given["p"]))
+        return problem.calibrated(GammaShape(alpha=given["alpha"], p=given["p"]))
     searched = find_best_shape(
         task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN
     )
     # The classic ones are proved more closely, and in no time: others must be ahead by that.
-    classics = [Shape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2)]
+    classics = [GammaShape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2)]
     found: list[GeneralizedGamma] = []
     for shape in dict.fromkeys((*(one for one in classics if _has(one, given)), searched)):
         least = min((math.log(task.loss.of(law)) for law in found), default=math.inf)
@@ -120,7 +120,7 @@ def _least(task: _Task) -> GeneralizedGamma:
     return min(found, key=task.loss.of)
 
 
-def _has(shape: Shape, given: Mapping[str, Fraction]) -> bool:
+def _has(shape: GammaShape, given: Mapping[str, Fraction]) -> bool:
     return all(getattr(shape, name) == value for name, value in given.items())
 
 
@@ -137,7 +137,7 @@ class _Several:
         self._last_log_mse = 2 * math.log(self._sigma) + math.log(task.dimension)
         self._slope = -10.0
 
-    def log_loss(self, shape: Shape) -> float:
+    def log_loss(self, shape: GammaShape) -> float:
         """Return ln of the loss at about the least scale; +∞ if there is none in reach."""
         law = self._law(shape)
         if law.p != 1 and _NEARLY_L2[0] < law.p < _NEARLY_L2[1]:
@@ -149,7 +149,7 @@ class _Several:
         power = 2 if self._task.loss is Loss.MSE else 1
         return math.log(self._task.loss.of(law)) + power * log_scale + _POLE * (law.kappa > 0)
 
-    def calibrated(self, shape: Shape) -> GeneralizedGamma:
+    def calibrated(self, shape: GammaShape) -> GeneralizedGamma:
         """Return the law at a scale at which it is proved."""
         law = self._law(shape)
         if law.is_classic and law.p == 2:
@@ -171,7 +171,7 @@ class _Several:
         why = f"no proof was found for {often} releases; a family without shapes may do"
         raise NotCertified(interval=None, why=why)
 
-    def _law(self, shape: Shape) -> GeneralizedGamma:
+    def _law(self, shape: GammaShape) -> GeneralizedGamma:
         return GeneralizedGamma(
             scale=1, alpha=shape.alpha, p=shape.p, dimension=self._task.dimension
         )

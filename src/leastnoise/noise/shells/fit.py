@@ -20,7 +20,7 @@ from leastnoise.noise.common.fit import CutStaircase, least_scale
 from leastnoise.noise.common.profile import outside, radial_log_delta
 from leastnoise.noise.common.several import (
     SLOWLY,
-    Several,
+    SeveralReleases,
     find_law_of_best_share,
     share_budget,
 )
@@ -77,7 +77,7 @@ def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStairc
     return law.scaled(scale)
 
 
-def several(task: Several) -> SphericalStaircase:
+def several(task: SeveralReleases) -> SphericalStaircase:
     """Return the spherical staircase for a worst shift of 1 and several draws; ε > 0.
 
     Its steps are as wide as the shift, so that losses are −ε', 0, ε' and ∞, and δ at 0 and at ε'

@@ -169,7 +169,7 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     if atom >= question.budget.delta:
         raise Refused(f"An atom of {float(atom):.3g} leaves nothing of delta for the steps.")
     left = (question.budget.delta - atom) / (1 - atom)
-    problem = _Problem(
+    problem = _StepsProblem(
         epsilon=float(question.budget.epsilon), delta=float(left), loss=question.loss
     )
     if decay != question.budget.epsilon or "radius" in question.fixed:
@@ -204,7 +204,7 @@ def _grid(epsilon: float) -> list[float]:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Problem:
+class _StepsProblem:
     """notation: q = e^−ε, κ̄ = 1 − q; the steps at γ + j < R and the last one end at R."""
 
     epsilon: float

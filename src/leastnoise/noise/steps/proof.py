@@ -31,7 +31,7 @@ def staircase_delta_ball(noise: Staircase, *, shift: Fraction, epsilon: Fraction
     j = math.floor(epsilon / noise.decay) + 1
     if j > math.ceil(s):
         return arb(0)
-    law = _Masses(noise)
+    law = _StepMasses(noise)
     factor = ball(epsilon).exp()
     end = _end(s, noise.gamma, j)
     if j <= n:
@@ -55,7 +55,7 @@ def _end(s: Fraction, gamma: Fraction, j: int) -> Fraction:
     return max(Fraction(0), min(first - last, gamma + last))
 
 
-class _Masses:
+class _StepMasses:
     """Masses of |X|/scale in units of the peak of the density; `half` is P(X > 0)."""
 
     def __init__(self, law: Staircase) -> None:
@@ -100,7 +100,7 @@ def geometric_delta_ball(noise: Geometric, *, shift: Fraction, epsilon: Fraction
 def geometric_beyond(noise: Geometric, t: Fraction, coordinate: int = 0) -> arb:
     """Enclose P(X > t) by the staircase whose cells are the whole numbers."""
     del coordinate
-    law = _Masses(noise.staircase)
+    law = _StepMasses(noise.staircase)
 
     def from_place(place: int) -> arb:
         """Enclose P(K >= place), place >= 1."""

@@ -16,7 +16,7 @@ import numpy as np
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.trees.known import raised
 from leastnoise.noise.trees.levels import check_numbers, find_window, moment_of, rates_of
-from leastnoise.noise.trees.shape import Shape, shape_of
+from leastnoise.noise.trees.shape import TreeShape, shape_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,7 +110,7 @@ def _weights(rates: Sequence[float], size: int) -> list[Floats]:
     return [np.exp(-rate * lengths) for rate in rates]
 
 
-def _go_up(shape: Shape, weights: Sequence[Floats], rate: float) -> Upward:
+def _go_up(shape: TreeShape, weights: Sequence[Floats], rate: float) -> Upward:
     """Return A, C and κ of all nodes; the cells have noise of rate `rate`."""
     size, cell = len(weights[-1]), weights[-1] * math.tanh(rate / 2)
     alone, rests, kept = [[cell]], list[list[list["Floats"]]](), list[list[float]]()
@@ -135,7 +135,7 @@ def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
     ]
 
 
-def _rest(shape: Shape, upward: Upward, level: int, place: tuple[int, int]) -> Floats:
+def _rest(shape: TreeShape, upward: Upward, level: int, place: tuple[int, int]) -> Floats:
     """Return the transform of C of a node of a level, given its parent's place and its own kind."""
     parent, kind = place
     whole = shape.places[level - 1][parent][1]

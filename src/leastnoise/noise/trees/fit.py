@@ -16,7 +16,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact, exact
 from leastnoise.guarantees.sensitivity import Rows
-from leastnoise.noise.common.several import Several
+from leastnoise.noise.common.several import SeveralReleases
 from leastnoise.noise.question import Question
 from leastnoise.noise.trees.estimate import check_work, estimate_variances
 from leastnoise.noise.trees.law import Agreeing, other_tree
@@ -172,7 +172,7 @@ def search(question: Question) -> Agreeing:
     return one
 
 
-def several(task: Several) -> Agreeing:
+def several(task: SeveralReleases) -> Agreeing:
     """Return the law for k releases, each of which gets ε/k of the budget; δ is left unspent."""
     budget, count = task.question.budget, task.question.compositions
     share = Budget(epsilon=budget.epsilon / count, delta=budget.delta / count)

@@ -18,7 +18,7 @@ from leastnoise.guarantees.sensitivity import Rows, check_sensitivity
 from leastnoise.noise.base import SCALE, Parameter, points_of
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.trees.levels import cell_laws, rates_of, solve
-from leastnoise.noise.trees.shape import Shape, shape_of, split_branches
+from leastnoise.noise.trees.shape import TreeShape, shape_of, split_branches
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -117,7 +117,7 @@ class Agreeing(VectorNoise):
         return len(self.branches) == len(self.shares) - 1
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> TreeShape:
         """The tree, level by level."""
         return shape_of(self.branches, len(self.shares) - 1)
 

@@ -26,7 +26,7 @@ import numpy as np
 from leastnoise.balls.core import UNIT
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.trees.known import EXPONENTIAL, SAFE, Known, all_but_one, norm
-from leastnoise.noise.trees.shape import Shape, shape_of
+from leastnoise.noise.trees.shape import TreeShape, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -241,7 +241,7 @@ def solve(
     return Solved(laws=tuple(laws), alone=tuple(alone), kept=tuple(kept))
 
 
-def check_numbers(shape: Shape, window: int) -> None:
+def check_numbers(shape: TreeShape, window: int) -> None:
     """Raise NotApplicable where the laws of all places don't fit in 2^24 numbers."""
     if (numbers := window * sum(map(len, shape.places))) > MOST_NUMBERS:
         why = f"its nodes have so many laws that these are of {numbers:,} numbers"

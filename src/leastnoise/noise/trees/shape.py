@@ -28,7 +28,7 @@ Kind = tuple[tuple[int, int], ...]
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Shape:
+class TreeShape:
     """A tree of L levels below its root; level 0 is the root, level L the cells.
 
     `children` holds, for each level but the last, how many children each node has, in the order of
@@ -84,7 +84,7 @@ def split_branches(branches: Sequence[int], levels: int) -> list[Wholes] | None:
 
 
 @lru_cache(maxsize=64)
-def shape_of(branches: tuple[int, ...], levels: int) -> Shape:
+def shape_of(branches: tuple[int, ...], levels: int) -> TreeShape:
     """Return the shape that `split_branches` says; ValueError if it says none."""
     children = split_branches(branches, levels)
     if children is None:
@@ -108,7 +108,7 @@ def shape_of(branches: tuple[int, ...], levels: int) -> Shape:
         places.append(tuple((int(parent), int(kind)) for parent, kind in listed))
         places_of.append(which.reshape(-1).astype(np.int64))
         order = _below(order, counts, own)
-    return Shape(
+    return TreeShape(
         children=tuple(children),
         kinds=tuple(kinds),
         places=tuple(places),

@@ -47,7 +47,7 @@ class Plain:
     """All queries of a spec that no other kind of answer serves."""
 
     laid: LaidOut
-    blocks: tuple[shared_draws.Block, ...]
+    blocks: tuple[shared_draws.DrawQuery, ...]
 
     shares_draws: ClassVar[bool] = True
 
@@ -130,7 +130,7 @@ class Plain:
         )
 
 
-def list_plain(laid: LaidOut, blocks: Sequence[shared_draws.Block]) -> list[Plain]:
+def list_plain(laid: LaidOut, blocks: Sequence[shared_draws.DrawQuery]) -> list[Plain]:
     """The one answer to all of these queries; none if there are no queries."""
     return [Plain(laid=laid, blocks=tuple(blocks))] if blocks else []
 

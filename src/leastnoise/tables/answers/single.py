@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from leastnoise.tables.plan.shared_draws import Block, share_budget
+from leastnoise.tables.plan.shared_draws import DrawQuery, share_budget
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
@@ -19,7 +19,7 @@ class OfOneQuery(ABC):
     """A query that shares no draw with others."""
 
     laid: LaidOut
-    block: Block
+    block: DrawQuery
 
     shares_draws: ClassVar[bool] = False
 

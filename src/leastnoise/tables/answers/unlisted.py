@@ -24,7 +24,7 @@ from leastnoise.tables.answers.base import (
 from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.plan.shared_draws import find_layouts
-from leastnoise.tables.plan.unlisted import Groups, find_claims
+from leastnoise.tables.plan.unlisted import UnlistedPlan, find_claims
 from leastnoise.tables.publish.groups import publish_groups
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.limits import FewGroups
@@ -88,7 +88,7 @@ class UnlistedGroups(OfOneQuery):
             layout=layout,
             budget=self.share,
             releases=self.releases,
-            groups=Groups.of(layout, claim),
+            groups=UnlistedPlan.of(layout, claim),
         )
 
 
@@ -128,7 +128,7 @@ class ByThreshold(NoisyAnswer):
     layout: Layout
     budget: Budget
     releases: int
-    groups: Groups
+    groups: UnlistedPlan
 
     is_composed: ClassVar[bool] = False
 
@@ -224,7 +224,7 @@ class GroupRow(BlockPlan):
         return [table_of(self.layout, np.zeros(0), self.noise_errors, keys=keys)]
 
 
-def _on_page(groups: Groups) -> str:
+def _on_page(groups: UnlistedPlan) -> str:
     """The groups that a page has, and the bias of their counts."""
     chosen = groups.chosen
     preferred = " Noise was chosen for small errors rather than for small groups."

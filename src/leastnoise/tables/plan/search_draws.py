@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SAME = 1e-9  # of a variance
 
-Found = tuple["Draw", "Mechanism", "Noise | None"]
+Found = tuple["DrawSearch", "Mechanism", "Noise | None"]
 """A draw, its noise, and what that was before the noise of all was scaled down together, if so."""
 
 
@@ -48,12 +48,12 @@ def search_draws(
     """
     blocks, budget, times = shared_draws.list_blocks(laid), laid.spec.budget, laid.spec.releases
     search = _Search(progress or (lambda _: None))
-    groups = [shared_draws.Group(members=(block.index,)) for block in blocks]
-    alone = [Draw.of(budget, blocks, group, times) for group in groups]
+    groups = [shared_draws.DrawGroup(members=(block.index,)) for block in blocks]
+    alone = [DrawSearch.of(budget, blocks, group, times) for group in groups]
     logs = [search.log_variance(draw) for draw in alone]
     groups = shared_draws.partition(blocks, logs, budget, times)
     while True:
-        draws = [Draw.of(budget, blocks, group, times) for group in groups]
+        draws = [DrawSearch.of(budget, blocks, group, times) for group in groups]
         chosen, splits = _chosen(budget, draws, search)
         losing = {
             index
@@ -64,26 +64,26 @@ def search_draws(
         if not losing:
             return list(zip(draws, chosen, splits, strict=True)), search.proved
         groups = [group for group in groups if not losing.issuperset(group.members)]
-        groups += [shared_draws.Group(members=(index,)) for index in losing]
+        groups += [shared_draws.DrawGroup(members=(index,)) for index in losing]
         groups.sort(key=lambda group: group.members)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Draw:
+class DrawSearch:
     """One draw of noise to be found: the blocks that it serves, and what it has to hide."""
 
-    blocks: tuple[shared_draws.Block, ...]
+    blocks: tuple[shared_draws.DrawQuery, ...]
     question: Question
 
     @classmethod
     def of(
         cls,
         budget: Budget,
-        blocks: Sequence[shared_draws.Block],
-        group: shared_draws.Group,
+        blocks: Sequence[shared_draws.DrawQuery],
+        group: shared_draws.DrawGroup,
         releases: int,
-    ) -> Draw:
+    ) -> DrawSearch:
         """Return the draw for a group; a unit moves a block as any of its boundings lets it.
 
         There is one in each of so many `releases`, which spend the group's part of `budget`.
@@ -171,14 +171,14 @@ class _Search:
         """The certificates of all candidates that are quick to search."""
         return [one.certificate for found in self._quick.values() for one in found.mechanisms]
 
-    def quick(self, draw: Draw) -> Offers:
+    def quick(self, draw: DrawSearch) -> Offers:
         """Return what serves a draw, of what is quick to search."""
         if draw.question not in self._quick:
             self._tell(draw)
             self._quick[draw.question] = _quickly(draw.question)
         return draw.ranked(self._quick[draw.question].mechanisms)
 
-    def every(self, draw: Draw, *, to_beat: float) -> Offers:
+    def every(self, draw: DrawSearch, *, to_beat: float) -> Offers:
         """Return what serves a draw, of all that might have a mean square error below `to_beat`.
 
         Raises Refused if nothing serves it.
@@ -193,17 +193,17 @@ class _Search:
             raise Refused(f"The query {', '.join(draw.labels)!r}: {found.why_none}")
         return draw.ranked(found.mechanisms)
 
-    def log_variance(self, draw: Draw) -> float:
+    def log_variance(self, draw: DrawSearch) -> float:
         """Return ln of the variance of a number of the draw's one block, ∞ if nothing serves it."""
         offers = self.quick(draw)
         return _mean_log(draw.variances(offers[0])[0]) if offers else math.inf
 
-    def _tell(self, draw: Draw) -> None:
+    def _tell(self, draw: DrawSearch) -> None:
         self.tell(f"Finding and proving the least noise for {', '.join(draw.labels)}")
 
 
 def _chosen(
-    budget: Budget, draws: Sequence[Draw], search: _Search
+    budget: Budget, draws: Sequence[DrawSearch], search: _Search
 ) -> tuple[Chosen, Sequence[Noise | None]]:
     """Return the noise of each draw, and what it was before all were scaled down together, if so.
 
@@ -230,7 +230,7 @@ def _chosen(
 
 
 def _someone_loses(
-    draw: Draw, mechanism: Mechanism, alone: Sequence[Draw], search: _Search
+    draw: DrawSearch, mechanism: Mechanism, alone: Sequence[DrawSearch], search: _Search
 ) -> bool:
     """Whether a number of one of several blocks has more noise in the draw than alone."""
     if len(draw.blocks) == 1:

@@ -61,7 +61,7 @@ _ROOM = 1e-5  # of ln(variance), below which a block must stay that would have a
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class DrawQuery:
     """A query, or a part of one: the ways to bound a unit in it, and its `share` of the budget.
 
     `index` is its place among all blocks of the release.
@@ -113,24 +113,24 @@ def _fills_cells(way: Layout) -> bool:
     return isinstance(way.bounding, FirstCells) and way.bounding.most >= way.cells
 
 
-def list_blocks(laid: LaidOut) -> tuple[Block, ...]:
+def list_blocks(laid: LaidOut) -> tuple[DrawQuery, ...]:
     """Return the blocks of a release that noise is added to, those of one query side by side."""
-    found = list[Block]()
+    found = list[DrawQuery]()
     for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True):
         for ways, own in zip(parts, share_parts(parts, ranks), strict=False):
             share = laid.spec.share(query) * own
-            found.append(Block(index=len(found), ways=ways, share=share))
+            found.append(DrawQuery(index=len(found), ways=ways, share=share))
     return tuple(found)
 
 
-def share_budget(budget: Budget, blocks: Iterable[Block]) -> Budget:
+def share_budget(budget: Budget, blocks: Iterable[DrawQuery]) -> Budget:
     """Return the part of the `budget` that one draw for these blocks spends: that of all."""
     return budget.share(sum((block.share for block in blocks), Fraction(0)))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class DrawGroup:
     """Blocks of one draw, by index; `sensitivity` is that of all together, if they are several."""
 
     members: tuple[int, ...]
@@ -138,8 +138,8 @@ class Group:
 
 
 def partition(
-    blocks: Sequence[Block], logs: Sequence[float], budget: Budget, releases: int = 1
-) -> list[Group]:
+    blocks: Sequence[DrawQuery], logs: Sequence[float], budget: Budget, releases: int = 1
+) -> list[DrawGroup]:
     """Return which of `blocks` are best drawn together, in order of their first.
 
     `logs` are ln of the variance that a number of each has alone, at its share of `budget`, the
@@ -147,13 +147,13 @@ def partition(
     least Σ share·ln(variance); each alone where Gaussian noise in all of them has less. Of a series
     `budget` is that of all `releases`, of which the noise of a body has an equal part in each.
     """
-    alone = [Group(members=(block.index,)) for block in blocks]
+    alone = [DrawGroup(members=(block.index,)) for block in blocks]
     one = _part_of(budget, Fraction(1, releases))
     if len(blocks) < 2 or one is None or not np.isfinite(logs).all():
         return alone
     if not 0 < one.epsilon <= MOST_EPSILON:
         return alone
-    found, gained = list[Group](), 0.0
+    found, gained = list[DrawGroup](), 0.0
     for kind in _kinds(blocks):
         groups, gain = _best(kind, logs, one)
         found += groups
@@ -166,7 +166,7 @@ def partition(
     return sorted(found, key=lambda group: group.members)
 
 
-def _kinds(blocks: Sequence[Block]) -> list[list[Block]]:
+def _kinds(blocks: Sequence[DrawQuery]) -> list[list[DrawQuery]]:
     """Return the blocks that may be drawn together: all, or of many those of persons and of rows.
 
     So that the groups that are looked at are not too many.
@@ -177,7 +177,9 @@ def _kinds(blocks: Sequence[Block]) -> list[list[Block]]:
     return [kind for kind in kinds if 2 <= len(kind) <= MOST_BLOCKS]
 
 
-def find_layouts(blocks: Sequence[Block], sensitivity: Sensitivity) -> tuple[Layout, ...] | None:
+def find_layouts(
+    blocks: Sequence[DrawQuery], sensitivity: Sensitivity
+) -> tuple[Layout, ...] | None:
     """Return a layout of each block, under which `sensitivity` is true of all together.
 
     None if there are none.
@@ -215,25 +217,25 @@ _Found = tuple[float, "Sensitivity"]
 
 
 def _best(
-    blocks: Sequence[Block],
+    blocks: Sequence[DrawQuery],
     logs: Sequence[float],
     budget: Budget,
-) -> tuple[list[Group], float]:
+) -> tuple[list[DrawGroup], float]:
     """Return the best groups of two or more blocks, and Σ share·ln(variance) that they gain.
 
     By dynamic programming over subsets, since each group's gain is its own.
     """
     size = len(blocks)
-    gains = dict[int, tuple[float, Group]]()
+    gains = dict[int, tuple[float, DrawGroup]]()
     for chosen in range(1, 2**size):
         members = [blocks[i] for i in range(size) if chosen >> i & 1]
         apart = [logs[block.index] for block in members]
         found = _together(members, apart, budget) if len(members) > 1 else None
         if found is not None:
             own = math.fsum(float(b.share) * log for b, log in zip(members, apart, strict=True))
-            group = Group(members=tuple(b.index for b in members), sensitivity=found[1])
+            group = DrawGroup(members=tuple(b.index for b in members), sensitivity=found[1])
             gains[chosen] = (own - found[0], group)
-    best: list[tuple[float, list[Group]]] = [(0.0, [])]
+    best: list[tuple[float, list[DrawGroup]]] = [(0.0, [])]
     for chosen in range(1, 2**size):
         first = chosen & -chosen
         some = best[chosen ^ first]  # the first block alone
@@ -247,7 +249,7 @@ def _best(
     return groups, gained
 
 
-def _together(blocks: Sequence[Block], alone: Sequence[float], budget: Budget) -> _Found | None:
+def _together(blocks: Sequence[DrawQuery], alone: Sequence[float], budget: Budget) -> _Found | None:
     """Return the least Σ share·ln(variance), and what the blocks have for it; None if one loses."""
     ways = (_cost_of_persons, _cost_of_additions, _cost_of_bodies)
     found = [one for way in ways if (one := way(blocks, alone, budget)) is not None]
@@ -255,7 +257,7 @@ def _together(blocks: Sequence[Block], alone: Sequence[float], budget: Budget) -
 
 
 def _cost_of_persons(
-    blocks: Sequence[Block], alone: Sequence[float], budget: Budget
+    blocks: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Found | None:
     """Return what `_together` does of persons that are counted, None of others."""
     if not all(block.persons for block in blocks):
@@ -269,7 +271,7 @@ def _cost_of_persons(
     return None if log > min(alone) else (share * log, counting)
 
 
-def _share_of(blocks: Sequence[Block], budget: Budget) -> Budget | None:
+def _share_of(blocks: Sequence[DrawQuery], budget: Budget) -> Budget | None:
     """Return the part of `budget` that blocks have together; None if it has too many digits."""
     return _part_of(budget, sum((block.share for block in blocks), Fraction(0)))
 
@@ -296,7 +298,7 @@ def _counting(layouts: Sequence[Layout]) -> CountingQueries | None:
 
 
 def _cost_of_additions(
-    blocks: Sequence[Block], alone: Sequence[float], budget: Budget
+    blocks: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Found | None:
     """Return what `_together` does of counts that a unit raises all at once, None of others."""
     part, limits = _share_of(blocks, budget), np.array(alone) - _ROOM
@@ -327,7 +329,7 @@ def _cost_of_additions(
 
 
 def _cost_of_bodies(
-    blocks: Sequence[Block], alone: Sequence[float], budget: Budget
+    blocks: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
 ) -> _Found | None:
     """Return what `_together` does of blocks that a unit moves within bodies, at the best p.
 
@@ -376,7 +378,7 @@ def _rounded_up(radius: float) -> Fraction:
 
 
 def _gained_by_gaussians(
-    blocks: Sequence[Block], logs: Sequence[float], budget: Budget, releases: int
+    blocks: Sequence[DrawQuery], logs: Sequence[float], budget: Budget, releases: int
 ) -> float | None:
     """Return Σ share·ln(variance) that Gaussian noise in all blocks gains; None if one loses."""
     if not budget.delta:

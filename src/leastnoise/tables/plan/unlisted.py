@@ -42,7 +42,7 @@ _AS_WHOLE = 1e-9  # of a number of units: a float below a whole number by less m
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Published:
+class GroupSizes:
     """How large a group has to be, with one noise: `half` and `nearly` are n₅₀ and n₉₅.
 
     `std` is that of its count, and `threshold` the least noisy count that may be published.
@@ -55,7 +55,7 @@ class Published:
     std: float
 
     @classmethod
-    def of(cls, claim: ThresholdCertificate) -> Published:
+    def of(cls, claim: ThresholdCertificate) -> GroupSizes:
         """Return what a certificate lets through."""
         noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
         # published where n + X >= threshold − g/2, and the law of X is symmetric
@@ -104,7 +104,7 @@ class Otherwise:
     `counts` is True if the count that decides is among these numbers.
     """
 
-    noise: Published
+    noise: GroupSizes
     ratio: float
     counts: bool
 
@@ -118,7 +118,7 @@ class Otherwise:
         stds, drawn = _stds(layout, best), _stds(layout, claim)
         ratios = [std / other for std, other in zip(stds, drawn, strict=True)]
         return cls(
-            noise=Published.of(best),
+            noise=GroupSizes.of(best),
             ratio=statistics.geometric_mean(ratios),
             counts=any(layout.counted in uses for uses in layout.uses),
         )
@@ -134,7 +134,7 @@ class Otherwise:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Groups:
+class UnlistedPlan:
     """What a plan says of groups that nobody listed.
 
     `chosen` is the noise that is drawn, `others` are those that would do, too, `plain` is Laplace
@@ -144,18 +144,18 @@ class Groups:
     """
 
     claim: ThresholdCertificate
-    chosen: Published
-    others: tuple[Published, ...]
-    plain: Published | None
+    chosen: GroupSizes
+    others: tuple[GroupSizes, ...]
+    plain: GroupSizes | None
     least: int | None
     preferred: Preference
     otherwise: Otherwise | None
 
     @classmethod
-    def of(cls, layout: Layout, claim: ThresholdCertificate) -> Groups:
+    def of(cls, layout: Layout, claim: ThresholdCertificate) -> UnlistedPlan:
         """The groups of a query that is released as `claim` says."""
-        chosen = Published.of(claim)
-        offers = [Published.of(offer) for offer in find_claims(layout, claim.budget)]
+        chosen = GroupSizes.of(claim)
+        offers = [GroupSizes.of(offer) for offer in find_claims(layout, claim.budget)]
         return cls(
             claim=claim,
             chosen=chosen,
@@ -250,7 +250,7 @@ def _by_accuracy(
     def rank(claim: ThresholdCertificate) -> tuple[bool, float, int]:
         stds = _stds(layout, claim)
         larger = any(std > other for std, other in zip(stds, most, strict=True))
-        return larger, sum(map(math.log, stds)), Published.of(claim).half
+        return larger, sum(map(math.log, stds)), GroupSizes.of(claim).half
 
     return tuple(sorted(claims, key=rank))
 
@@ -289,7 +289,7 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
             found += [] if claim is None else [claim]
 
     def rank(claim: ThresholdCertificate) -> tuple[int, float]:
-        shown = Published.of(claim)
+        shown = GroupSizes.of(claim)
         return shown.half, shown.std
 
     return tuple(sorted(found, key=rank))
@@ -342,7 +342,7 @@ def _claim(
         return None
 
 
-def _plain(layout: Layout, budget: Budget) -> Published | None:
+def _plain(layout: Layout, budget: Budget) -> GroupSizes | None:
     """Return what Laplace noise for the block's l1 norm and a threshold would publish."""
     way = layout.bounding
     if not isinstance(way, FewGroups) or layout.counted is None:
@@ -351,7 +351,7 @@ def _plain(layout: Layout, budget: Budget) -> Published | None:
         layout.bounding.l1(layout.numbers) / way.groups, way.groups, layout.counted, budget,
         layout.neighbours, len(layout.components),
     )  # fmt: skip
-    return None if claim is None else Published.of(claim)
+    return None if claim is None else GroupSizes.of(claim)
 
 
 @lru_cache(maxsize=256)

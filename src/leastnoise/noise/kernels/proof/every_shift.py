@@ -24,8 +24,13 @@ from flint import arb, arb_poly, ctx
 from leastnoise._record import derived, record
 from leastnoise.balls.core import ball, falls_through, float_above, float_below
 from leastnoise.noise.kernels.law import KernelNoise
-from leastnoise.noise.kernels.proof.one_shift import Divergence, Look, falls
-from leastnoise.noise.kernels.proof.table import LEFT_OUT, MOST_KERNEL_EPSILON, KernelLaw, Table
+from leastnoise.noise.kernels.proof.one_shift import Divergence, ShiftValues, falls
+from leastnoise.noise.kernels.proof.table import (
+    LEFT_OUT,
+    MOST_KERNEL_EPSILON,
+    DensityTable,
+    KernelLaw,
+)
 from leastnoise.numerics.bisection import Bisection
 
 _PER_SIGMA = (32, 128)  # points of the tables
@@ -43,11 +48,11 @@ def delta_ball(noise: KernelNoise, *, shift: Fraction, epsilon: Fraction) -> arb
         return arb(0).union(arb(1))
     decay = noise.decay
     far = math.ceil(math.sqrt(2 * (98 + epsilon)))
-    cells: list[_Cell] | None = None
+    cells: list[_ShiftCell] | None = None
     low = high = 0.0
     for per_sigma in _PER_SIGMA:
-        table = Table(law=law, per_sigma=per_sigma, longest=longest, far=far)
-        search = _Search(table=table, decay=decay, epsilon=epsilon, best=low)
+        table = DensityTable(law=law, per_sigma=per_sigma, longest=longest, far=far)
+        search = _ShiftSearch(table=table, decay=decay, epsilon=epsilon, best=low)
         cells = search.survivors(cells)
         low = search.best
         high = max([low, *(cell.bound for cell in cells)])
@@ -58,7 +63,7 @@ def delta_ball(noise: KernelNoise, *, shift: Fraction, epsilon: Fraction) -> arb
 
 @final
 @record(order=True)
-class _Cell:
+class _ShiftCell:
     """The shifts [first, last], where H <= bound; in a heap the highest comes first."""
 
     rank: float = derived(lambda cell: -cell.bound, repr=False)
@@ -70,8 +75,8 @@ class _Cell:
 
 @final
 @dataclass(kw_only=True)
-class _Search:
-    table: Table
+class _ShiftSearch:
+    table: DensityTable
     decay: Fraction
     epsilon: Fraction
     best: float  # what H reaches
@@ -86,16 +91,16 @@ class _Search:
     def _divergence(self) -> Divergence:
         return Divergence(table=self.table, c=float(ball(self.epsilon).exp().mid()))
 
-    def survivors(self, cells: list[_Cell] | None) -> list[_Cell]:
+    def survivors(self, cells: list[_ShiftCell] | None) -> list[_ShiftCell]:
         """Return what is left of `cells` (None: all shifts) where H may still be above `best`."""
         ends = [(c.first, c.last) for c in cells] if cells else [(Fraction(0), self.table.longest)]
-        heap: list[_Cell] = []
+        heap: list[_ShiftCell] = []
         for first, last in ends:
             parts = math.ceil((last - first) * self.table.per_sigma)
             places = [first + (last - first) * Fraction(i, parts) for i in range(parts + 1)]
             heap += [self._cell(a, b) for a, b in pairwise(places)]
         heapq.heapify(heap)
-        stuck: list[_Cell] = []
+        stuck: list[_ShiftCell] = []
         for _ in range(400):  # halvings
             if not heap or heap[0].bound <= self.best * (1 + _CLOSE):
                 break
@@ -108,11 +113,11 @@ class _Search:
                 heapq.heappush(heap, half)
         return [cell for cell in (*stuck, *heap) if cell.bound > self.best]
 
-    def _looked(self, shift: Fraction) -> Look:
+    def _looked(self, shift: Fraction) -> ShiftValues:
         look = self._divergence.look(shift)
         exact = self._closed_form(shift)
         if exact is not None:
-            look = Look(
+            look = ShiftValues(
                 shift=shift,
                 low=max(0.0, float_below(exact)),
                 high=float_above(exact),
@@ -131,7 +136,7 @@ class _Search:
             return None  # the last: no kernel of f(y + φ) meets one of f(y), nothing cancels
         return at_multiple(law, int(periods), decay=self.decay, epsilon=self.epsilon)
 
-    def _cell(self, first: Fraction, last: Fraction) -> _Cell:
+    def _cell(self, first: Fraction, last: Fraction) -> _ShiftCell:
         """Bound H on [first, last], of a width up to the table's step."""
         one, two = self._look(first), self._look(last)
         width = float(last - first) * (1 + 1e-9)
@@ -143,7 +148,7 @@ class _Search:
         bound = chord
         if rise < sag:  # the chord with the parabola has its maximum inside
             bound = ((one.high + two.high) / 2 + sag / 4 + rise**2 / (4 * sag)) * (1 + 1e-12)
-        return _Cell(bound=bound, chord=chord, first=first, last=last)
+        return _ShiftCell(bound=bound, chord=chord, first=first, last=last)
 
 
 def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fraction) -> arb:

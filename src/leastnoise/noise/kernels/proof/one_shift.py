@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from leastnoise.balls.core import UNIT
-from leastnoise.noise.kernels.proof.table import LEFT_OUT, Row, Table
+from leastnoise.noise.kernels.proof.table import LEFT_OUT, DensityTable, Row
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ OUTWARD = 1 + 1e-12  # more than means of six, halvings, products and sums of a 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class ShiftValues:
     """H(shift) lies in [low, high]; on item i D <= most[i] at this shift."""
 
     shift: Fraction
@@ -59,7 +59,7 @@ class _Items(NamedTuple):
 class Divergence:
     """H at any shift up to table.longest, for c = e^ε, a float off by one rounding at most."""
 
-    table: Table
+    table: DensityTable
     c: float
 
     @cached_property
@@ -67,18 +67,18 @@ class Divergence:
         """The table at shift 0."""
         return self.table.row(Fraction(0))
 
-    def look(self, shift: Fraction) -> Look:
+    def look(self, shift: Fraction) -> ShiftValues:
         """Return what is known of `shift`, 0 <= shift <= longest."""
         row = self.table.row(shift)
         found = self._pieces.of(shift, row, 1.0, -self.c)
         errors = found.errors + LEFT_OUT
         low, high = integrate_positive_part(found.coefficients, errors, found.widths)
         most = found.per_item(found.coefficients.max(axis=0) + errors)
-        return Look(shift=shift, low=max(0.0, low), high=high + LEFT_OUT, most=most, row=row)
+        return ShiftValues(shift=shift, low=max(0.0, low), high=high + LEFT_OUT, most=most, row=row)
 
     @cached_property
-    def _pieces(self) -> Pieces:
-        return Pieces(table=self.table, still=self.still)
+    def _pieces(self) -> QuinticSums:
+        return QuinticSums(table=self.table, still=self.still)
 
 
 class Quintics(NamedTuple):
@@ -109,10 +109,10 @@ class Quintics(NamedTuple):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Pieces:
+class QuinticSums:
     """Sums a·f(y + φ) + b·f(y) as quintics; `still` is the table's row at shift 0."""
 
-    table: Table
+    table: DensityTable
     still: Row
 
     def of(self, shift: Fraction, row: Row, a: float, b: float) -> Quintics:
@@ -171,7 +171,9 @@ class Pieces:
         )
 
 
-def falls(table: Table, still: Row, one: tuple[Fraction, Row], two: tuple[Fraction, Row]) -> Floats:
+def falls(
+    table: DensityTable, still: Row, one: tuple[Fraction, Row], two: tuple[Fraction, Row]
+) -> Floats:
     """Return bounds of −f″(y + φ), or 0, for y of each item and φ between two shifts.
 
     Each comes with the table's row there; they are a step apart at most.

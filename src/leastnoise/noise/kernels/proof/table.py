@@ -118,8 +118,8 @@ class Row:
     """f, f′ and f″ at the points grid + shift, and bounds of |f⁗| and |f⁶| about them.
 
     The bounds hold within two and a half grid steps to either side of each point, and one more to
-    the right. The relative error of f is at most `Table.rounding`; that of the derivatives is as
-    large beside the sum of the absolute values of their terms.
+    the right. The relative error of f is at most `DensityTable.rounding`. The error of a derivative
+    is at most as large, relative to the sum of the absolute values of its terms.
     """
 
     f: Floats
@@ -131,7 +131,7 @@ class Row:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class DensityTable:
     """The points i/n, first <= i < first + count, n = `per_sigma`, a power of two >= 32.
 
     They begin so far left of all kernels and shifts that f is left out there, and end `beyond` σ

@@ -114,7 +114,7 @@ class CosineLaw:
 
 @final
 @dataclass(frozen=True)
-class _Cell:
+class _CosineCell:
     """P(W > tanh(center + x)) − polynomial(x) lies in `error` for |x| <= the half-width."""
 
     center: arb
@@ -143,7 +143,7 @@ def _half_width(dimension: int) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _cell(dimension: int, index: int, bits: int) -> _Cell:
+def _cell(dimension: int, index: int, bits: int) -> _CosineCell:
     """Expand at u₀ = 2·index·(half-width), for `bits` of P there.
 
     The coefficients g_k of the derivative are at most M/ρ^k for a bound M on it in the disc of
@@ -174,4 +174,6 @@ def _cell(dimension: int, index: int, bits: int) -> _Cell:
             ctx.cap = previous
         ratio = arb(1) / _CELLS
         left = log_most.exp() * rho * ratio**count / (1 - ratio) / count
-        return _Cell(center=center, polynomial=arb_poly(coefficients), error=left.union(-left))
+        return _CosineCell(
+            center=center, polynomial=arb_poly(coefficients), error=left.union(-left)
+        )

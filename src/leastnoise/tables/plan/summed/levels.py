@@ -17,9 +17,9 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.design.bounds.variance_bound import least_log_variance
 from leastnoise.design.marginal_bounds import bound, bound_of_largest
 from leastnoise.design.marginals import Marginals, choose_loss
-from leastnoise.design.variance_bound import least_log_variance
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import Rows

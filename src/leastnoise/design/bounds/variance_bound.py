@@ -157,7 +157,7 @@ def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool
     kept = len(children)
     while len(children[kept - 1]) > MOST_PARENTS:  # the root is one node
         kept -= 1
-    tree = _Tree.of(children[:kept], root=root)
+    tree = _BoundTree.of(children[:kept], root=root)
     sums, around, own = _whole_vectors(tree)
     cell = Fraction(1, sum(tree.below))
     products = [
@@ -177,7 +177,7 @@ def least_log_variance(children: Sequence[Wholes], *, budget: Budget, root: bool
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Tree:
+class _BoundTree:
     """The parents of all cells, `below` of each, and the numbers that are sums of parents.
 
     Of each of these the weight, and whether a parent is `inside`.
@@ -188,7 +188,7 @@ class _Tree:
     inside: list[list[bool]]
 
     @classmethod
-    def of(cls, children: Sequence[Wholes], *, root: bool) -> _Tree:
+    def of(cls, children: Sequence[Wholes], *, root: bool) -> _BoundTree:
         tables, owner = list["Wholes"](), np.arange(len(children[-1]))
         for level in reversed(range(len(children))):
             tables.insert(0, owner)
@@ -202,7 +202,7 @@ class _Tree:
         return cls(below=children[-1].tolist(), weights=weights, inside=inside)
 
 
-def _whole_vectors(tree: _Tree) -> tuple[list[list[int]], list[list[int]], list[int]]:
+def _whole_vectors(tree: _BoundTree) -> tuple[list[list[int]], list[list[int]], list[int]]:
     """Return u_j of sums, and of a cell of each parent: around it, and what its own number is more.
 
     notation: X as in theory/marginals.md §9, θ_k among the cells of a parent k, a matrix between
@@ -236,7 +236,7 @@ def _whole_vectors(tree: _Tree) -> tuple[list[list[int]], list[list[int]], list[
     return found[0], found[1], found[2]
 
 
-def _price(tree: _Tree, sums: list[list[int]], around: list[list[int]], own: list[int]) -> int:
+def _price(tree: _BoundTree, sums: list[list[int]], around: list[list[int]], own: list[int]) -> int:
     """Return Σ_i m_i, m_i = Σ_j |M_ij|, in whole numbers.
 
     Two cells of parents k and l share the products of all vectors there; of a cell's own vector

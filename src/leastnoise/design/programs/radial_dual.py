@@ -20,8 +20,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.design.effort import Allowance, Effort
-from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
+from leastnoise.design.bounds.radial_bound import LEVEL_BITS, RadialWitness
+from leastnoise.design.programs.effort import Allowance, Effort
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
@@ -51,7 +51,7 @@ def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
     delta = max(float(budget.delta), least_delta)
     for attempt in range(3):  # a larger δ is an easier program, and a weaker bound
         easier = min(delta * 30**attempt, 0.1)
-        search = _Search.of(budget, dimension, delta=easier)
+        search = _DualSearch.of(budget, dimension, delta=easier)
         best: tuple[float, RadialWitness] | None = None
         for value, witness in search.witnesses(allowance):
             if best is None or value > best[0]:
@@ -68,7 +68,7 @@ def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Search:
+class _DualSearch:
     """`nodes` in cells; `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l."""
 
     dimension: int
@@ -80,7 +80,7 @@ class _Search:
     levels: NDArray[np.int64]
 
     @classmethod
-    def of(cls, budget: Budget, dimension: int, *, delta: float) -> _Search:
+    def of(cls, budget: Budget, dimension: int, *, delta: float) -> _DualSearch:
         reach = _reach(budget, dimension, delta)
         most_cells = 1 << 16
         finest = min(_FINEST, math.sqrt(_WORK / (reach + 1)), most_cells / (reach + 1))

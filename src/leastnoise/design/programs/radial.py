@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.design.effort import TOLERANCE, Allowance, Effort
+from leastnoise.design.programs.effort import TOLERANCE, Allowance, Effort
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise import OptimalRadial, SphericalStaircase
 from leastnoise.noise.common.fit import least_scale

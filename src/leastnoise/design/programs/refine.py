@@ -11,13 +11,13 @@ from typing import final
 import numpy as np
 
 from leastnoise.balls.core import FACTOR_BITS, ball, exponential_between, precision
-from leastnoise.design import repair
-from leastnoise.design.effort import Allowance, Effort
-from leastnoise.design.lower_bound import LowerBound, Scope, Witness, power_of
-from leastnoise.design.program import (
+from leastnoise.design.bounds.lower_bound import LowerBound, Scope, Witness, power_of
+from leastnoise.design.programs import repair
+from leastnoise.design.programs.effort import Allowance, Effort
+from leastnoise.design.programs.program import (
     MAX_POINTS,
     LatticeProgram,
-    Solution,
+    LatticeSolution,
     closed_form_masses,
     closed_form_witness,
 )
@@ -244,7 +244,7 @@ def _attempts(program: LatticeProgram, rough: _Rough) -> Iterator[LatticeProgram
 
 
 def _law(
-    task: Task, rough: _Rough, solved: Solution, *, dearest: float
+    task: Task, rough: _Rough, solved: LatticeSolution, *, dearest: float
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
     """Return the solver's law, repaired to be private, and by how much of itself its loss grew.
 

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import final
 
 from leastnoise._files import write_file
-from leastnoise.design import radial, radial_dual
-from leastnoise.design.effort import Effort
-from leastnoise.design.lower_bound import LowerBound
-from leastnoise.design.refine import Design, Task, examine_law, refine
+from leastnoise.design.bounds.lower_bound import LowerBound
+from leastnoise.design.programs import radial, radial_dual
+from leastnoise.design.programs.effort import Effort
+from leastnoise.design.programs.refine import Design, Task, examine_law, refine
 from leastnoise.errors import InvalidArgument, LeastnoiseError, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text

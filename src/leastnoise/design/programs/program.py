@@ -29,8 +29,8 @@ from flint import arb
 from numpy.typing import NDArray
 
 from leastnoise.balls.core import FACTOR_BITS, ball, exponential_between, precision
-from leastnoise.design.effort import TOLERANCE, Allowance
-from leastnoise.design.lower_bound import Witness
+from leastnoise.design.bounds.lower_bound import Witness
+from leastnoise.design.programs.effort import TOLERANCE, Allowance
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise import DiscreteStaircase
@@ -160,7 +160,9 @@ class LatticeProgram:
     halving: float = 1.0
     growth: float = math.inf
 
-    def solve(self, *, allowance: Allowance, start: LatticeRows | None = None) -> Solution | None:
+    def solve(
+        self, *, allowance: Allowance, start: LatticeRows | None = None
+    ) -> LatticeSolution | None:
         """Return the optimum, or the last relaxation of it that was solved within it.
 
         `start` are rows to begin with, of a program like this one. None if nothing was solved.
@@ -181,7 +183,7 @@ class LatticeProgram:
                 break
             prices = -found.ineqlin.marginals
             multipliers = prices[len(chosen.shift) :] / self.delta
-            solved = Solution(
+            solved = LatticeSolution(
                 program=self,
                 columns=found.x[: self._columns] * self._sizes,
                 multipliers=multipliers,
@@ -197,7 +199,7 @@ class LatticeProgram:
         return solved
 
     def _broken(
-        self, rows: LatticeRows, active: Bools, solved: Solution, losses: list[float]
+        self, rows: LatticeRows, active: Bools, solved: LatticeSolution, losses: list[float]
     ) -> Bools:
         """Mark the rows to add: of each place, source and shift the two that are broken worst."""
         masses = np.maximum(solved.columns, 0.0)
@@ -358,7 +360,7 @@ class LatticeRows:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Solution:
+class LatticeSolution:
     """Floats: `columns` the q_0 … q_n and T_0 …, `multipliers` λ_1 … λ_m, `prices` ψ of `rows`.
 
     `level` is the price of the normalisation, which the dual bound's minimum over i should reach.

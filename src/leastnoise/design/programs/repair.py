@@ -7,15 +7,15 @@ import math
 import numpy as np
 
 from leastnoise.balls.core import FACTOR_BITS
-from leastnoise.design.lower_bound import Witness
-from leastnoise.design.program import Floats, Solution
+from leastnoise.design.bounds.lower_bound import Witness
+from leastnoise.design.programs.program import Floats, LatticeSolution
 from leastnoise.noise.common.law import Steps
 
 _PLACES = 64
 _SHARE_BITS = 64
 
 
-def witness(solved: Solution) -> Witness:
+def witness(solved: LatticeSolution) -> Witness:
     """Return the solver's prices, swept, with the multipliers that they need: a proof in any case.
 
     A multiplier that is too small for its prices is raised, which costs δ times as much.
@@ -45,7 +45,7 @@ def _whole_prices(prices: Floats, *, most: int, least: int) -> tuple[int, ...]:
     return tuple(whole)
 
 
-def _sweep(solved: Solution, prices: Floats) -> None:
+def _sweep(solved: LatticeSolution, prices: Floats) -> None:
     """Move what the solver's tolerance spoils inwards, where it fades.
 
     A point k whose cost_k + (G_k + G_{−k})/2 is short of the optimum by s is helped by lowering the
@@ -82,7 +82,7 @@ def _scaled(value: float) -> int:
     return int(math.ldexp(value, _PLACES))
 
 
-def whole_masses(solved: Solution, *, spare: int = 0) -> tuple[int, ...]:
+def whole_masses(solved: LatticeSolution, *, spare: int = 0) -> tuple[int, ...]:
     """Return the solver's law as whole numbers, the least of them with `spare` bits to divide.
 
     Whether it is private is for its proof to say, from these very numbers.

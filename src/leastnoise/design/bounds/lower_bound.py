@@ -16,8 +16,8 @@ from leastnoise import _validate, _words
 from leastnoise._record import Converter, field, one_of, real, record, takes
 from leastnoise.balls.core import FACTOR_BITS, exponential_between
 from leastnoise.certificate.records import exact_fields, number, parse_object, typed
-from leastnoise.design.body_bound import BodyWitness
-from leastnoise.design.radial_bound import A_NUMBER, RadialWitness, rows_of, whole_numbers
+from leastnoise.design.bounds.body_bound import BodyWitness
+from leastnoise.design.bounds.radial_bound import A_NUMBER, RadialWitness, rows_of, whole_numbers
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import MAX_EPSILON, Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
