@@ -71,9 +71,9 @@ class Topic(Enum):
     WHOLE = auto()
     """Counts that are made whole."""
     CHECKED = auto()
-    """What `verify` has checked of rows that come from the data."""
+    """The checks by `verify` of rows that come from the data."""
     PAGE = auto()
-    """What a reader of the published table should know of its numbers."""
+    """Notes for readers of the published table."""
 
 
 class Sentence(NamedTuple):
@@ -221,7 +221,7 @@ class TablePart(ABC):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """What is wrong with its columns, to end a sentence; None if nothing is.
+        """The first fault of its columns, to end a sentence; None if there is none.
 
         `columns` are those of a file of this `kind`, and `numbers` the same as floats.
         """
@@ -246,7 +246,7 @@ class Answered(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What certificates call its queries."""
+        """The labels of its queries in certificates."""
         ...
 
     @property
@@ -271,7 +271,7 @@ class Answered(Protocol):
 
     @property
     def stage(self) -> str:
-        """What a release does while it draws."""
+        """The stage that a release reports while it draws."""
         ...
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
@@ -314,7 +314,7 @@ class AloneInDraw(TablePart):
 
     @property
     def stage(self) -> str:
-        """What a release does while it draws."""
+        """The stage that a release reports while it draws."""
         return f"Choosing the {self.section} of {self.name}"
 
     @abstractmethod
@@ -361,7 +361,7 @@ class Answer(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What certificates call its queries."""
+        """The labels of its queries in certificates."""
         ...
 
     @property

@@ -62,7 +62,7 @@ def find_wrong(
     numbers: Mapping[str, Sequence[float]],
     kind: str,
 ) -> str | None:
-    """What is wrong with the columns of one part, to end a sentence; None if nothing is."""
+    """The first fault of the columns of one part, to end a sentence; None if there is none."""
     layout, noise = part
     if why := _wrong_form(layout, columns, kind):
         return why

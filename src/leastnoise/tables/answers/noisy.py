@@ -148,11 +148,11 @@ class BlockPlan(TablePart):
 
     @property
     def own_record(self) -> dict[str, Any]:
-        """What plan.json says of this kind of part alone."""
+        """The fields of plan.json that only this kind of part has."""
         return {}
 
     def own_sentences(self) -> Iterator[Sentence]:
-        """What is said of this kind of part alone."""
+        """The sentences that only this kind of part has."""
         yield from ()
 
     @property
@@ -269,7 +269,7 @@ class BlockPlan(TablePart):
         return words
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """What is published of it, and what its answer says of it."""
+        """The published numbers, and the sentences of the answer about this part."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         if self.layout.part:
@@ -337,7 +337,7 @@ class NoisyAnswer(ABC):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """What certificates call its queries."""
+        """The labels of its queries in certificates."""
 
     @property
     @abstractmethod
@@ -358,7 +358,7 @@ class NoisyAnswer(ABC):
 
     @property
     def stage(self) -> str:
-        """What a release does while it draws."""
+        """The stage that a release reports while it draws."""
         return f"Drawing the noise of {', '.join(self.labels)}"
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
@@ -368,12 +368,12 @@ class NoisyAnswer(ABC):
             yield from part.sentences(names)
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """What is said of all its parts together; nothing unless a subclass does."""
+        """The sentences about all its parts together; none unless a subclass has some."""
         yield from ()
 
 
 def describe_selected() -> Iterator[Sentence]:
-    """What follows where published counts choose the groups."""
+    """The consequences where published counts choose the groups."""
     yield Sentence(Topic.SELECTED, SELECTED_NOTE)
     yield Sentence(Topic.CHECKED, SELECTED_CHECKED)
 

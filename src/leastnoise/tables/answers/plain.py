@@ -53,7 +53,7 @@ class Plain:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What certificates call its queries."""
+        """The labels of its queries in certificates."""
         return tuple(block.label for block in self.blocks)
 
     def owns(self, name: str) -> bool:
@@ -146,7 +146,7 @@ class Drawn(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What certificates call its queries."""
+        """The labels of its queries in certificates."""
         return tuple(layout.label for layout in self.layouts)
 
     @cached_property
@@ -180,7 +180,7 @@ class Drawn(NoisyAnswer):
         ]
 
     def describe_draw(self) -> Iterator[Sentence]:
-        """Which queries share it."""
+        """The queries that share the draw."""
         queries = list(dict.fromkeys(layout.name for layout in self.layouts))
         if len(queries) > 1:
             together = f"The noise of {_words.in_turn(queries)} is planned together"

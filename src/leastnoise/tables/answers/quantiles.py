@@ -113,7 +113,7 @@ class QuantilePlan(AloneInDraw):
 
     section: ClassVar[str] = "quantiles"
     how: ClassVar[str]
-    """What finds them, for people."""
+    """The name of the method, for people."""
     why_no_difference: ClassVar[str] = (
         ": of quantiles no error is known by which two can be subtracted."
     )
@@ -198,11 +198,11 @@ class QuantilePlan(AloneInDraw):
 
     @abstractmethod
     def describe_values(self) -> Iterator[Sentence]:
-        """What holds of all quantiles that are found so."""
+        """The notes on all quantiles of this method."""
 
     @abstractmethod
     def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
-        """What a page says of them, given by how many rows each is off."""
+        """The note on a page, given the error of each quantile in rows."""
 
     def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
         """Each quantile and by how many rows it is off; the half-width of a count that decides."""
@@ -232,7 +232,7 @@ class QuantilePlan(AloneInDraw):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """What is wrong with its columns, to end a sentence; None if nothing is."""
+        """The first fault of its columns, to end a sentence; None if there is none."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         label = wrong_quantile(self.layout, columns, kind)
@@ -280,7 +280,7 @@ class QuantilePlan(AloneInDraw):
 
     @abstractmethod
     def own_record(self) -> dict[str, Any]:
-        """What plan.json says of this way to find quantiles alone."""
+        """The fields of plan.json that only this method has."""
 
     def _count_record(self) -> dict[str, Any]:
         """The total that decides which groups are published, as JSON values; empty without one."""
@@ -421,7 +421,7 @@ class ByTree(QuantilePlan):
         return () if layout is None or error is None else ((layout, (error,)),)
 
     def describe_draw(self) -> list[str]:
-        """What the tree is, and how far off its total is."""
+        """The shape of the tree, and the error of its total."""
         words = [_NEAREST, self.tree.in_words(self.layout.candidates.column)]
         if (error := self.count_error) is not None:
             words.append(
@@ -431,7 +431,7 @@ class ByTree(QuantilePlan):
         return words
 
     def describe_values(self) -> Iterator[Sentence]:
-        """What the intervals of quantiles say."""
+        """The meaning of the intervals of quantiles."""
         yield Sentence(Topic.VALUES, _COUNTED)
         if self.noisy:
             yield Sentence(Topic.VALUES, TOTAL_NOTE)
@@ -481,7 +481,7 @@ class Quantiles:
 
     @property
     def labels(self) -> tuple[str]:
-        """What the certificate calls it."""
+        """Its label in the certificate."""
         return (self.layout.label,)
 
     def owns(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the answers have in common that serve one query each, from a draw of its own."""
+"""The base of answers to one query, which has a draw of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OfOneQuery(ABC):
 
     @property
     def label(self) -> str:
-        """What certificates call the query."""
+        """The label of the query in certificates."""
         return self.block.label
 
     @property

@@ -82,7 +82,7 @@ class Summed(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """What certificates call the query."""
+        """The label of the query in certificates."""
         return (self.whole.cells.label,)
 
     @cached_property
@@ -122,14 +122,14 @@ class Summed(NoisyAnswer):
 
     @abstractmethod
     def table_record(self, place: int) -> dict[str, Any]:
-        """What plan.json says of the noise."""
+        """The record of the noise in plan.json."""
 
     def dimension(self, place: int) -> int:
         """The number of coordinates of the table."""
         return self.layouts[place].dimension
 
     def unlike_rows(self, place: int) -> str:
-        """What the rows of the table are, if they have unlike errors; else ""."""
+        """The name of the rows of the table if their errors differ; else ""."""
         return ""
 
 
@@ -179,7 +179,7 @@ class SumPart(BlockPlan):
 
     @property
     def own_record(self) -> dict[str, Any]:
-        """What plan.json says of the noise."""
+        """The record of the noise in plan.json."""
         return self.answered.table_record(self.place)
 
     def _noise_in_words(self, person: str) -> str:
@@ -275,7 +275,7 @@ class MarginTables(Summed):
         return table_sensitivities(self.whole.drawn, self._tables[place])
 
     def table_record(self, place: int) -> dict[str, Any]:
-        """What plan.json says of the noise."""
+        """The record of the noise in plan.json."""
         return {"margins": self.whole.to_record()}
 
     @property
@@ -342,7 +342,7 @@ class RunningSums(OnATree):
         return Baselines.of((self.layouts[place],), self.whole.budget, releases, summed=times)
 
     def table_record(self, place: int) -> dict[str, Any]:
-        """What plan.json says of the noise, and which table it is."""
+        """The record of the noise in plan.json, and the place of the table."""
         return {"cumulative": {"sums": bool(place), **self.whole.to_record()}}
 
     def unlike_rows(self, place: int) -> str:
@@ -381,7 +381,7 @@ class LevelTables(OnATree):
         return Baselines.of((self.layouts[place],), share, self.certificate.compositions)
 
     def table_record(self, place: int) -> dict[str, Any]:
-        """What plan.json says of the noise, and whether rows have unlike errors."""
+        """The record of the noise in plan.json, with a mark if the errors of rows differ."""
         unlike = bool(self.unlike_rows(place))
         return {"levels": {"unlike_rows": unlike, **self.whole.to_record()}}
 

@@ -134,7 +134,7 @@ class ByThreshold(NoisyAnswer):
 
     @property
     def labels(self) -> tuple[str]:
-        """What certificates call the query."""
+        """The label of the query in certificates."""
         return (self.layout.label,)
 
     @cached_property
@@ -177,7 +177,7 @@ class GroupRow(BlockPlan):
 
     @property
     def own_record(self) -> dict[str, Any]:
-        """What plan.json says of the threshold."""
+        """The record of the threshold in plan.json."""
         return {"unlisted": self.answered.groups.to_record()}
 
     def _cells_in_words(self) -> str:
@@ -205,7 +205,7 @@ class GroupRow(BlockPlan):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """What is wrong, such as a count that decides and is below the threshold."""
+        """The first fault, such as a count that decides and is below the threshold."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         layout, claim = self.layout, self.answered.groups.claim

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import LaidOut
 
     Splits = Mapping[tuple[str, ...], Noise | None]
-    """Of each draw, by the labels of its queries, the noise before all were scaled down."""
+    """The noise of each draw before all were scaled down, by the labels of its queries."""
 
 
 def plan(

@@ -1,4 +1,4 @@
-"""What a release will do and how well, decided from the spec alone: no row is read."""
+"""The plan of a release: its noise and errors, decided from the spec without any row."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ class Plan(Framed, Shown):
 
     @property
     def unit(self) -> str:
-        """What ledgers call those who are protected, a column or rows."""
+        """The name of the unit in ledgers: a column, or rows."""
         return self.spec.privacy.unit_label
 
     @property
     def person(self) -> str:
-        """What people who read of it call the unit."""
+        """The name of the unit for readers."""
         return self.spec.privacy.person
 
     @property
@@ -151,12 +151,12 @@ class Plan(Framed, Shown):
 
     @property
     def neighbours(self) -> Neighbours:
-        """What one unit does between two tables that nobody can tell apart."""
+        """The change of one unit between two datasets that nobody can tell apart."""
         return self.spec.privacy.neighbours
 
     @property
     def finds_bounds(self) -> bool:
-        """Whether bounds of columns are found, with a part of the budget, before all else."""
+        """True if bounds of columns are found first, with a part of the budget."""
         return bool(finding.columns_by_query(self.spec))
 
     @property
@@ -219,13 +219,13 @@ class Plan(Framed, Shown):
         )
 
     def sentences(self, *topics: Topic, names: Mapping[str, str] = NO_NAMES) -> list[str]:
-        """What the answers say on some topics, topic by topic."""
+        """The sentences of the answers on some topics, topic by topic."""
         every = [sentence for answered in self.answered for sentence in answered.sentences(names)]
         return [text for topic in topics for text in texts(iter(every), topic)]
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the numbers don't say."""
+        """Notes that the numbers don't show."""
         return summary.list_notes(self)
 
     def to_record(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Kind(Enum):
     UNLISTED = auto()
     """Groups that nobody listed, published from a noisy count on."""
     KEYS = auto()
-    """Which keys there are, and no number."""
+    """The keys that exist, without a number."""
     MARGINS = auto()
     """Cells and totals."""
     CUMULATIVE = auto()
@@ -46,7 +46,7 @@ def is_about_keys(query: Query) -> bool:
 
 
 def kind_of_sums(query: Query) -> Kind:
-    """Which tables of a query add up; PLAIN if it has one table."""
+    """The kind of tables that add up; PLAIN if the query has one table."""
     if query.margins:
         return Kind.MARGINS
     if query.histogram is not None and query.histogram.cumulative:

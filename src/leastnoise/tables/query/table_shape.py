@@ -47,7 +47,7 @@ class TableShape(ABC):
 
     @property
     def label(self) -> str:
-        """What certificates call it; no name of a query has a dot."""
+        """Its label in certificates; no name of a query has a dot."""
         return f"{self.name}.{self.part}" if self.part else self.name
 
     @property
@@ -77,7 +77,7 @@ class TableShape(ABC):
     @property
     @abstractmethod
     def limits(self) -> str:
-        """What one unit can do, to end a sentence that begins with the unit."""
+        """The moves of one unit, to end a sentence that begins with the unit."""
 
     @property
     def leaves_out(self) -> bool:

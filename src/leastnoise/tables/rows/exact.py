@@ -83,7 +83,7 @@ def _within(layout: Layout, way: FewGroups, entries: nw.LazyFrame[Any]) -> nw.La
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExactTotals:
-    """What each draw of noise of a release hides; `tell` is told which is read."""
+    """The exact totals that each draw of noise hides; `tell` gets the name of each reading."""
 
     found: Source
     spec: Spec
