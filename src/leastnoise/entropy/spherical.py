@@ -187,9 +187,9 @@ class DirectionSampler(Sampler):
 
     >>> from fractions import Fraction
     >>> from leastnoise.entropy.source import InsecureSeededEntropy
-    >>> from leastnoise.entropy.scaled import Constant
+    >>> from leastnoise.entropy.scaled import LazyRational
     >>> entropy = InsecureSeededEntropy(1)
-    >>> sampler = DirectionSampler(radius=Constant(Fraction(5)), dimension=3, entropy=entropy)
+    >>> sampler = DirectionSampler(radius=LazyRational(Fraction(5)), dimension=3, entropy=entropy)
     >>> round(float(np.linalg.norm(sampler.draw(3).estimates)), 9)
     5.0
     """

@@ -27,6 +27,7 @@ from leastnoise.tables.plan.summary import (
     limits_of_persons,
     limits_of_values,
     rows_in_no_group,
+    sentences_on,
 )
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import verify_directory
@@ -246,7 +247,7 @@ def page_of(found: VerifiedRelease, folder: Path, target: Path | None = None) ->
         for query, file in zip(queries, files, strict=True)
     ]
     names = {query.name: names_of(query.layouts, spec) for query in queries}
-    chosen = bool(found.plan.sentences(Topic.VALUES))
+    chosen = bool(sentences_on(found.plan, Topic.VALUES))
     title, head = _header(spec.report or About(), folder, chosen=chosen)
     body = (
         f"<header>{head}</header><main><section><h2>Findings</h2>{_findings(sections)}</section>"

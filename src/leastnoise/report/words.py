@@ -18,6 +18,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.tables.answers.base import Topic
 from leastnoise.tables.plan import summary
+from leastnoise.tables.plan.summary import sentences_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,7 +133,7 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     tables = ", ".join(
         f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
     )
-    checked = " ".join([_CHECKED, *found.plan.sentences(Topic.CHECKED)])
+    checked = " ".join([_CHECKED, *sentences_on(found.plan, Topic.CHECKED)])
     checked += _FOUND if found.plan.finds_bounds else ""
     return [
         f"Verified {folder}.",

@@ -11,7 +11,7 @@ from leastnoise import _words
 from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
-from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Answered, TablePart, Topic, texts
+from leastnoise.tables.answers.base import SECTIONS, Answered, TablePart
 from leastnoise.tables.answers.keys import KeysPlan
 from leastnoise.tables.answers.noisy import BlockPlan
 from leastnoise.tables.answers.quantiles import QuantilePlan
@@ -20,7 +20,7 @@ from leastnoise.tables.query import finding
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from leastnoise._notebooks import Columns
     from leastnoise.guarantees.budget import Budget
@@ -217,11 +217,6 @@ class Plan(Framed, Shown):
             QueryPlan(name=name, parts=tuple(part for part in self.parts if part.name == name))
             for name in dict.fromkeys(part.name for part in self.parts)
         )
-
-    def sentences(self, *topics: Topic, names: Mapping[str, str] = NO_NAMES) -> list[str]:
-        """The sentences of the answers on some topics, topic by topic."""
-        every = [sentence for answered in self.answered for sentence in answered.sentences(names)]
-        return [text for topic in topics for text in texts(iter(every), topic)]
 
     @property
     def notes(self) -> tuple[str, ...]:

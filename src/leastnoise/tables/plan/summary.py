@@ -16,7 +16,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import printed_at_least
-from leastnoise.tables.answers.base import Topic
+from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 from leastnoise.tables.expressions.weeks import mixes_years
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.axes import KeyColumn
@@ -65,12 +65,18 @@ def list_sentences(plan: Plan) -> list[str]:
     said += weak_promises(plan.budget.epsilon, plan.spec.privacy)
     if not plan.budget.epsilon:
         said.append("ε = 0: the tables show hardly more than noise. Give an epsilon above 0.")
-    said += plan.sentences(Topic.DRAW)
+    said += sentences_on(plan, Topic.DRAW)
     said += [*mixed_years(plan.spec), *what_counts(plan)]
-    said += plan.sentences(Topic.KEPT, Topic.NOISE, Topic.WISH)
+    said += sentences_on(plan, Topic.KEPT, Topic.NOISE, Topic.WISH)
     if plan.blocks:
         said += [PLAIN, OWN_NOISE, *counted_in(layouts), *least_counted(plan)]
-    return said + plan.sentences(Topic.VALUES)
+    return said + sentences_on(plan, Topic.VALUES)
+
+
+def sentences_on(plan: Plan, *topics: Topic) -> list[str]:
+    """The sentences of all answers on some topics, topic by topic."""
+    every = [sentence for answered in plan.answered for sentence in answered.sentences(NO_NAMES)]
+    return [text for topic in topics for text in texts(iter(every), topic)]
 
 
 def what_counts(plan: Plan) -> list[str]:
@@ -261,14 +267,14 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     counts = (*counted_in(layouts), *counted_in(layouts, rest=True), *least_counted(plan))
     notes = (CLIP_NOTE, *counts, *_of_sizes(sized)) if layouts else ()
     notes += tuple(mixed_years(plan.spec))
-    notes += tuple(plan.sentences(Topic.VALUES))
+    notes += tuple(sentences_on(plan, Topic.VALUES))
     by_row = plan.spec.privacy.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)
     found = (block.exact_rows for block in plan.blocks)
     exact = min((rows for rows in found if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:
         notes += (ROUNDING_NOTE.format(rows=exact),)
-    notes += tuple(plan.sentences(Topic.PARTS, Topic.GROUPS, Topic.SELECTED, Topic.WHOLE))
+    notes += tuple(sentences_on(plan, Topic.PARTS, Topic.GROUPS, Topic.SELECTED, Topic.WHOLE))
     if sum(one.is_composed for one in plan.answered) <= 1:
         return notes
     if plan.certificate.rule == COMPOSED and any(one.split is not None for one in plan.answered):
