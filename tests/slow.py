@@ -1,6 +1,6 @@
 """Which slow and dense tests are run before anything lands, and what processor time they take.
 
-A dense test takes half a second or more, or is one of many that try the same property. `--share`
+A dense test takes .4 seconds or more, or is one of many that try the same property. `--share`
 (`make test`) runs a share of the dense tests, `--gate` (`make test-gate`) a share of the slow ones
 and all dense ones.
 
@@ -32,7 +32,7 @@ from tests.cli import program
 
 ROOT = Path(__file__).parents[1]
 TIMES = ROOT / "tests" / "slow_seconds.csv"
-SECONDS = {"slow": 300.0, "dense": 15.0}  # of processor time, which two cores share
+SECONDS = {"slow": 300.0, "dense": 10.0}  # of processor time, which two cores share
 LONGEST = 60.0  # of one slow test; what takes longer is named
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of what didn't change

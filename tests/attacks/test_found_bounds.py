@@ -122,6 +122,7 @@ def test_both_stages_lose_no_more_than_is_promised(tmp_path: Path, share: str) -
     assert 0.8 * _EPSILON <= worst <= _EPSILON * (1 + 1e-9)
 
 
+@pytest.mark.dense
 def test_it_would_be_seen_if_values_were_not_limited_to_what_was_found(tmp_path: Path) -> None:
     both = Both(tmp_path, "0.6")
 

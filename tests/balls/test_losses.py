@@ -140,6 +140,7 @@ def test_masses_that_are_hardly_floats_lie_no_higher(
             assert found <= exact
 
 
+@pytest.mark.dense
 def test_losses_beyond_all_floats_are_composed() -> None:
     part = releases(Laplace(scale=Fraction(1, 1000)), 2)
     assert prove_composed((part,), Fraction(1000)).interval.lower > 0.999

@@ -41,6 +41,7 @@ def test_a_pure_budget_is_amplified() -> None:
     assert three.certificate.delta.upper == 0
 
 
+@pytest.mark.dense
 def test_many_releases_are_calibrated_to_the_private_side() -> None:
     found = ln.calibrate("laplace", sensitivity=ln.L1(1), compositions=40, **SMALL)
     assert found.certificate.delta.upper <= 1e-5

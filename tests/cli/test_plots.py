@@ -95,6 +95,7 @@ def test_without_a_gaussian_it_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(("target", "library"), [("-", "plotext"), ("a.svg", "matplotlib")])
 def test_without_the_extra_the_error_names_it(target: str, library: str, tmp_path: Path) -> None:
     (tmp_path / f"{library}.py").write_text("raise ImportError\n")

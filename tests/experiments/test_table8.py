@@ -71,6 +71,7 @@ def test_sizes_are_the_papers_and_rows_are_no_longer_than_said(scripts: Any, nam
     assert longest <= scripts.prepare.SQUARED_NORMS[name] + 1e-9
 
 
+@pytest.mark.dense
 def test_a_line_is_computed_again(scripts: Any) -> None:
     """Noise and splits are seeded: the first splits of a line give its errors, to the chance."""
     data = scripts.prepare.ecoli()

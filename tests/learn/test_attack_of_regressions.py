@@ -28,6 +28,7 @@ def told(wanted: str) -> Iterator[str]:
             yield str(error)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_what_is_right_withstands(neighbours: str) -> None:
     assert not list(told(neighbours))
@@ -52,6 +53,7 @@ def test_a_sensitivity_that_is_a_tenth_too_small_is_told(
     assert any(one.startswith("moved by") for one in told(neighbours))
 
 
+@pytest.mark.dense
 def test_noise_that_is_chosen_by_a_row_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     best = fitting.best_of
     seen: list[int] = []

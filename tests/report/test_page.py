@@ -105,6 +105,7 @@ def test_its_links_lead_to_the_tables_from_where_it_is(made: Path, where: str | 
     assert found == [str(made / "by_plan.csv"), str(made / "bins.csv")]
 
 
+@pytest.mark.dense
 def test_names_of_folders_are_no_addresses(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     release(folder, output={"path": 'a "?#%é', "format": "json"}).run()
@@ -112,6 +113,7 @@ def test_names_of_folders_are_no_addresses(tmp_path: Path) -> None:
     assert first == "a%20%22%3F%23%25%C3%A9/by_plan.json"
 
 
+@pytest.mark.dense
 def test_texts_of_a_spec_are_no_html(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1]}}]
@@ -157,6 +159,7 @@ def test_numbers_at_the_ends_of_floats_are_shown(tmp_path: Path, number: str) ->
     assert max(map(len, re.findall(r"[0-9,.]+", text))) < 60
 
 
+@pytest.mark.dense
 def test_a_large_table_is_cut_off_and_says_so(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     many = [{"name": "q", "statistics": ["count"], "group_by": {"plan": list(range(5000))}}]

@@ -53,6 +53,7 @@ def test_a_family_that_is_asked_for_is_tried() -> None:
     assert "generalized-gamma (ellipse)" in [one.label for one in found.candidates]
 
 
+@pytest.mark.dense
 def test_nothing_is_left_out_where_the_shape_gains_little() -> None:
     """Thirty conditions at delta = 1e-3: the ellipse with a Gaussian is as good as the body."""
     queries = CountingQueries(dimension=30)

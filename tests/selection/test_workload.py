@@ -40,6 +40,7 @@ def drawn_errors(one: WorkloadNoise, *, times: int) -> Any:
     return np.array([find_answers(one, one_draw) - truth for one_draw in noisy])
 
 
+@pytest.mark.dense
 def test_figures_of_cumulative_counts() -> None:
     """The table of theory/workloads.md §2."""
     one = workload(np.tri(100), epsilon=1, delta="1e-8")

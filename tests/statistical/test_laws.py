@@ -107,6 +107,7 @@ def test_l2_radius(dimension: int, count: int) -> None:
     assert kstest(1.1 * radius, law.cdf).pvalue < REJECT
 
 
+@pytest.mark.dense
 def test_l2_radius_in_many_dimensions() -> None:
     noise = SphericalLaplace(scale=1, dimension=300)
     radius = np.linalg.norm(_releases(noise, 1500, seed=25), axis=1)

@@ -138,6 +138,7 @@ def test_noise_is_as_much_smaller_as_the_bounds_are_narrower(tmp_path: Path) -> 
         assert std == next(error.std for error in block.errors if error.statistic == "sum_x")
 
 
+@pytest.mark.dense
 def test_a_plan_says_that_errors_are_those_of_the_widest(tmp_path: Path) -> None:
     plan = written(tmp_path, spec_of()).plan()
     said = str(plan)
@@ -239,6 +240,7 @@ def test_any_rows_are_answered(tmp_path: Path, rows: pd.DataFrame) -> None:
     ln.verify_directory(tmp_path / "out")
 
 
+@pytest.mark.dense
 def test_rows_as_units_and_groups_that_nobody_listed(tmp_path: Path) -> None:
     query = {"name": "q", "statistics": ["sum(x)"], "group_by": {"plan": {"keys": "private"}}}
     raw = spec_of(
@@ -286,6 +288,7 @@ def test_each_release_of_a_series_finds_its_own(tmp_path: Path) -> None:
     assert first != second
 
 
+@pytest.mark.dense
 def test_what_could_vanish_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
     ledger = _account(tmp_path, 10**5)
     privacy = {"unit": "person", "epsilon": 10**5, "ledger": {"path": "budget.ledger"}}

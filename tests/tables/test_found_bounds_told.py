@@ -200,6 +200,7 @@ def test_a_query_of_ones_own_may_find_them(tmp_path: Path) -> None:
     ln.verify_directory(tmp_path / "o")
 
 
+@pytest.mark.dense
 def test_what_is_clipped_is_counted_by_the_bounds_that_were_found(tmp_path: Path) -> None:
     privacy = {"unit": "person", "epsilon": 1000}
     raw = spec_of(privacy=privacy, output={"path": "o", "format": "csv"})

@@ -101,6 +101,7 @@ def write(folder: Path) -> None:
     rows.assign(who=np.arange(1000)).to_parquet(folder / "rows.parquet")
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("given", [{}, {"round": True, "clamp": True}])
 def test_a_release_has_the_number_of_rows_and_verifies(
     tmp_path: Path, given: dict[str, Any]

@@ -182,6 +182,7 @@ def dense(whole: Margins) -> NDArray[np.float64]:
     return np.linalg.solve((design.T * weighted) @ design, design.T * weighted)
 
 
+@pytest.mark.dense
 def test_what_is_drawn_has_the_stated_errors() -> None:
     """Simulated by numpy from the noise's definition, estimated by a dense matrix."""
     plan = plan_of(sums_of(bounds=BOUNDS, **WIDE))

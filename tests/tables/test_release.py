@@ -96,6 +96,7 @@ def test_bands_before_listed_keys_are_the_first_columns_and_verify(
     assert verify_directory(folder / "out").rows["q"] == 4
 
 
+@pytest.mark.dense
 def test_answers_are_near_the_truth_by_as_much_as_they_say(folder: Path) -> None:
     frame = pd.read_parquet(folder / "rows.parquet")
     made = release(folder, output=None).run()

@@ -60,6 +60,7 @@ def published(folder: Path) -> int:
     return kinds.count("use")
 
 
+@pytest.mark.dense
 def test_each_release_is_the_next_and_none_is_one_too_many(folder: Path) -> None:
     for place in (1, 2, 3):
         found = release(folder).run()
@@ -311,6 +312,7 @@ def test_what_is_chosen_and_counted_beside_it_spends_its_part_each_time(folder: 
     assert verify_directory(found.path or "", ledger=folder / "v.ledger").delta.upper <= 1e-6
 
 
+@pytest.mark.dense
 def test_margins_of_a_series_agree_and_verify(folder: Path) -> None:
     by = {"region": REGIONS, "who": {"edges": [0, 30, 60]}}
     query = COUNTS | {"margins": True, "group_by": by}

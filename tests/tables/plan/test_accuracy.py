@@ -118,6 +118,7 @@ def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None
     assert worst(less.plan()) > 1
 
 
+@pytest.mark.dense
 def test_wishes_are_about_the_errors_that_are_shown(folder: Path) -> None:
     """Also where those that nothing is wished of aren't worked out for it."""
     for asked in (USE, USE | {"accuracy": {"std": 3}}, PEOPLE, WITHOUT_A_WISH):

@@ -181,6 +181,7 @@ def _one_less(parts: list[Any]) -> None:
     del parts[1]
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("edit", [_bound, _cube, _one_less])
 def test_what_a_unit_adds_is_what_the_spec_implies(
     tmp_path: Path, edit: Callable[[list[Any]], None]

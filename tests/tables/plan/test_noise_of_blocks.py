@@ -35,6 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return make_rows(tmp_path)
 
 
+@pytest.mark.dense
 def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
     plan = release(folder).plan()
     mechanism = plan.blocks[0].mechanism
@@ -175,6 +176,7 @@ def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
     verify_directory(folder / "out")
 
 
+@pytest.mark.dense
 def test_plain_noise_is_handed_on_only_where_the_very_question_was_proved(folder: Path) -> None:
     query = [{"name": "n", "statistics": ["count"], "group_by": {"plan": [1, 2, 3]}}]
     (block,) = release(folder, query=query).plan().blocks

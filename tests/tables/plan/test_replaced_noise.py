@@ -95,6 +95,7 @@ def test_conditions_are_drawn_together_in_a_box() -> None:
     assert made.blocks[0].mechanism.noise.variance == pytest.approx(20 / 3, rel=2e-3)
 
 
+@pytest.mark.dense
 def test_rows_drawn_together_hide_what_two_persons_differ_by(tmp_path: Path) -> None:
     towns = {"town": TOWNS}
     query = [

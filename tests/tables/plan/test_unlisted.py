@@ -144,6 +144,7 @@ def test_replaced_persons_have_another_certificate() -> None:
     assert groups_of(block).least is None
 
 
+@pytest.mark.dense
 def test_beside_blocks_that_are_composed_tightly() -> None:
     counts = [
         {"name": f"t{i}", "statistics": ["count_units"], "group_by": {"sex": [1, 2, 3]}}

@@ -141,6 +141,7 @@ def test_rows_are_not_subtracted_from_persons(tmp_path: Path) -> None:
         ln.subtract_releases(first, second)
 
 
+@pytest.mark.dense
 def test_margins_are_subtracted_by_their_own_intervals(tmp_path: Path) -> None:
     """Their error isn't that of one draw: values were made to add up."""
     rows = [(key, place) for key in "ab" for place in (1, 2) for _ in range(50)]

@@ -103,6 +103,7 @@ def test_another_ledger_and_another_key_are_rejected(folder: Path) -> None:
         ln.verify_directory(folder / "out")
 
 
+@pytest.mark.dense
 def test_an_account_for_others_was_not_charged_for_it(folder: Path) -> None:
     certificate = ln.PlanCertificate.from_json((folder / "out" / "certificate.json").read_text())
     for name, unit in (("rows", "person"), ("others", "row")):

@@ -42,6 +42,7 @@ def test_bins_are_half_open_and_the_last_is_closed(tmp_path: Path, edges: list[f
     assert (found >> layout.bits).tolist() == [bins.count(place) for place in range(count - 1)]
 
 
+@pytest.mark.dense
 def test_many_bins_are_no_chain_of_comparisons(tmp_path: Path) -> None:
     # Which would be planned for minutes.
     frame = pd.DataFrame({"x": [0.5, 7.0, 19_999.0, 20_000.0, 20_000.5], "person": 1, "plan": 1})

@@ -83,6 +83,7 @@ def test_what_duckdb_lacks_is_named_without_its_rows(tmp_path: Path, duck: Path)
             of_table(tmp_path, name, "visits")
 
 
+@pytest.mark.dense
 def test_sqlite_has_the_integers_of_a_file(tmp_path: Path, whole: list[int]) -> None:
     path = tmp_path / "shop.sqlite"
     with sqlite3.connect(path) as connection:

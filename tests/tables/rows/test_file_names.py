@@ -31,6 +31,7 @@ def test_letters_of_patterns_in_a_folders_name_are_letters(
     assert answers(tmp_path / "data[1]", "*.parquet") == whole
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_folders_of_persons_that_are_no_utf_8_are_nobody(tmp_path: Path, kind: str) -> None:
     """As with any other text that isn't: two of them must not be one person of twice the limit."""

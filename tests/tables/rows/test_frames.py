@@ -192,6 +192,7 @@ def test_columns_are_checked_by_the_schema() -> None:
         release(stamped).plan()
 
 
+@pytest.mark.dense
 def test_what_is_not_used_can_fail_nobody() -> None:
     """A column of objects, and texts that are no letters, beside those that are asked for."""
     halves = pd.array(["\ud800"] * len(ROWS), dtype=pd.StringDtype("python"))

@@ -120,6 +120,7 @@ def test_little_noise_gives_the_ratio_of_clamped_sums(tmp_path: Path, missing: A
         assert high - low < 0.01
 
 
+@pytest.mark.dense
 def test_missing_values_leave_a_weighted_mean_as_it_is() -> None:
     """With the weights of missing values it would be 4 % too low, and outside its interval."""
     rng = np.random.default_rng(5)  # makes the table, no noise

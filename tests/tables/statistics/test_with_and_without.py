@@ -321,6 +321,7 @@ def test_a_release_verifies_and_a_count_with_another_interval_does_not(
         verify_resealed(tmp_path / "one")
 
 
+@pytest.mark.dense
 def test_counts_that_are_made_of_other_numbers_can_be_subtracted(folders: Path) -> None:
     found = subtract_releases(folders / "one", folders / "two").tables["q"]
     assert found.confidence["count"] == 0.95

@@ -88,6 +88,7 @@ def test_nested_tables_are_levels_of_one_tree(
     )
 
 
+@pytest.mark.dense
 def test_units_that_are_replaced_cost_two_moves() -> None:
     found = []
     for neighbours, epsilon in (("add-remove", 1), ("replace-one", 2)):
