@@ -146,6 +146,10 @@ def test_tables_of_many_columns_agree_exactly(tmp_path: Path) -> None:
             lambda b: b[-1]["certificate"]["noise"]["parameters"].update(scale="1"),
             "other than what is certified",
         ),
+        (
+            lambda b: b.append({**b[-1], "name": "q.contrasts-" + "x".join("1234567")}),
+            "its cells are too many for noise",
+        ),
     ],
 )
 def test_certificates_that_are_edited(tmp_path: Path, change: Any, said: str) -> None:
@@ -300,6 +304,10 @@ def test_the_shares_are_the_best_of_gaussian_noise() -> None:
         ({"privacy": {"unit": "who"}}, "are of one count of rows"),
         ({"statistics": ["count", "sum(a)"]}, "are of one count of rows"),
         ({"margins": True}, "2 to 6 columns in group_by, got 7. List the tables."),
+        (
+            {"group_by": {column: [*range(size)] for column, size in (SIZES | {"g": 1}).items()}},
+            "A column with one key",
+        ),
         ({"margins": [[*SIZES]]}, "65,536 cells with margins, got 288,000 in one table"),
     ],
 )

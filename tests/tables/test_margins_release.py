@@ -276,3 +276,45 @@ def test_listed_tables_agree_where_none_is_by_all_columns(tmp_path: Path) -> Non
     edit(folder, "people_by_sex_age.json", moved)
     with pytest.raises(CertificateRejected, match="don't have the same sums by sex"):
         verify_resealed(folder)
+
+
+@pytest.mark.parametrize("margins", [True, [["r"], ["s"]], [["r"]], [["s"]], [[]]])
+@pytest.mark.parametrize("limits", [{"max_groups": 2, "max_rows_per_group": 1}, {"max_rows": 2}])
+def test_limits_are_about_the_groups_of_the_query(limits: dict[str, int], margins: Any) -> None:
+    """A person within the limits of every column's groups counts whole, whatever is listed."""
+    persons = [*range(1_000)]
+    rows = pd.DataFrame({"who": persons * 2, "r": 1, "s": ["f"] * 1_000 + ["m"] * 1_000})
+    tables = Release(
+        data={"source": rows},
+        privacy={"unit": "who", "epsilon": 50, "delta": "1e-6"},
+        contribution=limits,
+        query=[
+            {
+                "name": "q",
+                "statistics": ["count"],
+                "group_by": {"r": [1, 2], "s": ["f", "m"]},
+                "margins": margins,
+            }
+        ],
+    ).run()
+    for found in tables.tables.values():
+        assert sum(found.columns["count"]) == pytest.approx(2_000, abs=30)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("margins", [True, [["a"]], [["a", "b"], []]])
+def test_a_column_with_one_key(margins: Any, neighbours: str) -> None:
+    """It has no contrasts: of the first column alone a row that is replaced moves nothing."""
+    plan = Release(
+        data={"source": pd.DataFrame({"a": ["x"], "b": [0]})},
+        privacy={"unit": "row", "epsilon": 1, "delta": "1e-9", "neighbours": neighbours},
+        query=[
+            {
+                "name": "q",
+                "statistics": ["count"],
+                "group_by": {"a": ["x"], "b": [0, 1]},
+                "margins": margins,
+            }
+        ],
+    ).plan()
+    assert all(0 < block.errors[0].std < 6 for block in plan.blocks)

@@ -151,7 +151,7 @@ def _with_margins(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
     components = tuple(dict.fromkeys(component for own in needs for component in own))
     whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
     measured = margins.measured_components(spec, components)
-    whole = margins.keep_listed(whole, margins.published_tables(query))
+    whole = margins.keep_listed(spec, whole, margins.published_tables(query))
     whole = replace(whole, measured=measured, projected=query.clamp)
     shape = margins.measured_layout(whole)
     if why := margins.too_large(shape):

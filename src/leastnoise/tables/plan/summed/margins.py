@@ -28,6 +28,7 @@ from leastnoise.tables.plan.summed.chain import Chain, read_chain
 from leastnoise.tables.plan.summed.measured import (
     FOR_THE_LARGEST,
     compare_ways,
+    has_contrasts,
     measured_name,
     pure_family,
     weights_of,
@@ -37,7 +38,6 @@ from leastnoise.tables.query.noise_error import PROBABILITIES
 from leastnoise.tables.query.summed.margins import (
     added_up,
     contrasts_sensitivity,
-    in_one_cell,
     made_of,
     marginals_of,
     measured_layout,
@@ -72,6 +72,7 @@ _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for what each shows beside those "
     "by fewer columns."
 )
+_MOST_ROWS = "Counts are right up to 2^32 rows in all."
 _KNOWN = (
     "Every row is in a cell, so that the total is the number of rows. It is public where a row is "
     "replaced: it is published without noise, and costs nothing."
@@ -115,7 +116,7 @@ class Margins:
             {measured_name(cells, one, contrasts=kind): one for one in marginals.every}
             for kind in (False, True)
         )
-        in_contrasts = bool(claims) and claims[0][0] in contrasts and in_one_cell(drawn)
+        in_contrasts = bool(claims) and claims[0][0] in contrasts and has_contrasts(drawn)
         names = contrasts if in_contrasts else names
         chain = read_chain(drawn, claims) if marginals.is_small else None
         measured = dict[int, Certificate]()
@@ -123,11 +124,11 @@ class Margins:
             table = names.get(name) if chain is None else marginals.whole
             if table is None or table in measured or not isinstance(claim, Certificate):
                 raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
+            if table == marginals.whole and not marginals.has_cells:
+                raise CertificateRejected(f"Query {name!r}: its cells are too many for noise.")
             if in_contrasts:
                 dimension, moves = marginals.contrasts(table), contrasts_sensitivity(drawn, table)
                 _check(name, claim, drawn, dimension, (moves,), families=("gaussian",))
-            elif table == marginals.whole and not marginals.has_cells:
-                raise CertificateRejected(f"Query {name!r}: its cells are too many for noise.")
             else:
                 pure = (pure_family(drawn), "gaussian")
                 families = pure if chain is None else (chain.noise.name,)
@@ -445,6 +446,7 @@ class Margins:
             said = _IN_CONTRASTS.format(count=len(self.measured))
         agree = _AGREE if self.marginals.is_small else _AGREE.replace(" of the cells", "")
         found = [f"{said if self.chain is None else self.chain.in_words(self.cells)} {agree}"]
+        found += [] if self.marginals.has_cells else [_MOST_ROWS]
         found += [_KNOWN] if self.total_is_known else []
         found += [FOR_THE_LARGEST] if self.cells.largest else []
         for label, one in self.compared.items():

@@ -138,6 +138,11 @@ def measured_name(cells: Layout, table: int, *, contrasts: bool = False) -> str:
     return f"{label}.{_CONTRASTS}{by}" if contrasts else name
 
 
+def has_contrasts(cells: Layout) -> bool:
+    """True if noise may be in contrasts: of one number of a cell, by columns of several keys."""
+    return in_one_cell(cells) and min(marginals_of(cells).sizes, default=2) > 1
+
+
 def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 1) -> Claims:
     """Return the noise of each measured table, proved; the names are as certificates have them.
 
@@ -155,7 +160,7 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
     weights = None if cells.largest else [1.0] * len(marginals.tables)
     _, total = choose_loss(largest=cells.largest)
     offers: list[tuple[float, Way, Shares]] = []
-    with_contrasts = in_one_cell(cells) and bool(budget.delta) and not pure
+    with_contrasts = has_contrasts(cells) and bool(budget.delta) and not pure
     for way, information, each in list_kinds(cells, budget, releases, pure=pure):
         if way is _gaussian and with_contrasts and cells.neighbours == "add-remove":
             continue  # noise in contrasts is the best of Gaussian noise

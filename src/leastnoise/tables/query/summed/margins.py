@@ -66,15 +66,17 @@ def table_name(query: str, columns: Sequence[str], by: Sequence[str]) -> str:
     return f"{query}_by_{'_'.join(by)}" if by else f"{query}_total"
 
 
-def keep_listed(layout: Layout, tables: Sequence[int]) -> Layout:
+def keep_listed(spec: Spec, layout: Layout, tables: Sequence[int]) -> Layout:
     """Return the layout whose cells are by the columns of these tables alone.
 
     Rows count as before, in a group of every column. A table by more columns than are listed would
-    only have less information of each sum.
+    only have less information of each sum. Limits on the groups of a person, or on the rows in one,
+    are about groups by every column: then no column is left out.
     """
     listed = reduce(operator.or_, tables)
     kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
-    if len(kept) == len(layout.axes):
+    limits = spec.contribution.model_dump(exclude_none=True) if spec.contribution else {}
+    if len(kept) == len(layout.axes) or not limits.keys() <= {"max_rows"}:
         return replace(layout, margins=tuple(tables))
     moved = [sum(1 << new for new, i in enumerate(kept) if table >> i & 1) for table in tables]
     axes = tuple(layout.axes[i] for i in kept)
@@ -227,6 +229,8 @@ def too_large(layout: Layout) -> str | None:
             f"Margins of more than {MOST_COLUMNS} columns, or of more than {MOST_CELLS:,} cells "
             "together, are of one count of rows, not made whole. Use fewer columns, or keys."
         )
+    if min(marginals.sizes) == 1:
+        return "A column with one key has no effect in tables without cells. Leave it out."
     return None
 
 
