@@ -49,6 +49,9 @@ ADDED = (*COUNTS, "sum")
 _KINDS = (*ADDED, "mean")
 
 
+_LIMITS_OF_GROUPS = ("max_groups", "max_rows_per_group", "l1", "l2")
+
+
 def published_tables(query: Query) -> tuple[int, ...]:
     """Return the tables that `margins` lists, or all if it is true; those by most columns first."""
     columns = list(query.group_by)
@@ -75,8 +78,8 @@ def keep_listed(spec: Spec, layout: Layout, tables: Sequence[int]) -> Layout:
     """
     listed = reduce(operator.or_, tables)
     kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
-    limits = spec.contribution.model_dump(exclude_none=True) if spec.contribution else {}
-    if len(kept) == len(layout.axes) or not limits.keys() <= {"max_rows"}:
+    limits = [getattr(spec.contribution, name, None) for name in _LIMITS_OF_GROUPS]
+    if len(kept) == len(layout.axes) or any(limit is not None for limit in limits):
         return replace(layout, margins=tuple(tables))
     moved = [sum(1 << new for new, i in enumerate(kept) if table >> i & 1) for table in tables]
     axes = tuple(layout.axes[i] for i in kept)
