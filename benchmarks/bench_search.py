@@ -5,9 +5,8 @@ from __future__ import annotations
 import resource
 import time
 import warnings
-from typing import Any
 
-from benchmarks.bench_plans import MIXED
+from benchmarks.searches import COMPARED, PLANNED, compared, planned
 from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design.bounds.lower_bound import LowerBound
@@ -16,12 +15,9 @@ from leastnoise.design.programs.effort import Effort
 from leastnoise.design.programs.refine import Task, refine
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import family_named, part_of
-from leastnoise.selection.public import calibrate, compare
-from leastnoise.tables.parse import spec_file
-from leastnoise.tables.plan.make_plan import plan
+from leastnoise.selection.public import calibrate
 
 BUDGET = Budget(epsilon="1", delta="1e-5")
 EXACT_SIGMA = 3.730631634815941832250  # of the Gaussian, by 400-bit ball arithmetic
@@ -133,46 +129,6 @@ def design_rows() -> list[tuple[str, ...]]:
     return rows
 
 
-COMPARED: list[tuple[str, dict[str, Any], str]] = [
-    ("one number, (1, 1e-6)", {"epsilon": "1", "delta": "1e-6"}, "1.5 s"),
-    ("one number, (1e-4, 1e-12)", {"epsilon": "1e-4", "delta": "1e-12"}, "3 s"),
-    ("one number, (50, 1e-12)", {"epsilon": "50", "delta": "1e-12"}, "3 s"),
-    (
-        "10 releases, (1e-4, 1e-6)",
-        {"epsilon": "1e-4", "delta": "1e-6", "compositions": 10},
-        "5 s, 300 MB",
-    ),
-    (
-        "1,000 releases, d = 7",
-        {"epsilon": "1", "delta": "1e-6", "compositions": 1000, "dimension": 7},
-        "5 s",
-    ),
-    ("10 releases, (50, 1e-12)", {"epsilon": "50", "delta": "1e-12", "compositions": 10}, "5 s"),
-    (
-        "10 releases, (1, 1e-6), d = 1,000",
-        {"epsilon": "1", "delta": "1e-6", "compositions": 10, "dimension": 1000},
-        "5 s",
-    ),
-    (
-        "Linf(1, l0=3), d = 1,000",
-        {"epsilon": "1", "delta": "1e-6", "sensitivity": Linf(1, l0=3), "dimension": 1000},
-        "3 s",
-    ),
-    (
-        "Linf(1, l0=50), d = 2,000",
-        {"epsilon": "1", "delta": "1e-6", "sensitivity": Linf(1, l0=50), "dimension": 2000},
-        "10 s",
-    ),
-]
-
-
-def compared(place: int) -> tuple[float, str]:
-    """Compare every family in one of the settings; CPU seconds, and the least noise."""
-    started = time.process_time()
-    best = compare(**({"sensitivity": L2(1)} | COMPARED[place][1])).candidates[0]
-    return time.process_time() - started, f"{best.label}, mse {best.mechanism.mse:.6g}"
-
-
 def comparison_rows() -> list[tuple[str, ...]]:
     """Every family compared, where that took up to a minute; CPU seconds, and the memory so far."""
     rows: list[tuple[str, ...]] = []
@@ -181,43 +137,6 @@ def comparison_rows() -> list[tuple[str, ...]]:
         megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rows.append((name, noise, show(seconds), f"{megabytes:.0f} MB", target))
     return rows
-
-
-def count_units(name: str, groups: int) -> dict[str, Any]:
-    """A query of persons, in so many groups or of all."""
-    query: dict[str, Any] = {"name": name, "statistics": ["count_units"]}
-    return query | ({"group_by": {"region": list(range(groups))}} if groups > 1 else {})
-
-
-PERSONS = [count_units(f"q{place}", 20) for place in range(3)]
-TOTALS = [count_units(f"q{place}", 1) for place in range(3)]
-HUNDRED = [MIXED[place % len(MIXED)] | {"name": f"q{place}"} for place in range(100)]
-OPPOSITE = {"epsilon": "60", "neighbours": "replace-one"}
-# name, queries, [privacy], max_rows, and the CPU time asked
-PLANNED: list[tuple[str, list[dict[str, Any]], dict[str, str], int, str]] = [
-    ("persons by 20 groups", PERSONS[:1], {"epsilon": "1"}, 5, "1 s"),
-    ("3 × persons by 20 groups, replace-one, ε = 60", PERSONS, OPPOSITE, 5, "3 s"),
-    ("3 × persons, replace-one, ε = 60", TOTALS, OPPOSITE, 5, "3 s"),
-    ("10 queries of ten kinds", MIXED, {"epsilon": "1"}, 3, "3 s"),
-    ("100 mixed queries", HUNDRED, {"epsilon": "1"}, 3, "6 s"),
-]
-
-
-def planned(place: int) -> tuple[float, str]:
-    """Plan one of the releases; CPU seconds, and the noise of its first query."""
-    _, queries, privacy, most, _ = PLANNED[place]
-    spec = {
-        "version": 1,
-        "data": {"source": "x.parquet"},
-        "privacy": {"unit": "person", "delta": "1e-6"} | privacy,
-        "contribution": {"max_rows": most},
-        "columns": {"x": {"bounds": [0, 1]}},
-        "query": queries,
-    }
-    started = time.process_time()
-    first = plan(spec_file.lay_out(spec)).blocks[0]
-    seconds = time.process_time() - started
-    return seconds, f"{first.mechanism.noise.name}, std {first.errors[0].std:.6g}"
 
 
 def plan_rows() -> list[tuple[str, ...]]:
