@@ -56,7 +56,7 @@ def compared(place: int) -> tuple[float, str]:
 
 
 def count_units(name: str, groups: int) -> dict[str, Any]:
-    """A query of persons, in so many groups or of all."""
+    """A query of persons in `groups` groups; in 1 group it counts all of them."""
     query: dict[str, Any] = {"name": name, "statistics": ["count_units"]}
     return query | ({"group_by": {"region": list(range(groups))}} if groups > 1 else {})
 

@@ -1,4 +1,4 @@
-"""Contrasts of tables: what a table shows beside those by fewer attributes, in whole numbers.
+"""Contrasts of tables: their part that tables by fewer attributes lack, in whole numbers.
 
 Gaussian noise in contrasts alone costs less of the budget than noise in the tables (Xiao, He,
 Zhang & Kifer 2023, ResidualPlanner): a row moves the contrasts of table A by √p_A, and A by 1.
@@ -6,8 +6,8 @@ Zhang & Kifer 2023, ResidualPlanner): a row moves the contrasts of table A by �
 notation: n_i the sizes of the attributes of a table A, v its numbers; h_k = (1, …, 1, −k, 0, …, 0)
 with k ones, k = 1 … n−1, orthogonal and of sum 0, ‖h_k‖² = k(k+1); H the matrix whose rows are all
 ⊗ h_k, one for each attribute, K_j = ‖row j‖²; a_j = ⌊2^28/√K_j⌋/2^28; y = diag(a)Hv + noise;
-p_A = Π(1 − 1/n_i). HᵀK⁻¹H is the projection on what adds up to 0 along each attribute. Proofs:
-theory/marginals.md §14.
+p_A = Π(1 − 1/n_i). HᵀK⁻¹H is the projection on the arrays whose sums along each attribute
+are 0. Proofs: theory/marginals.md §14.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def exact_contrasts(numbers: NDArray[np.int64], sizes: Sequence[int]) -> NDArray
 
 
 def component(noisy: Floats, sizes: Sequence[int]) -> Floats:
-    """Return HᵀK⁻¹ diag(1/a) y, the estimate of what A shows beside tables by less; shape `sizes`.
+    """Return the estimate of the part of A that tables by fewer attributes lack; shape `sizes`.
 
-    `noisy` is y.
+    It is HᵀK⁻¹ diag(1/a) y, where `noisy` is y.
     """
     factors = 2.0**BITS / (squared_norms(sizes) * numerators(sizes).astype(float))
     numbers = (noisy * factors).reshape([size - 1 for size in sizes])

@@ -172,9 +172,10 @@ class Marginals:
     def components(
         self, information: Floats, measured: Mapping[int, Floats], *, total: float = 0.0
     ) -> Components:
-        """Return the least squares estimates of what each table shows beside those by less.
+        """Return the least squares estimates of P_A x, for each table A.
 
-        Of table A they add up to 0 along each attribute: the table of P_A x, shape of its sizes.
+        P_A x is the part of A that tables by fewer attributes lack. Its numbers add up to 0 along
+        each attribute; its shape is the sizes of the attributes.
         `measured` holds the numbers of each table of τ > 0, its axes in order. The cells add up to
         `total` if that is known.
         """
@@ -217,7 +218,7 @@ class Marginals:
 
 _Equal = tuple[float, int]
 Components = dict[int, "Floats"]
-"""What tables show beside those by fewer attributes, by table."""
+"""The part of each table that tables by fewer attributes lack."""
 
 
 # How much noise to put into which table.

@@ -2,12 +2,14 @@
 
 | file | what |
 |---|---|
-| `base` | the protocol: an answer, what it is once noise is proved, and its parts of tables |
+| `base` | the protocols of an answer, of an answer with proved noise, and of its parts of tables |
 | `plain` | queries of listed groups, with draws that they may share |
 | `sums` | margins, cumulative counts, levels of keys: tables that add up |
 | `unlisted` | groups that nobody listed, published from a noisy count on |
-| `keys` | which keys there are, and no number |
+| `keys` | the keys that exist, without a number |
 | `quantiles` | quantiles, by chance or by a tree |
-| `noisy`, `columns`, `single` | what answers with noise, or to one query, have in common |
-| `kinds` | the answers to a spec, and the certificates that are theirs |
+| `quantile_plan` | the plan of quantiles, however they are found |
+| `noisy`, `single` | the base of answers with noise, and of answers to one query |
+| `columns` | checks of the columns of a published table |
+| `kinds` | lists the answers to a spec, and matches certificates to them |
 """

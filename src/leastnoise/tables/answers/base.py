@@ -117,7 +117,7 @@ class Totals:
 
 
 class Error(Protocol):
-    """How far a published number may be off."""
+    """The error of a published number."""
 
     @property
     def statistic(self) -> str:
@@ -140,7 +140,7 @@ class TablePart(ABC):
 
     @property
     def name(self) -> str:
-        """The name of the table: that of the query, except for tables of sums."""
+        """The name of the table: the query's name, except for tables of sums."""
         return self.layout.name
 
     @property
@@ -223,7 +223,7 @@ class TablePart(ABC):
     ) -> str | None:
         """The first fault of its columns, to end a sentence; None if there is none.
 
-        `columns` are those of a file of this `kind`, and `numbers` the same as floats.
+        `columns` are the columns of a file of this `kind`; `numbers` are these columns as floats.
         """
         wrong = (find_wrong(part, columns, numbers, kind) for part in self.noisy)
         return next((why for why in wrong if why is not None), None)
@@ -347,8 +347,8 @@ class Offer:
 class Reading:
     """The certificate of a release, proved or not, that answers are read from.
 
-    `splits` are those of draws by their labels, and found again where None. `known` are
-    certificates that were proved before, so that nothing is proved twice.
+    `splits` holds the noise of each draw before scaling, by label; None searches it again. `known`
+    holds certificates that were proved before, so that nothing is proved twice.
     """
 
     certificate: PlanCertificate

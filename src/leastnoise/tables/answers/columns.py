@@ -25,7 +25,7 @@ Noisy = tuple["Layout", "tuple[NoiseError, ...]"]
 def numbers_of(
     parts: Sequence[Noisy], columns: Mapping[str, Sequence[Any]], kind: str
 ) -> dict[str, list[float]]:
-    """The numbers of a table as floats, NaN for what is no number.
+    """The numbers of a table as floats, NaN for anything else.
 
     In JSON null stands for ±∞, as `as_read` says. Only an end that nothing bounds may be infinite.
     """
@@ -85,7 +85,7 @@ def _wrong_form(layout: Layout, columns: Mapping[str, Sequence[Any]], kind: str)
 
 
 def _number(value: Any, *, text: bool) -> int | float:
-    """The number that a field of a table holds, NaN for what is no number."""
+    """The number that a field of a table holds, NaN for anything else."""
     if text and _WHOLE.fullmatch(value):
         return int(value)
     if text or type(value) is float:

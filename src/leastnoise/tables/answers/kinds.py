@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def list_answers(laid: LaidOut) -> list[Answer]:
-    """The answers to all queries of a spec, those that share draws first."""
+    """The answers to all queries of a spec, first the answers that share draws."""
     blocks = list_blocks(laid)
     shared = [block for block in blocks if block.ways[0].kind is Kind.PLAIN]
     alone = [

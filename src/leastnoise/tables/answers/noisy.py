@@ -64,8 +64,7 @@ class BlockPlan(TablePart):
     """One query, or one part of it: its layout, share of the budget, noise and expected error.
 
     Persons and rows that a query counts side by side are two parts (see `Layout`). The part is at
-    `place` among those of the draw that it is `answered` by. Each kind of answer has a subclass,
-    which says what is its own.
+    `place` among the parts of its `answered` draw. Each kind of answer has a subclass.
     """
 
     layout: Layout
@@ -106,7 +105,7 @@ class BlockPlan(TablePart):
 
     @property
     def too_high(self) -> float | None:
-        """How far its whole counts are on average at most above those without noise.
+        """The largest bias of its whole counts: their mean less the counts without noise.
 
         None unless the spec has them made whole, none below 0.
         """
@@ -198,7 +197,7 @@ class BlockPlan(TablePart):
 
     @property
     def relative_to_split(self) -> float | None:
-        """The error over that of `split`, None without it."""
+        """The error divided by the error of `split`; None without a `split`."""
         return (
             None if self.split is None else float(self.certificate.noise.scale / self.split.scale)
         )
@@ -394,7 +393,7 @@ def _std(value: float | None) -> str:
 
 
 def _plain(error: ExpectedError) -> str:
-    """How many times as much the better plain noise errs, and its name."""
+    """The error of the better plain noise divided by this error, and the name of that noise."""
     known = (("Laplace", error.plain_laplace_std), ("Gaussian", error.plain_gaussian_std))
     possible = [(std, name) for name, std in known if std is not None]
     if not possible:

@@ -244,6 +244,6 @@ def _split(drawn: Certificate, share: Budget) -> Noise:
 
 
 def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[Ranks]) -> Query:
-    """A query that weighs as much as those of its parts that noise is added to."""
+    """A query whose weight is the sum of its parts with noise."""
     weight = sum(share_parts(parts, ranks)[: len(parts)], Fraction(0))
     return query.model_copy(update={"importance": query.importance * weight})

@@ -40,7 +40,7 @@ class OfOneQuery(ABC):
 
     @property
     def releases(self) -> int:
-        """How often the plan is published."""
+        """The number of releases of the plan."""
         return self.laid.spec.releases
 
     @property

@@ -52,7 +52,7 @@ class Summed(NoisyAnswer):
     """The tables of one query, all from the same draw."""
 
     whole: Margins | Cumulative | Levels
-    """The noise, and what it is worth in each table."""
+    """The noise, and the errors in each table."""
     may_be_composed: ClassVar[bool] = False
     """True if its noise may be proved together with other draws, or without them."""
 
@@ -162,7 +162,7 @@ class SumPart(BlockPlan):
 
     @property
     def too_high(self) -> float | None:
-        """How far its whole counts are on average at most too high: see `summed.whole_counts`."""
+        """The largest bias of its whole counts: see `summed.whole_counts`."""
         whole = self.answered.whole.whole_counts
         return None if whole is None else whole.too_high[self.name]
 

@@ -14,7 +14,7 @@ from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.tables.answers.base import SECTIONS, Answered, TablePart
 from leastnoise.tables.answers.keys import KeysPlan
 from leastnoise.tables.answers.noisy import BlockPlan
-from leastnoise.tables.answers.quantiles import QuantilePlan
+from leastnoise.tables.answers.quantile_plan import QuantilePlan
 from leastnoise.tables.plan import summary
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS

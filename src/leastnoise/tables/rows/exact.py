@@ -14,7 +14,6 @@ from leastnoise import _words
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.tables.query.limits import FewGroups, integer_limits
 from leastnoise.tables.rows import bounding, source
-from leastnoise.tables.rows.bounding import shrunk_rows
 from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
@@ -25,6 +24,7 @@ from leastnoise.tables.rows.cells import (
     summands_of,
 )
 from leastnoise.tables.rows.few_cells import keep_few, new_salt
+from leastnoise.tables.rows.persons import shrunk_rows
 from leastnoise.tables.rows.row_sums import read_totals, row_sums, sums_of_rows
 
 if TYPE_CHECKING:

@@ -69,8 +69,8 @@ _FINER = 2**6  # without cells, where a number is the sum of as many roundings a
 _MOVED = 3  # halves of a step that a cell is off by where all cells have to add up to a known total
 _AGREE = "All tables are sums of one estimate of the cells, and add up exactly."
 _IN_CONTRASTS = (
-    "Gaussian noise is drawn for the contrasts of {count} tables: for what each shows beside those "
-    "by fewer columns."
+    "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
+    "that tables by fewer columns lack."
 )
 _MOST_ROWS = "Counts are right up to 2^32 rows in all."
 _KNOWN = (
@@ -87,7 +87,7 @@ class Margins:
     `cells` is the layout of its cells, `drawn` that of the measured numbers of these, and
     `measured` what noise each measured table gets in sums of them, by mask. A `chain` is the order
     of the columns of a tree's noise, which the cells alone have then. With `contrasts` the noise is
-    in what each measured table shows beside those by fewer columns: see `design.contrasts`.
+    in the part of each measured table that tables by fewer columns lack: see `design.contrasts`.
     """
 
     cells: Layout
