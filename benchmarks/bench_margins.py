@@ -28,11 +28,11 @@ from leastnoise.design.marginals import (
 )
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.answers.base import Totals
-from leastnoise.tables.answers.sums import LevelTables, MarginTables, RunningSums
+from leastnoise.tables.answers.sums.answer import LevelTables, MarginTables, RunningSums
+from leastnoise.tables.answers.sums.publish import sum_exactly
+from leastnoise.tables.answers.sums.publish_whole import sums_by
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.publish.summed import sum_exactly
-from leastnoise.tables.publish.whole_counts import sums_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

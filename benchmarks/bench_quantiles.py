@@ -15,10 +15,10 @@ from benchmarks.timing import print_rows, show
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.answers.quantiles import ByChance, ByTree, QuantilePlan
+from leastnoise.tables.answers.quantiles.answer import ByChance, ByTree, QuantilePlan
+from leastnoise.tables.answers.quantiles.publish import read_places
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.publish.quantiles import read_places
 from leastnoise.tables.spec.column import list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 

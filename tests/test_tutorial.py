@@ -18,7 +18,7 @@ import pytest
 from tests.test_docs import FLAGS, ROOT, TYPED, Near, commands_of, files_of
 
 NEEDED = ("src", "Makefile", "pyproject.toml", "constraints.txt", "README.md", "LICENSE")
-MARK = "@@@"
+MARK = "@"
 
 
 @pytest.fixture

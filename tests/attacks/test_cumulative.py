@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import leastnoise as ln
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.tables.answers.sums import RunningSums
+from leastnoise.tables.answers.sums.answer import RunningSums
 from leastnoise.tables.rows import bounding, source
 from tests.noise.trees.oracle import enumerated
 

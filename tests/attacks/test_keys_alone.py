@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from leastnoise.balls.core import ball, float_below, precision
-from leastnoise.tables.answers.keys import KeysPlan
+from leastnoise.tables.answers.unlisted.keys import KeysPlan
 from tests.tables.rows.test_unlisted import totals
 from tests.tables.unlisted import planned, spec_of
 

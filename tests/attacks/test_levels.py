@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import leastnoise as ln
-from leastnoise.tables.answers.sums import LevelTables
-from leastnoise.tables.plan.summed.levels import Levels
+from leastnoise.tables.answers.sums.answer import LevelTables
+from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.query.summed.levels import tree_of
 from leastnoise.tables.rows import bounding, source
 from tests.noise.trees.oracle import enumerated

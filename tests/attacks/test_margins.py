@@ -19,8 +19,8 @@ import pytest
 from numpy.typing import NDArray
 
 import leastnoise as ln
-from leastnoise.tables.answers.sums import MarginTables
-from leastnoise.tables.plan.summed.margins import Margins
+from leastnoise.tables.answers.sums.answer import MarginTables
+from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.rows import bounding, source
 
 _EPSILON = 2

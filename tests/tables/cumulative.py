@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from leastnoise.tables.answers.sums import RunningSums
+from leastnoise.tables.answers.sums.answer import RunningSums
+from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.summed.cumulative import Cumulative
 
 EDGES = (0, 18, 40, 65, 100)
 TYPES = {"who": "int", "region": "int", "age": "int"}

@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from leastnoise.tables.answers.noisy import BlockPlan
-from leastnoise.tables.answers.sums import MarginTables
+from leastnoise.tables.answers.sums.answer import MarginTables
+from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.summed.margins import Margins
 
 GROUP_BY = {"region": [0, 1, 2], "sex": ["f", "m"], "age": {"edges": [0, 30, 60]}}
 TYPES = {"who": "int", "region": "int", "sex": "text", "age": "int"}

@@ -14,8 +14,8 @@ import pytest
 from leastnoise.design.marginal_bounds import bound, bound_of_largest
 from leastnoise.design.marginals import Marginals
 from leastnoise.guarantees.budget import Budget
+from leastnoise.tables.answers.sums.publish import add_up
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.summed import add_up
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.margins import plan_of, read, spec_of, whole_of
 

@@ -18,15 +18,15 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import LevelLaw
 from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.sums import LevelTables
+from leastnoise.tables.answers.sums import levels as levels_plan
+from leastnoise.tables.answers.sums.answer import LevelTables
+from leastnoise.tables.answers.sums.levels import Levels
+from leastnoise.tables.answers.sums.publish import publish_levels
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.summed import levels as levels_plan
-from leastnoise.tables.plan.summed.levels import Levels
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.summed import publish_levels
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.summed.levels import find_conflict
 from tests.noise.trees.oracle import enumerated

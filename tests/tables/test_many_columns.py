@@ -18,10 +18,10 @@ from leastnoise.design.contrasts import BITS, numerators
 from leastnoise.design.marginals import Marginals
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.guarantees.budget import Budget
+from leastnoise.tables.answers.sums.margins import Margins
+from leastnoise.tables.answers.sums.publish import publish_margins, round_together
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.plan.summed.margins import Margins
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.summed import publish_margins, round_together
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.summed.margins import contrasts_sensitivity, layouts_read
 from leastnoise.tables.rows import bounding, source

@@ -16,12 +16,12 @@ import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
+from leastnoise.tables.answers.sums.publish import add_up
+from leastnoise.tables.answers.sums.publish_whole import find_whole_counts
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.difference import subtract_releases
-from leastnoise.tables.publish.summed import add_up
 from leastnoise.tables.publish.try_limits import try_limits
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.publish.whole_counts import find_whole_counts
 from tests.tables import cumulative, margins, test_levels_release
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_cumulative_release import released as release_cumulative

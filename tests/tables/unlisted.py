@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from leastnoise.tables.answers.noisy import BlockPlan
-from leastnoise.tables.answers.unlisted import ByThreshold
+from leastnoise.tables.answers.unlisted.groups import ByThreshold
+from leastnoise.tables.answers.unlisted.search import UnlistedPlan
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.unlisted import UnlistedPlan
 
 CODES = ["a", "b", "B", "\u00e9", "e\u0301", "", " ", "a b", "12", "x" * 8, "x" * 9, "a\x07"]
 CODES += ["\u00e9" * 4, "\u202ea"]

@@ -20,14 +20,14 @@ from leastnoise._words import shown
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.report.page import report
-from leastnoise.tables.answers.sums import LevelTables, Summed
+from leastnoise.tables.answers.sums.answer import LevelTables, Summed
+from leastnoise.tables.answers.sums.chain import find_chain
+from leastnoise.tables.answers.sums.publish import publish_margins
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.count_trees import list_trees
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.plan.summed.chain import find_chain
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.summed import publish_margins
 from leastnoise.tables.publish.verify import verify_directory
 from tests.noise.trees.oracle import enumerated
 from tests.tables import cumulative, margins

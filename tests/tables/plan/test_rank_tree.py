@@ -20,11 +20,11 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.quantiles import ByTree
+from leastnoise.tables.answers.quantiles.answer import ByTree
+from leastnoise.tables.answers.quantiles.publish import read_places
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.count_trees import RankTree, find_noise, list_trees, read_tree
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.publish.quantiles import read_places
 from leastnoise.tables.query.axes import KeyColumn
 from tests.noise.trees.oracle import enumerated
 

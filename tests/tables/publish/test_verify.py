@@ -16,7 +16,7 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.mechanism import accuracy
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.plain import Drawn
+from leastnoise.tables.answers.plain.answer import Drawn
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query import noise_error
 from leastnoise.tables.query.noise_error import measure_error

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.base import JOIN
-from leastnoise.tables.answers.keys import KeysAlone
-from leastnoise.tables.answers.plain import list_plain
-from leastnoise.tables.answers.quantiles import list_quantiles
-from leastnoise.tables.answers.sums import LevelTables, MarginTables, RunningSums, Sums
-from leastnoise.tables.answers.unlisted import UnlistedGroups
+from leastnoise.tables.answers.plain.answer import list_plain
+from leastnoise.tables.answers.quantiles.answer import list_quantiles
+from leastnoise.tables.answers.sums.answer import LevelTables, MarginTables, RunningSums, Sums
+from leastnoise.tables.answers.unlisted.groups import UnlistedGroups
+from leastnoise.tables.answers.unlisted.keys import KeysAlone
 from leastnoise.tables.plan.shared_draws import list_blocks
 from leastnoise.tables.query.kinds import Kind
 

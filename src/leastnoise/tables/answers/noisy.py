@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -57,6 +58,9 @@ SELECTED_CHECKED = (
 BIASED = ": noise decides which of its groups are there, and their differences are biased."
 WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
+
+FINEST_GRID = Fraction(1, 2**22)
+"""A release cuts values off at 2^61 steps of its grid: on this one, at 2^39 rows."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.tables.answers.base import SECTIONS, Answered, TablePart
-from leastnoise.tables.answers.keys import KeysPlan
 from leastnoise.tables.answers.noisy import BlockPlan
-from leastnoise.tables.answers.quantile_plan import QuantilePlan
+from leastnoise.tables.answers.quantiles.plan import QuantilePlan
+from leastnoise.tables.answers.unlisted.keys import KeysPlan
 from leastnoise.tables.plan import summary
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS

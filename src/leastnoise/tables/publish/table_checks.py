@@ -10,7 +10,7 @@ import numpy as np
 
 from leastnoise.errors import CertificateRejected, SourceError
 from leastnoise.tables.answers.columns import numbers_of
-from leastnoise.tables.publish.groups import wrong_keys
+from leastnoise.tables.publish.key_checks import wrong_keys
 from leastnoise.tables.publish.table_files import as_read, read_table
 from leastnoise.tables.query.results import key_columns, key_names, result_columns, wrong_rows
 

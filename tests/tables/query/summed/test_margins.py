@@ -19,9 +19,9 @@ from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import Linf, Within
+from leastnoise.tables.answers.sums.margins import Margins
+from leastnoise.tables.answers.sums.publish import sum_exactly
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.plan.summed.margins import Margins
-from leastnoise.tables.publish.summed import sum_exactly
 from leastnoise.tables.query.axes import KeyColumn
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.summed.margins import (

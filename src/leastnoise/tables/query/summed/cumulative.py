@@ -1,7 +1,7 @@
 """A histogram whose running sums are published, too: how many are below each edge.
 
 What is below an edge is counted from the first one on: rows below that, above the last, or without
-a value, are in no bin and in no sum. Noise is drawn for the bins (see `plan.summed.cumulative`).
+a value, are in no bin and in no sum. Noise is drawn for the bins (see `answers.sums.cumulative`).
 """
 
 from __future__ import annotations

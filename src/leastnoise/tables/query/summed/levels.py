@@ -1,7 +1,7 @@
 """Public keys with levels, such as counties with their states: whose tables are published, too.
 
 A key is part of one value of each level, and a value of one of the level above. So they are a tree,
-whose cells are the keys, and noise is drawn for these (see `plan.summed.levels`). What stands here
+whose cells are the keys, and noise is drawn for these (see `answers.sums.levels`). What stands here
 is in the order of the keys; the tree has them sorted, the highest level first.
 """
 

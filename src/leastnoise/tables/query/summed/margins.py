@@ -1,7 +1,7 @@
 """A block whose totals are published, too: which tables those are, and what a unit moves in each.
 
 All published tables are sums of one estimate of the cells. Noise is drawn into some tables of exact
-sums (see `plan.summed.margins`), which need not be published ones. A table is the set of the
+sums (see `answers.sums.margins`), which need not be published ones. A table is the set of the
 `group_by` columns that it is by, as a bit mask: 0 is the total.
 
 Where values are counted, too, they are measured about the middle of their bounds: a row moves the

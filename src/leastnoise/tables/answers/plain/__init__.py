@@ -1,0 +1,7 @@
+"""Queries of listed groups, with draws that they may share.
+
+| file | what |
+|---|---|
+| `answer` | the answer: its draws, found and read back |
+| `search` | the queries that share a draw, and the least noise for it |
+"""

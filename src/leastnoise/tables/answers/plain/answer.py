@@ -1,0 +1,248 @@
+"""Queries of listed groups: noise in every number, in draws that queries may share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+
+from leastnoise import _words
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.plan import COMPOSED
+from leastnoise.errors import CertificateRejected, Refused
+from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic
+from leastnoise.tables.answers.noisy import FINEST_GRID, BlockPlan, NoisyAnswer
+from leastnoise.tables.answers.plain.search import search_draws
+from leastnoise.tables.plan import shared_draws
+from leastnoise.tables.plan.joint_budget import split_noise
+from leastnoise.tables.query.baselines import Baselines
+from leastnoise.tables.query.noise_error import noise_errors
+from leastnoise.tables.query.ranks import share_parts
+from leastnoise.tables.query.results import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Neighbours
+    from leastnoise.noise.base import Noise
+    from leastnoise.tables.answers.base import Reading, Totals
+    from leastnoise.tables.query.layout import LaidOut, Layout
+    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.base import NoiseError
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Plain:
+    """All queries of a spec that no other kind of answer serves."""
+
+    laid: LaidOut
+    blocks: tuple[shared_draws.DrawQuery, ...]
+
+    shares_draws: ClassVar[bool] = True
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its queries in certificates."""
+        return tuple(block.label for block in self.blocks)
+
+    def owns(self, name: str) -> bool:
+        """Certificates have the labels of their queries."""
+        return False
+
+    def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
+        """Find and prove the draws: which queries share one, and the least noise for each."""
+        listed = self._alone()
+        if listed is None:
+            return
+        draws, known = search_draws(listed, progress=tell)
+        order = {block.label: block.index for block in self.blocks}
+        for draw, mechanism, split in draws:
+            stated = Mechanism(mechanism.certificate.about(self.laid.spec.privacy.neighbours))
+            rounded = stated.on_grid(max(stated.grid, FINEST_GRID))
+            claim = JOIN.join(draw.labels), rounded.certificate
+            index = order[draw.labels[0]]
+            yield Offer(index=index, claims=(claim,), split=split, known=tuple(known))
+
+    def _alone(self) -> LaidOut | None:
+        """These queries, with the budget that all else leaves; None if there are none.
+
+        Each has the same part of the whole as before.
+        """
+        laid, labels = self.laid, set(self.labels)
+        kept = [
+            (_without_ranks(query, parts, ranks), parts)
+            for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True)
+            if parts and parts[0][0].label in labels
+        ]
+        if len(kept) == len(laid.queries) and not any(laid.ranks):
+            return laid
+        if not kept:
+            return None
+        shares = sum((laid.spec.share(query) for query, _ in kept), Fraction(0))
+        left = laid.spec.budget.share(shares)
+        changed = {"epsilon": left.epsilon, "delta": left.delta}
+        privacy = laid.spec.privacy.model_copy(update=changed)
+        queries = tuple(query for query, _ in kept)
+        spec = laid.spec.model_copy(update={"privacy": privacy, "query": queries})
+        no_ranks: tuple[tuple[Ranks, ...], ...] = ((),) * len(kept)
+        return replace(laid, spec=spec, queries=tuple(parts for _, parts in kept), ranks=no_ranks)
+
+    def read(
+        self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
+    ) -> Drawn:
+        """The draw for queries that a certificate names; rejects any other statement."""
+        spec = self.laid.spec
+        blocks = tuple(block for block in self.blocks if block.label in labels)
+        ((name, claim),) = claims
+        where = f"Query {name!r}"
+        if not isinstance(claim, Certificate):
+            raise CertificateRejected(f"{where}: listed groups have noise, and no threshold.")
+        layouts = shared_draws.find_layouts(blocks, claim.sensitivity)
+        if layouts is None:
+            raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
+        share = stated = shared_draws.share_budget(spec.budget, blocks)
+        if reading.certificate.rule == COMPOSED:
+            # its ε is what the noise is worth alone, its δ the share
+            stated = replace(share, epsilon=claim.budget.epsilon)
+        check_draw(claim, layouts, stated, spec.privacy.neighbours, where=where)
+        split = None
+        if claim.budget != share:  # less noise than that is worth: all were scaled down
+            known = reading.splits
+            split = _split(claim, share) if known is None else known[tuple(labels)]
+        shares = tuple(shared_draws.share_budget(spec.budget, (block,)) for block in blocks)
+        baselines = tuple(
+            Baselines.of(block.ways, budget, spec.releases, known=reading.known)
+            for block, budget in zip(blocks, shares, strict=True)
+        )
+        return Drawn(
+            certificate=claim, split=split, layouts=layouts, budgets=shares, baselines=baselines
+        )
+
+
+def list_plain(laid: LaidOut, blocks: Sequence[shared_draws.DrawQuery]) -> list[Plain]:
+    """The one answer to all of these queries; none if there are no queries."""
+    return [Plain(laid=laid, blocks=tuple(blocks))] if blocks else []
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Drawn(NoisyAnswer):
+    """One draw of noise, and the layouts of the parts that share it, side by side."""
+
+    layouts: tuple[Layout, ...]
+    budgets: tuple[Budget, ...]
+    baselines: tuple[Baselines, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its queries in certificates."""
+        return tuple(layout.label for layout in self.layouts)
+
+    @cached_property
+    def parts(self) -> tuple[BlockPlan, ...]:
+        """A part for each layout."""
+        three = zip(self.layouts, self.budgets, self.baselines, strict=True)
+        return tuple(
+            DrawnPart(layout=layout, budget=budget, baselines=plain, answered=self, place=place)
+            for place, (layout, budget, plain) in enumerate(three)
+        )
+
+    @property
+    def reads(self) -> Reads:
+        """The cells of all its parts."""
+        return Reads(cells=self.layouts)
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """A table for each part, from one draw in the numbers of all of them."""
+        bits = max(layout.bits for layout in self.layouts)
+        # persons are counted in whole numbers, which any scale of the rows' integers holds
+        exact = [
+            vector << (bits - layout.bits)
+            for layout, vector in zip(self.layouts, totals.cells, strict=True)
+        ]
+        integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
+        noisy = Mechanism(self.certificate).release(integers).values
+        ends = np.cumsum([layout.dimension for layout in self.layouts])[:-1]
+        return [
+            table_of(part.layout, numbers, part.noise_errors)
+            for part, numbers in zip(self.parts, np.split(noisy, ends), strict=True)
+        ]
+
+    def describe_draw(self) -> Iterator[Sentence]:
+        """The queries that share the draw."""
+        queries = list(dict.fromkeys(layout.name for layout in self.layouts))
+        if len(queries) > 1:
+            together = f"The noise of {_words.in_turn(queries)} is planned together"
+            yield Sentence(Topic.DRAW, f"{together}: none has more than alone.")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DrawnPart(BlockPlan):
+    """A part whose numbers are coordinates of one draw."""
+
+    answered: Drawn
+
+    def _find_errors(self) -> tuple[NoiseError, ...]:
+        return noise_errors(self.certificate, self.answered.layouts[self.place], self.first)
+
+    @property
+    def first(self) -> int:
+        """The first of its coordinates in the draw."""
+        return sum(layout.dimension for layout in self.answered.layouts[: self.place])
+
+    @property
+    def saved(self) -> float | None:
+        """The part of the variance of spherical noise that the geometry saves, None without one."""
+        alone = self.certificate
+        alone = alone if self.split is None else replace(alone, noise=self.split)
+        return self.baselines.saved(alone, self.layout, self.first)
+
+
+def check_draw(
+    drawn: Certificate,
+    layouts: Sequence[Layout],
+    share: Budget,
+    neighbours: Neighbours,
+    *,
+    where: str,
+) -> None:
+    """Raise CertificateRejected unless it is about one draw of noise for these layouts."""
+    coordinates = sum(layout.dimension for layout in layouts)
+    if drawn.dimension != coordinates:
+        raise CertificateRejected(
+            f"{where}: the spec has {coordinates} coordinates, the certificate {drawn.dimension}."
+        )
+    if drawn.budget != share:
+        raise CertificateRejected(
+            f"{where}: its budget is not the share that its importance gives."
+        )
+    if drawn.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
+        raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
+    if drawn.grid is None:
+        raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
+    if drawn.neighbours != neighbours:
+        raise CertificateRejected(f"{where}: it isn't about {neighbours} neighbours, the spec is.")
+
+
+def _split(drawn: Certificate, share: Budget) -> Noise:
+    try:
+        return split_noise(drawn, share)
+    except Refused as error:
+        raise CertificateRejected(f"No split to compare with: {error}") from None
+
+
+def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[Ranks]) -> Query:
+    """A query whose weight is the sum of its parts with noise."""
+    weight = sum(share_parts(parts, ranks)[: len(parts)], Fraction(0))
+    return query.model_copy(update={"importance": query.importance * weight})

@@ -1,0 +1,8 @@
+"""Quantiles, chosen at random or read off a tree of noisy counts.
+
+| file | what |
+|---|---|
+| `answer` | the answer: its noise, found and read back |
+| `plan` | the plan of quantiles, for both ways |
+| `publish` | from exact counts to published quantiles |
+"""

@@ -1,0 +1,321 @@
+"""Queries for quantiles: their share of the budget, and their errors in ranks.
+
+A quantile is one of the column's candidates. It is chosen by chance, or read off noisy counts.
+
+notation: λ the rate of a draw, B the candidates' parts that it chooses among. The one that is
+chosen is off by s rows; P(s > ln(B/β)/λ) <= β, since some candidate is off by none and each other
+one has to beat it (theory/release.md §10).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.quantiles import QuantileCertificate
+from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
+from leastnoise.tables.answers.base import Offer, Sentence, Topic
+from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
+from leastnoise.tables.answers.quantiles.publish import (
+    publish_by_chance,
+    publish_by_tree,
+)
+from leastnoise.tables.plan.count_trees import (
+    MISSED,
+    RankTree,
+    find_noise,
+    read_tree,
+    tree_to_record,
+)
+from leastnoise.tables.query.ranks import share_parts
+from leastnoise.tables.spec.query import FLIP, TREE
+from leastnoise.tables.statistics.quantiles import ROWS_95
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.tables.answers.base import Reading, Totals
+    from leastnoise.tables.query.layout import LaidOut, Layout
+    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.statistics.base import NoiseError
+
+_CHOSEN = (
+    "No noise is added to a quantile{which}, and no interval of values exists for it: it is off by "
+    "at most so many rows, and how far apart their values lie is data."
+)
+_COUNTED = (
+    "Quantiles by a tree are read off noisy counts of the rows at each candidate. Each is between "
+    "its _low and its _high with 95 %, one at a time. These are the ends of what counts at a "
+    "candidate: halfway to the next one, and open (-inf, inf) at the first and the last."
+)
+TOTAL_NOTE = (
+    "Where no count is asked for, the total of a tree's counts decides which groups are there. It "
+    "counts the rows that the quantiles are of, and stands in the table. It costs nothing, being "
+    "in the same draw."
+)
+_MOST_PARTS = 4096
+"""Candidates of fewer are cut into parts for nested draws: more parts than ties need do harm."""
+
+
+_NEAREST = "A value counts at the nearest candidate, one outside at the first or the last."
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ByChance(QuantilePlan):
+    """Quantiles that are chosen by permute-and-flip; the certificate is about one release.
+
+    With `beside_trees` the same release has quantiles by a tree.
+    """
+
+    certificate: QuantileCertificate
+    beside_trees: bool = False
+
+    chosen_by: ClassVar[str] = FLIP
+    how: ClassVar[str] = "permute-and-flip"
+
+    @staticmethod
+    def find(layout: Ranks, share: Budget, releases: int) -> QuantileCertificate:
+        """The draws for all levels, of which the spec decides all but the rates."""
+        return _claim(layout, share.epsilon / releases)
+
+    @classmethod
+    def read(cls, asked: Asking, claim: Claim) -> ByChance:
+        """The quantiles; only the certificate that `find` finds is about them."""
+        layout, releases = asked.layout, asked.releases
+        if not isinstance(claim, QuantileCertificate):
+            raise CertificateRejected(f"Query {layout.label!r}: chance chooses its quantiles.")
+        if claim != cls.find(layout, asked.share, releases):
+            raise CertificateRejected("The quantiles are not chosen as the spec implies.")
+        whole = replace(claim.budget, epsilon=releases * claim.budget.epsilon)
+        return cls(layout=layout, budget=whole, certificate=claim, beside_trees=asked.beside_trees)
+
+    def rows_off(self, place: int) -> float:
+        """The largest error of a quantile in rows, with probability 95 %."""
+        claim = self.certificate
+        path = list(_path(claim, place))
+        missed = MISSED / len(path)
+        parts = claim.candidates * claim.parts
+        return sum(math.log(parts / missed) / float(claim.rates[draw]) for draw in path)
+
+    def describe_draw(self) -> list[str]:
+        """In how many rounds they are chosen."""
+        claim, count = self.certificate, len(self.layout.statistics)
+        if not claim.nested:
+            return [_NEAREST]
+        depths = 1 + max(choice.depth for choice in claim.choices)
+        column = self.layout.candidates.column
+        rounds = f"The {count} quantiles of {column} are chosen in {depths} rounds"
+        return [_NEAREST, f"{rounds}, each between those of the rounds before."]
+
+    def describe_values(self) -> Iterator[Sentence]:
+        """No interval of values exists."""
+        which = " that is chosen by chance" if self.beside_trees else ""
+        yield Sentence(Topic.VALUES, _CHOSEN.format(which=which))
+
+    def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
+        return (
+            f"No noise is added to a quantile: it is chosen by chance among "
+            f"{self.layout.candidates.cells:,} {self._ends_on_page}, those near the true rank most "
+            f"likely. With 95 % it is off by at most so many rows of its group: {rows}. No "
+            "interval of values exists."
+        )
+
+    def own_record(self) -> dict[str, Any]:
+        """The parts of a candidate, and whether quantiles are chosen in rounds."""
+        return {"parts": self.certificate.parts, "nested": self.certificate.nested}
+
+    @property
+    def may_state(self) -> Mapping[str, float]:
+        """The error in ranks of each quantile."""
+        return {f"{error.statistic}{ROWS_95}": error.rows_95 for error in self.errors}
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The quantiles of each group, each chosen anew."""
+        return [
+            publish_by_chance(self.layout, self.certificate, *totals.cells, stated=self.may_state)
+        ]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ByTree(QuantilePlan):
+    """Quantiles that are read off counts with the noise of a tree.
+
+    Where the tree's total decides which groups are published, `total_error` is its error.
+    """
+
+    certificate: Certificate
+    tree: RankTree
+    total_error: NoiseError | None
+
+    chosen_by: ClassVar[str] = TREE
+    how: ClassVar[str] = "a tree of counts"
+
+    @staticmethod
+    def find(layout: Ranks, share: Budget, releases: int) -> Certificate:
+        """The noise of the trees of all groups."""
+        return find_noise(layout, share, releases)
+
+    @classmethod
+    def read(cls, asked: Asking, claim: Claim) -> ByTree:
+        """The quantiles, if the certificate is about the noise of their trees."""
+        layout = asked.layout
+        if not isinstance(claim, Certificate):
+            raise CertificateRejected(
+                f"Query {layout.label!r}: its quantiles are by a tree's noise."
+            )
+        tree = read_tree(layout, claim, asked.share)
+        error = None if layout.count is None else tree.total_error()
+        return cls(
+            layout=layout, budget=claim.budget, certificate=claim, tree=tree, total_error=error
+        )
+
+    def rows_off(self, place: int) -> float:
+        """The largest error of a quantile in rows, with probability 95 %."""
+        return self.tree.rows_95(self.layout.statistics[place].level)
+
+    @property
+    def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
+        """The total of the tree and its error, where it decides which groups are published."""
+        layout, error = self.layout.count, self.total_error
+        return () if layout is None or error is None else ((layout, (error,)),)
+
+    def describe_draw(self) -> list[str]:
+        """The shape of the tree, and the error of its total."""
+        words = [_NEAREST, self.tree.in_words(self.layout.candidates.column)]
+        if (error := self.count_error) is not None:
+            words.append(
+                f"{error.statistic} is the total of these counts: with 95 % it is off by at most "
+                f"{error.half_width_95:,.4g} (std {error.std:.4g})."
+            )
+        return words
+
+    def describe_values(self) -> Iterator[Sentence]:
+        """The meaning of the intervals of quantiles."""
+        yield Sentence(Topic.VALUES, _COUNTED)
+        if self.noisy:
+            yield Sentence(Topic.VALUES, TOTAL_NOTE)
+
+    def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
+        error = self.count_error
+        total = ""
+        if error is not None:
+            count = names.get(error.statistic, error.statistic)
+            total = f" Each {count} is the total of a group's counts."
+        return (
+            f"Quantiles are read off noisy counts of the rows at each of "
+            f"{self.layout.candidates.cells:,} {self._ends_on_page}. With 95 % one is off by at "
+            f"most so many rows of its group: {rows}. An interval ends halfway to the next "
+            f"candidate, and is open beyond the first and the last.{total}"
+        )
+
+    def own_record(self) -> dict[str, Any]:
+        """The tree."""
+        return {"tree": tree_to_record(self.tree.noise)}
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The quantiles of each group, and its total where that decides."""
+        table = publish_by_tree(
+            self.layout, self.certificate, self.tree, *totals.cells, total=self.noisy
+        )
+        return [table]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Quantiles:
+    """The quantiles of one column in a query, found in one way: `kind`.
+
+    `index` is its place among the draws of the release. With `beside_trees` the same release has
+    quantiles by a tree.
+    """
+
+    index: int
+    layout: Ranks
+    share: Budget
+    releases: int
+    kind: type[QuantilePlan]
+    beside_trees: bool
+
+    shares_draws: ClassVar[bool] = False
+
+    @property
+    def labels(self) -> tuple[str]:
+        """Its label in the certificate."""
+        return (self.layout.label,)
+
+    def owns(self, name: str) -> bool:
+        """Its certificate has the label."""
+        return False
+
+    def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
+        """Find and prove the noise, or the chances.
+
+        Raises Refused for more levels than can be chosen together, or if there is no ε for them.
+        """
+        try:
+            claim = self.kind.find(self.layout, self.share, self.releases)
+        except (InvalidArgument, NotApplicable) as error:
+            raise Refused(f"The query {self.layout.label!r}: {error}") from None
+        yield Offer(index=self.index, claims=((self.layout.label, claim),))
+
+    def read(
+        self,
+        labels: Sequence[str],
+        claims: Sequence[tuple[str, Claim]],
+        reading: Reading,
+    ) -> QuantilePlan:
+        """The quantiles, released as `claims` say; rejects any other statement."""
+        ((_, claim),) = claims
+        try:
+            return self.kind.read(self, claim)
+        except (InvalidArgument, NotApplicable) as error:
+            raise Refused(f"The query {self.layout.label!r}: {error}") from None
+
+
+def list_quantiles(laid: LaidOut, *, first: int) -> Iterator[Quantiles]:
+    """The answers for all quantiles of a spec, in its order; the index of the first is given."""
+    ways = {True: ByTree, False: ByChance}
+    beside_trees = any(ranks.by_tree for several in laid.ranks for ranks in several)
+    for query, parts, several in zip(laid.spec.query, laid.queries, laid.ranks, strict=True):
+        shares = share_parts(parts, several)[len(parts) :]
+        for layout, part in zip(several, shares, strict=True):
+            yield Quantiles(
+                index=first,
+                layout=layout,
+                share=laid.spec.budget.share(laid.spec.share(query) * part),
+                releases=laid.spec.releases,
+                kind=ways[layout.by_tree],
+                beside_trees=beside_trees,
+            )
+            first += 1
+
+
+def _claim(layout: Ranks, epsilon: Fraction) -> QuantileCertificate:
+    cells = layout.candidates.cells
+    return QuantileCertificate.best(
+        epsilon=epsilon,
+        levels=tuple(asked.level for asked in layout.statistics),
+        candidates=cells,
+        parts=max(2, 1 << (_MOST_PARTS // cells).bit_length() - 1) if cells <= _MOST_PARTS else 2,
+        groups=layout.cells,
+        reach=layout.reach,
+        neighbours=layout.neighbours,
+    )
+
+
+def _path(claim: QuantileCertificate, place: int) -> Iterator[int]:
+    """Yield a draw, and the draws before it that it rests on, one of each depth."""
+    choices = claim.choices
+    at: int | None = place
+    while at is not None:
+        yield at
+        ends = [end for end in (choices[at].below, choices[at].above) if end is not None]
+        at = max(ends, key=lambda end: choices[end].depth, default=None)

@@ -1,0 +1,278 @@
+"""The plan of quantiles, however they are found: one part of a table, and its errors in ranks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, final
+
+import numpy as np
+
+from leastnoise import _words
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.answers.base import AloneInDraw, Listing, Reads, Sentence, Topic
+from leastnoise.tables.answers.noisy import describe_selected, half_width
+from leastnoise.tables.answers.quantiles.publish import (
+    chosen_in,
+    table_at,
+    wrong_quantile,
+)
+from leastnoise.tables.query.noise_error import ExpectedError
+from leastnoise.tables.query.results import describe_kept_groups, publish_all, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.tables.answers.base import Columns
+    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.spec.model import Spec
+
+
+class Asking(Protocol):
+    """The quantiles that a query asks for, with their share of the budget."""
+
+    @property
+    def layout(self) -> Ranks:
+        """The candidates, the groups and the levels."""
+        ...
+
+    @property
+    def share(self) -> Budget:
+        """The share of the budget, of all releases."""
+        ...
+
+    @property
+    def releases(self) -> int:
+        """The number of releases."""
+        ...
+
+    @property
+    def beside_trees(self) -> bool:
+        """True if the same release has quantiles by a tree."""
+        ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RankError:
+    """The largest error of a quantile in rows of its group, with probability 95 %.
+
+    Where it is chosen between two others it counts how far off these are. Rows that share a part of
+    a candidate with a chosen one come on top. `sizes` are numbers of rows that may be in a group.
+    """
+
+    statistic: str
+    rows_95: float
+    sizes: tuple[int, ...]
+
+    def in_words(self) -> str:
+        """Return it as a sentence."""
+        shares = [
+            f"{100 * self.rows_95 / size:.2g} % of {size:,}"
+            for size in self.sizes
+            if size > self.rows_95
+        ]
+        compared = f" ({_words.in_turn(shares, 'or')})" if shares else ""
+        return (
+            f"{self.statistic}: with 95 %, at most {self.rows_95:,.3g} rows of its group from the "
+            f"true rank{compared}."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantilePlan(AloneInDraw):
+    """The plan of the quantiles of one column in a query: one part, and its answer.
+
+    They spend no δ. In a series `budget` is the budget of all releases.
+    """
+
+    layout: Ranks
+
+    section: ClassVar[str] = "quantiles"
+    how: ClassVar[str]
+    """The name of the method, for people."""
+    why_no_difference: ClassVar[str] = (
+        ": of quantiles no error is known by which two can be subtracted."
+    )
+
+    @staticmethod
+    @abstractmethod
+    def find(layout: Ranks, share: Budget, releases: int) -> Claim:
+        """The certificate, found and proved."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, asked: Asking, claim: Claim) -> QuantilePlan:
+        """The quantiles that are released as `claim` says; rejects any other statement."""
+
+    @abstractmethod
+    def rows_off(self, place: int) -> float:
+        """The largest error of a quantile in rows, with probability 95 %."""
+
+    @abstractmethod
+    def describe_draw(self) -> list[str]:
+        """The method, in sentences."""
+
+    def in_words(self) -> list[str]:
+        """The method and the errors, in sentences."""
+        return [*self.describe_draw(), *(error.in_words() for error in self.errors)]
+
+    @property
+    def layouts(self) -> tuple[TableShape, ...]:
+        """The layouts of its columns."""
+        return (*(layout for layout, _ in self.noisy), self.layout)
+
+    @property
+    def errors(self) -> tuple[RankError, ...]:
+        """The error of each quantile, in ranks."""
+        return tuple(
+            RankError(statistic=asked.label, rows_95=self.rows_off(place), sizes=self.layout.sizes)
+            for place, asked in enumerate(self.layout.statistics)
+        )
+
+    @property
+    def count_error(self) -> ExpectedError | None:
+        """The error of the count that decides which groups are published; None if none does."""
+        errors = [
+            ExpectedError(
+                statistic=layout.statistics[0].label,
+                rows=None,
+                std=error.std,
+                half_width_95=error.half95,
+                plain_laplace_std=None,
+                plain_gaussian_std=None,
+            )
+            for layout, (error,) in self.noisy
+        ]
+        return errors[0] if errors else None
+
+    @property
+    def all_errors(self) -> tuple[RankError | ExpectedError, ...]:
+        """The errors of quantiles, and of the tree's total if it decides on groups."""
+        return self.errors if self.count_error is None else (*self.errors, self.count_error)
+
+    @property
+    def reads(self) -> Reads:
+        """The rows at each candidate of each group."""
+        return Reads(cells=(self.layout.counted,))
+
+    def read_chosen(self, columns: Columns, kind: str = "parquet") -> list[Fraction]:
+        """The candidates in the one row of a table, exactly, by rising level."""
+        return chosen_in(self.layout, columns, kind)
+
+    def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
+        """The method, the errors, and the groups that are published."""
+        for layout, _ in self.noisy:
+            for text in describe_kept_groups(layout):
+                yield Sentence(Topic.KEPT, text)
+            yield from describe_selected()
+        for text in self.in_words():
+            yield Sentence(Topic.DETAIL, text)
+        yield from self.describe_values()
+        called = [names.get(error.statistic, error.statistic) for error in self.errors]
+        rows = [f"{x} {error.rows_95:,.3g}" for x, error in zip(called, self.errors, strict=True)]
+        yield Sentence(Topic.PAGE, self._on_page(", ".join(rows), names))
+
+    @abstractmethod
+    def describe_values(self) -> Iterator[Sentence]:
+        """The notes on all quantiles of this method."""
+
+    @abstractmethod
+    def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
+        """The note on a page, given the error of each quantile in rows."""
+
+    def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
+        """The error of each quantile in rows, and the half-width of a count that decides."""
+        labels = spec.labels
+        called = [asked.in_words(labels) for asked in self.layout.statistics]
+        off = [f"{error.rows_95:,.4g} rows" for error in self.errors]
+        rows = [(name, rows, "–") for name, rows in zip(called, off, strict=True)]
+        for layout, _ in self.noisy:
+            if (error := self.count_error) is not None:
+                rows.append((layout.statistics[0].in_words(labels), half_width(error), "–"))
+        return rows
+
+    def listings(self, spec: Spec) -> Iterator[Listing]:
+        """The error of each quantile in rows."""
+        layout = self.layout
+        what = ", ".join(asked.label for asked in layout.statistics)
+        cells = _words.counted(layout.cells, "cell")
+        ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
+        epsilon = _words.at_least(self.budget.epsilon)
+        yield Listing(
+            title=f"{self.name}: {what}; in {cells}, for ε = {epsilon}. Each is one of "
+            f"{layout.candidates.cells:,} candidates {ends}, by {self.how}.",
+            heads=("in each cell", "rows from the true rank, 95 %"),
+            rows=[(error.statistic, f"{error.rows_95:.4g}") for error in self.errors],
+        )
+
+    def find_wrong(
+        self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
+    ) -> str | None:
+        """The first fault of its columns, to end a sentence; None if there is none."""
+        if why := super().find_wrong(columns, numbers, kind):
+            return why
+        label = wrong_quantile(self.layout, columns, kind)
+        if label is None:
+            return None
+        return (
+            f"a {label} that is none of the candidates, is below that of a lower level, or isn't "
+            "between its ends"
+        )
+
+    def with_all_groups(self) -> Self:
+        """The same columns where no count leaves a group out."""
+        counts = [publish_all(layout) for layout, _ in self.noisy]
+        return replace(self, layout=replace(self.layout, count=counts[0])) if counts else self
+
+    def make_zeros(self) -> list[Table]:
+        """Its columns without rows and noise: the first candidate everywhere."""
+        layout = self.layout
+        least = [[[0] * len(asked.chosen) for asked in layout.statistics]] * layout.cells
+        counts = [table_of(count, np.zeros(count.dimension), noise) for count, noise in self.noisy]
+        return [*counts, table_at(layout, least, self.may_state)]
+
+    def to_record(self) -> dict[str, Any]:
+        """The part as JSON values, all of which a certificate can confirm."""
+        layout = self.layout
+        return {
+            "name": layout.name,
+            "part": layout.part,
+            "statistics": [asked.label for asked in layout.statistics],
+            "cells": layout.cells,
+            "epsilon": decimal_text(self.budget.epsilon),
+            "candidates": layout.candidates.cells,
+            "least_candidate": layout.published[0],
+            "largest_candidate": layout.published[-1],
+            **self.own_record(),
+            "reach": decimal_text(layout.reach),
+            "bounding": None if layout.by_row else layout.counted.bounding.to_record(),
+            "bits": layout.counted.bits,
+            "chosen_by": self.chosen_by,
+            "missing": list(layout.missing),
+            "errors": [{"statistic": x.statistic, "rows_95": x.rows_95} for x in self.errors],
+            **self._count_record(),
+            **({"filters": list(layout.filters)} if layout.filters else {}),
+        }
+
+    @abstractmethod
+    def own_record(self) -> dict[str, Any]:
+        """The fields of plan.json that only this method has."""
+
+    def _count_record(self) -> dict[str, Any]:
+        """The total that decides which groups are published, as JSON values; empty without one."""
+        if (error := self.count_error) is None:
+            return {}
+        kept = [text for layout, _ in self.noisy for text in describe_kept_groups(layout)]
+        count = {"statistic": error.statistic, "std": error.std}
+        return {"count": {**count, "half_width_95": error.half_width_95}, "published": kept}
+
+    @property
+    def _ends_on_page(self) -> str:
+        low, high = map(_words.shown, (self.layout.published[0], self.layout.published[-1]))
+        return f"public candidates from {low} to {high}"

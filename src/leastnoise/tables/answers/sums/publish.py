@@ -1,0 +1,399 @@
+"""Tables that add up: from exact cells, over noisy ones or noisy sums, to what is published."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastnoise.design.contrasts import BITS, exact_contrasts
+from leastnoise.errors import CertificateRejected
+from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.answers.sums.publish_whole import (
+    check_whole_counts,
+    put_whole_counts,
+    sums_by,
+)
+from leastnoise.tables.publish.table_files import read_table
+from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
+from leastnoise.tables.query.results import table_of
+from leastnoise.tables.query.summed.levels import KeyTree, tree_of
+from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of, tables_read
+from leastnoise.tables.statistics.base import CLOSE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from leastnoise.design.marginals import Components, Marginals
+    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.sums.cumulative import Cumulative
+    from leastnoise.tables.answers.sums.levels import Levels
+    from leastnoise.tables.answers.sums.margins import Margins
+    from leastnoise.tables.query.results import Table
+
+    Floats = NDArray[np.float64]
+    Sums = Callable[[NDArray[Any]], list[NDArray[Any]]]
+
+
+def sum_exactly(
+    margins: Margins, exact: NDArray[np.int64], table: int, *, of: int | None = None
+) -> NDArray[np.int64]:
+    """Return one table of the exact sums of the cells, shape (numbers,); as secret as they are.
+
+    `exact` has the numbers of a table `of` that holds it, without that of the cells. Of several
+    numbers in a cell they follow one another, cell by cell.
+
+    A sum that int64 can't hold ends where that does, so that a unit moves it by no more.
+    """
+    marginals = margins.marginals
+    axes = marginals.axes(marginals.whole if of is None else of)
+    placed = exact.astype(object).reshape(*(marginals.sizes[i] for i in axes), -1)
+    others = tuple(place for place, i in enumerate(axes) if not table >> i & 1)
+    summed = np.clip(placed.sum(axis=others, keepdims=True), 1 - INT64_END, INT64_END - 1)
+    return summed.reshape(-1).astype(np.int64)
+
+
+def publish_margins(
+    margins: Margins, blocks: Sequence[BlockPlan], *exact: NDArray[np.int64], total: int = 0
+) -> list[Table]:
+    """Return the published tables of a query with margins, given its exact integers.
+
+    Those of its cells, or of all `tables_read`. Noise goes into each measured table; the rest is
+    post-processing of these numbers, and of the `total`, if that is public.
+    """
+    read = dict(zip(tables_read(margins.cells), exact, strict=True))
+    noisy: dict[int, NDArray[np.float64]] = {}
+    for table, claim in margins.measured.items():
+        of = next(wider for wider in read if wider & table == table)
+        numbers, chain = sum_exactly(margins, read[of], table, of=of), margins.chain
+        numbers, bits = numbers if chain is None else chain.placed(numbers), margins.cells.bits
+        if margins.contrasts:  # of counts, which are whole
+            numbers, bits = exact_contrasts(numbers >> bits, margins.sizes(table)), BITS
+        values = Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
+        noisy[table] = values if chain is None else chain.replaced(values)
+    return add_up(margins, blocks, noisy, total=total)
+
+
+def add_up(
+    margins: Margins,
+    blocks: Sequence[BlockPlan],
+    noisy: Mapping[int, NDArray[np.float64]],
+    *,
+    total: int = 0,
+) -> list[Table]:
+    """Return the published tables from the noisy numbers of each measured one.
+
+    The estimates of the cells are rounded to `Margins.grids`, and their sums of values to
+    `Margins.steps`. All tables are sums in whole numbers of these, all of which are floats. A
+    `total` that is public is the sum of the cells, exactly.
+    """
+    marginals, each = margins.marginals, len(margins.drawn.components)
+    grids, steps = (list(map(float, one)) for one in (margins.grids, margins.steps))
+    numbers: list[NDArray[np.int64]] = []
+    for one, grid in enumerate(grids):
+        own = {table: values.reshape(-1, each)[:, one] for table, values in noisy.items()}
+        components = margins.components(own, one, total=total)
+        if not marginals.is_small:  # of one count
+            rounded = round_together(marginals, components, grid)
+            pairs = zip(blocks, margins.cells.margins, strict=True)
+            numbers_of = {part: np.asarray(at.reshape(-1) * grid) for part, at in rounded.items()}
+            return [
+                _published(margins, block, [numbers_of[table]], [numbers_of[table]])
+                for block, table in pairs
+            ]
+        estimate = marginals.table(components, marginals.whole)
+        steps_of_cells = whole_steps(estimate / grid)
+        if margins.total_is_known:
+            steps_of_cells = _moved_to(steps_of_cells, int(total / Fraction(grid)))
+        numbers.append(steps_of_cells)
+    cells = np.stack([own * grid for own, grid in zip(numbers, grids, strict=True)])
+    added = [
+        whole_steps(np.tensordot(np.array(own, dtype=float), cells, axes=1) / step)
+        for own, step in zip(added_up(margins.cells), steps, strict=True)
+    ]
+    sums = partial(_sums, margins)
+    of_numbers, of_added = (zip(*map(sums, some), strict=True) for some in (numbers, added))
+    found = [
+        _published(
+            margins,
+            block,
+            [one * grid for one, grid in zip(own, grids, strict=True)],
+            [one * step for one, step in zip(own_added, steps, strict=True)],
+        )
+        for block, own, own_added in zip(blocks, of_numbers, of_added, strict=True)
+    ]
+    whole = margins.whole_counts
+    return put_whole_counts(whole, blocks, found, numbers[0], grid=margins.grids[0], sums=sums)
+
+
+def round_together(
+    marginals: Marginals, components: Components, grid: float
+) -> dict[int, NDArray[np.int64]]:
+    """Return tables in whole steps of the grid that agree exactly, by table, without any cells.
+
+    Of each table the numbers that are at no attribute's last value are rounded. All others follow
+    from these and from the tables by fewer attributes, by subtraction: a number of table B is a sum
+    of at most n_B rounded ones. Where all together might be no float, each has its share of what
+    is.
+    """
+    rounded: dict[int, NDArray[np.int64]] = {}
+    tables = (
+        table for table in marginals.every if table in marginals.tables or table != marginals.whole
+    )
+    for table in sorted(tables, key=int.bit_count):
+        axes = marginals.axes(table)
+        estimate = marginals.table(components, table) / grid
+        size = max(estimate.size, 1)
+        if np.abs(estimate).sum() >= EXACT_SUMS / 8:
+            estimate = np.clip(estimate, -EXACT_SUMS // (8 * size), EXACT_SUMS // (8 * size))
+        whole = np.rint(estimate).astype(np.int64)
+        kept = whole[tuple(slice(marginals.sizes[i] - 1) for i in axes)]
+        for place, i in enumerate(axes):
+            above = rounded[table & ~(1 << i)]
+            free = [marginals.sizes[j] - 1 for j in axes[place + 1 :]]
+            full = [marginals.sizes[j] for j in axes[:place]]
+            above = above[tuple(map(slice, (*full, *free)))]
+            last = np.expand_dims(above - kept.sum(axis=place), place)
+            kept = np.concatenate([kept, last], axis=place)
+        rounded[table] = kept
+    return rounded
+
+
+def _moved_to(cells: NDArray[np.int64], total: int) -> NDArray[np.int64]:
+    """Return whole numbers that add up to `total`: all of them moved alike, but by 1 more or less.
+
+    Rounding moved the sum of the cells by at most ½ for each, so that no cell moves by more than 1.
+    """
+    more, ones = divmod(total - int(cells.sum()), cells.size)
+    return cells + more + (np.arange(cells.size) < ones).reshape(cells.shape)
+
+
+def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the numbers of all published tables, given those of the cells."""
+    marginals, whole = margins.marginals, cells.reshape(margins.marginals.sizes)
+    others = [marginals.axes(marginals.whole & ~table) for table in margins.cells.margins]
+    return [whole.sum(axis=axes).reshape(-1) for axes in others]
+
+
+def _published(
+    margins: Margins, block: BlockPlan, numbers: Sequence[Floats], sums: Sequence[Floats]
+) -> Table:
+    """Return a table from its measured numbers, and from the counts and sums that these make."""
+    layout = block.layout
+    table = table_of(layout, _vector(margins, numbers, sums), block.noise_errors)
+    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
+        if asked.kind in ADDED:  # as they are, and not but for one rounding more
+            place, _ = places_of(margins.cells, layout.components[uses[0]])
+            table.columns[asked.label] = sums[place].tolist()
+    return table
+
+
+def _vector(margins: Margins, numbers: Sequence[Floats], sums: Sequence[Floats]) -> Floats:
+    """Return the numbers of a table's cells, as its layout has them."""
+    columns: list[Floats] = []
+    for one in margins.cells.components:
+        place, _ = places_of(margins.cells, one)
+        columns.append(numbers[place] if one.centre else sums[place] / float(one.radius))
+    return np.stack(columns, axis=1).reshape(-1)
+
+
+def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the nearest whole numbers, of which any sum is a float, as they are.
+
+    Where all together might be none, each has its share of what is.
+    """
+    most = EXACT_SUMS // estimate.size
+    if np.abs(estimate).sum() >= EXACT_SUMS / 2:
+        estimate = np.clip(estimate, -most, most)
+    return np.rint(estimate).astype(np.int64)
+
+
+def check_sums(margins: Margins, folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
+    """Raise CertificateRejected unless all tables have the same counts and sums by what they share.
+
+    And unless means follow from the sums and counts that are published beside them. Where no count
+    is below 0 they are those that intervals tell: see `whole_counts`. The tables are as
+    `check_table` found them.
+    """
+    told = [read_table(folder / f"{one.name}.{kind}", [one.layout]) for one in blocks]
+    for asked in (one for one in margins.cells.statistics if one.kind in ADDED):
+        numbers = [np.array(own[asked.label], dtype=float) for own in told]
+        for first, other, shared in _disagreeing(margins, numbers):
+            name, cells = (f"{blocks[one].name}.{kind}" for one in (other, first))
+            what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
+            if margins.cells.margins[other] == shared:
+                raise CertificateRejected(f"The table {name} isn't the sum of {cells}{what}.")
+            by = margins.columns(shared)
+            why = f"don't have the same sums by {by}" if shared else "don't have the same total"
+            raise CertificateRejected(f"The tables {name} and {cells} {why}{what}.")
+    for block, own in zip(blocks, told, strict=True):
+        for label in _wrong_means(margins, block, own):
+            why = f"has a {label} that isn't its sum over its count"
+            raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
+    sums, exact = partial(_sums, margins), margins.is_whole
+    check_whole_counts(margins.whole_counts, folder, blocks, kind, sums=sums, exact=exact)
+
+
+def _disagreeing(margins: Margins, numbers: Sequence[Floats]) -> Iterator[tuple[int, int, int]]:
+    """Yield the places of two tables, and the table that both hold, but with other numbers.
+
+    Of all tables that hold one, each is compared with the first.
+    """
+    tables = margins.cells.margins
+    for shared in dict.fromkeys(table & wider for table, wider in combinations(tables, 2)):
+        holding = [place for place, table in enumerate(tables) if table & shared == shared]
+        first, *others = (
+            _exact_sums(margins, numbers[place], tables[place], shared) for place in holding
+        )
+        for place, sums in zip(holding[1:], others, strict=True):
+            if sums != first:
+                yield holding[0], place, shared
+
+
+def _exact_sums(margins: Margins, numbers: Floats, table: int, shared: int) -> list[float]:
+    """Return the table `shared` of the numbers of another `table` that holds it."""
+    marginals = margins.marginals
+    axes = marginals.axes(table)
+    kept = [place for place, i in enumerate(axes) if shared >> i & 1]
+    summed = [place for place, i in enumerate(axes) if not shared >> i & 1]
+    placed = numbers.reshape([marginals.sizes[i] for i in axes]).transpose(*kept, *summed)
+    return list(map(math.fsum, placed.reshape(marginals.cells(shared), -1).tolist()))
+
+
+def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]]) -> Iterator[str]:
+    """Yield the means of a table that don't follow from the sum and the count beside them.
+
+    But for the rounding of the cells' sums.
+    """
+    layout, cells, measured = block.layout, margins.cells, margins.drawn.components
+    pairs = list(zip(layout.statistics, layout.uses, strict=True))
+    sums = {
+        places_of(cells, layout.components[uses[0]])[0]: np.array(told[asked.label], dtype=float)
+        for asked, uses in pairs
+        if asked.kind in ADDED
+    }
+    summed = margins.marginals.cells(margins.marginals.whole) // layout.cells
+    for asked, uses in pairs:
+        place, count = places_of(cells, layout.components[uses[0]])
+        if asked.kind != "mean" or count is None or not {place, count} <= sums.keys():
+            continue
+        middle, radius = float(measured[place].centre), float(measured[place].radius)
+        size = np.where(sums[count] > 0, sums[count], np.inf)
+        mean = np.clip(sums[place] / size, middle - radius, middle + radius)
+        mean = np.where(sums[count] > 0, mean, middle)
+        room = CLOSE * (radius + np.abs(mean)) + float(margins.steps[place]) * summed / 2 / size
+        if (np.abs(np.array(told[asked.label], dtype=float) - mean) > room).any():
+            yield asked.label
+
+
+def publish_running_sums(
+    whole: Cumulative, blocks: Sequence[BlockPlan], cells: NDArray[np.int64]
+) -> list[Table]:
+    """Return the tables of bins and of running sums, given the exact integers of the bins.
+
+    Noise goes into the bins, and into cells of the trees that are no bin; the rest is
+    post-processing.
+    """
+    padded = np.zeros((whole.groups, whole.noise.dimension), dtype=np.int64)
+    padded[:, : whole.bins] = cells.reshape(whole.groups, whole.bins)
+    integers = ScaledIntegers(numerators=padded.reshape(-1), bits=whole.cells.bits)
+    noisy = Mechanism(whole.claim).release(integers).values.reshape(padded.shape)
+    return _publish_counts(whole, blocks, noisy[:, : whole.bins], partial(_running_sums, whole))
+
+
+def publish_levels(
+    whole: Levels, blocks: Sequence[BlockPlan], cells: NDArray[np.int64]
+) -> list[Table]:
+    """Return the tables by key and by each level, given the exact integers of the keys.
+
+    Noise goes into the keys, as they are sorted in the tree; the rest is post-processing.
+    """
+    tree = _tree(whole)
+    integers = ScaledIntegers(numerators=cells[tree.order], bits=whole.cells.bits)
+    noisy = np.empty(len(tree.order))
+    noisy[tree.order] = Mechanism(whole.claim).release(integers).values
+    return _publish_counts(whole, blocks, noisy, partial(_sums_by_level, tree))
+
+
+def _publish_counts(
+    whole: Cumulative | Levels,
+    blocks: Sequence[BlockPlan],
+    noisy: NDArray[np.float64],
+    sums: Sums,
+) -> list[Table]:
+    counts = whole_steps(noisy)
+    found = [
+        table_of(block.layout, numbers.astype(np.float64), block.noise_errors)
+        for block, numbers in zip(blocks, sums(counts), strict=True)
+    ]
+    step = Fraction(1)
+    return put_whole_counts(whole.whole_counts, blocks, found, counts, grid=step, sums=sums)
+
+
+def check_running_sums(
+    whole: Cumulative, folder: Path, blocks: Sequence[BlockPlan], kind: str
+) -> None:
+    """Raise CertificateRejected unless bins are whole, and cumulative counts are their sums."""
+    _check(whole, folder, blocks, kind, sums=partial(_running_sums, whole), what="running sums")
+
+
+def check_levels(whole: Levels, folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
+    """Raise CertificateRejected unless counts by key are whole, and all others are their sums."""
+    _check(whole, folder, blocks, kind, sums=partial(_sums_by_level, _tree(whole)), what="sum")
+
+
+def _check(
+    whole: Cumulative | Levels,
+    folder: Path,
+    blocks: Sequence[BlockPlan],
+    kind: str,
+    *,
+    sums: Sums,
+    what: str,
+) -> None:
+    """Check tables that `check_table` has checked, each by itself.
+
+    Where none is below 0 they are those that intervals tell: see `whole_counts`.
+    """
+    told: list[list[float]] = []
+    for block in blocks:
+        columns = read_table(folder / f"{block.name}.{kind}", [block.layout])
+        told.append(list(map(float, columns[block.layout.statistics[0].label])))
+    are_whole = all(float(one).is_integer() for one in told[0])
+    if not are_whole or sum(map(abs, told[0])) > EXACT_SUMS:  # as `whole_steps` leaves them
+        raise CertificateRejected(
+            f"The table {blocks[0].name}.{kind} has a count that isn't whole."
+        )
+    wanted = sums(np.array(told[0], dtype=np.int64))
+    for block, numbers, added in zip(blocks, told, wanted, strict=True):
+        if numbers != added.tolist():  # a float is compared with a whole number exactly
+            why = f"isn't the {what} of {blocks[0].name}.{kind}"
+            raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
+    check_whole_counts(whole.whole_counts, folder, blocks, kind, sums=sums, exact=True)
+
+
+def _running_sums(whole: Cumulative, bins: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the numbers of both tables, given those of the bins."""
+    return [bins.reshape(-1), bins.reshape(whole.groups, whole.bins).cumsum(axis=1).reshape(-1)]
+
+
+def _sums_by_level(tree: KeyTree, counts: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the sums of counts by key, shape (keys,): by key, then by each level."""
+    return [
+        sums_by(places, counts, len(values))
+        for places, values in zip(tree.places[::-1], tree.values[::-1], strict=True)
+    ]
+
+
+def _tree(whole: Levels) -> KeyTree:
+    if whole.cells.hierarchy is None:
+        raise TypeError("its keys have no levels")
+    return tree_of(whole.cells.hierarchy)

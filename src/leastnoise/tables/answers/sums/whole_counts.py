@@ -1,0 +1,134 @@
+"""Whole counts, none below 0, that add up: down which tree they are found, and what bias that is.
+
+notation: y_v the noisy number of a node of the tree, n_v what it is without noise, Z_v its noise;
+x_v what is published (`sums.publish_whole`), at most y_v rounded up, or 0. So E x_v − n_v is at
+most E max(0, Z_v) = E|Z_v|/2 ≤ std/2 where y_v is whole, and else ½ more, 1 where n_v needn't be
+whole, and half a step of the grid for each cell in it. A number that is no node is the sum of
+several. Proof: theory/marginals.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise import _words
+from leastnoise.tables.query.summed.margins import in_one_cell, table_layout
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.answers.sums.margins import Margins
+
+    Wholes = NDArray[np.int64]
+
+WHOLE_NOTE = (
+    "Where counts that add up are made whole, and none is below 0, what small ones gain larger "
+    "ones of the same total lose; how much depends on the counts. Standard deviations and "
+    "intervals are those of the noisy counts before: a count may lie outside of its own interval."
+)
+_FOUND = "Counts are whole, none is below 0, and all add up: they are found from the total down{}."
+_BIAS = (
+    "Whole counts, none below 0, are too high where true ones are near 0: on average by at most "
+    "{}; m of them together by at most m times that."
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class WholeCounts:
+    """Down which tree whole counts are found, and how much too high they are in each table.
+
+    `tree` says of each level, the highest first, which of its nodes each cell is a part of. The
+    rows of the table `names[i]` are the nodes of level i, in order; None where that isn't
+    published. A number of a table is on average at most its `too_high` above what it is without
+    noise. `columns` are those of the levels below the total, if they have some.
+    """
+
+    tree: tuple[Wholes, ...]
+    names: tuple[str | None, ...]
+    too_high: Mapping[str, float]
+    columns: tuple[str, ...] = ()
+
+    def in_words(self) -> list[str]:
+        """Return what is done, and its bias, in sentences."""
+        down = f", by {_words.in_turn(self.columns)}" if self.columns else " a tree of the bins"
+        return [_FOUND.format(down), bias_in_words(self.too_high), WHOLE_NOTE]
+
+
+def bias_in_words(too_high: Mapping[str, float]) -> str:
+    """Return the bias of whole counts in tables by name, in a sentence."""
+    bias = [f"{_words.at_least(one)} in {name}" for name, one in too_high.items()]
+    return _BIAS.format(_words.in_turn(bias))
+
+
+def along_columns(margins: Margins) -> WholeCounts:
+    """Return the tree of one order of the columns: the total, the numbers by the first, and so on.
+
+    It is that of the noise, if that has one; else the order for which Σ ln(bias) is least.
+    """
+    sizes = margins.marginals.sizes
+    names = {table: table_layout(margins.cells, table).name for table in margins.cells.margins}
+    if margins.chain is not None:
+        orders = [margins.chain.order]
+    else:
+        orders = [*permutations(range(len(sizes)))]
+    bias = _node_bias(margins)
+
+    def loss(order: Sequence[int]) -> float:
+        return math.fsum(map(math.log, _too_high(margins, order, bias)))
+
+    best = min(orders, key=loss)
+    masks = _prefixes(best)
+    cells = np.indices(sizes)
+    axes = [margins.marginals.axes(mask) for mask in masks]
+    tree = [
+        np.ravel_multi_index([cells[i] for i in own], [sizes[i] for i in own]).reshape(-1)
+        if own
+        else np.zeros(math.prod(sizes), dtype=np.int64)
+        for own in axes
+    ]
+    return WholeCounts(
+        tree=tuple(tree),
+        names=tuple(map(names.get, masks)),
+        too_high=dict(zip(names.values(), _too_high(margins, best, bias), strict=True)),
+        columns=tuple(margins.cells.axes[one].column for one in best),
+    )
+
+
+def _prefixes(order: Sequence[int]) -> list[int]:
+    """Return the tables that are levels of an order's tree."""
+    return [sum(1 << one for one in order[:end]) for end in range(len(order) + 1)]
+
+
+def _node_bias(margins: Margins) -> Mapping[int, float]:
+    """Return E max(0, Z) of a number of each table that may be a level, at most."""
+    if margins.chain is not None:
+        pairs = zip(_prefixes(margins.chain.order), margins.chain.laws, strict=True)
+        return {mask: law.mean_abs / 2 for mask, law in pairs}
+    every, last = margins.marginals.every, margins.marginals.every[-1]
+    stds = np.sqrt(margins.variances_of(every)[0]).tolist()
+    if margins.is_whole:
+        halves = {mask: stds[mask] / 2 for mask in every}
+        return halves | {last: margins.measured[last].noise.mean_abs / 2}
+    steps = {
+        mask: margins.marginals.cells(last & ~mask) * float(margins.grids[0]) for mask in every
+    }
+    # who is over a limit counts in parts, so that true counts needn't be whole
+    up = 0.5 if in_one_cell(margins.drawn) else 1.0
+    return {mask: (stds[mask] + steps[mask]) / 2 + up for mask in every}
+
+
+def _too_high(margins: Margins, order: Sequence[int], bias: Mapping[int, float]) -> list[float]:
+    """Return the bias of a number of each published table: of as many nodes as it is the sum of."""
+    found: list[float] = []
+    masks = _prefixes(order)
+    for table in margins.cells.margins:
+        level = next(mask for mask in masks if table & ~mask == 0)
+        found.append(margins.marginals.cells(level & ~table) * bias[level])
+    return found

@@ -1,0 +1,8 @@
+"""Groups that nobody listed: published from a noisy count on, or as keys without a number.
+
+| file | what |
+|---|---|
+| `groups`, `keys` | the two answers |
+| `search`, `search_keys` | their noise and thresholds, found and proved |
+| `publish` | from the groups that exist to published rows |
+"""

@@ -1,0 +1,237 @@
+"""Queries by keys that nobody listed: a group is published where its noisy count is high enough."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+
+from leastnoise import _words
+from leastnoise.certificate.unlisted import ThresholdCertificate
+from leastnoise.errors import CertificateRejected
+from leastnoise.tables.answers.base import (
+    KEYS_CHECKED,
+    Listing,
+    Offer,
+    Reads,
+    Sentence,
+    Topic,
+)
+from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
+from leastnoise.tables.answers.single import OfOneQuery
+from leastnoise.tables.answers.unlisted.publish import publish_groups
+from leastnoise.tables.answers.unlisted.search import UnlistedPlan, find_claims
+from leastnoise.tables.plan.shared_draws import find_layouts
+from leastnoise.tables.query.baselines import Baselines
+from leastnoise.tables.query.limits import FewGroups
+from leastnoise.tables.query.noise_error import noise_errors
+from leastnoise.tables.query.results import table_of
+from leastnoise.tables.spec.query import ACCURACY
+from leastnoise.tables.statistics.base import CLOSE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.tables.answers.base import Columns, Reading, Totals
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.statistics.base import NoiseError
+
+GROUPS_NOTE = (
+    "Of groups that nobody listed, one is published where its noisy count reaches the threshold, "
+    "and nothing is said of the others. Near the threshold a published count is biased upwards: a "
+    "group whose noise was lower isn't there. Intervals hold for each group whether it is "
+    "published or not; of those that are published, near the threshold fewer than 95 % do."
+)
+
+_REACHED = ", and each published count that decides reaches its threshold"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnlistedGroups(OfOneQuery):
+    """A query by keys that nobody listed."""
+
+    def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
+        """Find and prove the noise of one group, and the threshold."""
+        tell(f"Finding and proving the threshold of {self.label}")
+        claim = find_claims(self.layout, self.share_of_one)[0]
+        yield Offer(index=self.block.index, claims=((self.label, claim),))
+
+    def read(
+        self,
+        labels: Sequence[str],
+        claims: Sequence[tuple[str, Claim]],
+        reading: Reading,
+    ) -> ByThreshold:
+        """The groups, published as `claims` say; rejects any other statement."""
+        ((name, claim),) = claims
+        where = f"Query {name!r}"
+        if not isinstance(claim, ThresholdCertificate):
+            raise CertificateRejected(
+                f"{where}: groups have a threshold, and chances decide of keys alone."
+            )
+        layouts = find_layouts((self.block,), claim.noise.sensitivity)
+        if layouts is None:
+            raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
+        (layout,) = layouts
+        check_groups(claim, layout, self.share_of_one, where=where)
+        return ByThreshold(
+            certificate=claim.noise,
+            layout=layout,
+            budget=self.share,
+            releases=self.releases,
+            groups=UnlistedPlan.of(layout, claim),
+        )
+
+
+def _falls_by_bits(chance: Fraction) -> bool:
+    return chance.denominator & (chance.denominator - 1) == 0
+
+
+def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
+    """Raise CertificateRejected unless it is about the rows of groups that this layout has."""
+    way = layout.bounding
+    fits = (
+        (claim.budget == share, "its budget is not the share that its importance gives"),
+        (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
+        (
+            isinstance(way, FewGroups) and claim.groups == way.groups,
+            "it is about another number of groups that one unit is in",
+        ),
+        (claim.coordinate == layout.counted, "another number than the spec's decides"),
+        (claim.reach == 1, "a unit adds 1 to the count that decides"),
+        (claim.noise.grid is not None, "it has no grid, which every release is rounded to"),
+        (_falls_by_bits(claim.chance_below), "no coin that is tossed has its chance"),
+        (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
+    )
+    for fit, why in fits:
+        if not fit:
+            raise CertificateRejected(f"{where}: {why}.")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ByThreshold(NoisyAnswer):
+    """Groups that are published where their noisy count reaches a threshold.
+
+    The certificate is about the noise of one group's row, which is drawn anew for each group.
+    """
+
+    layout: Layout
+    budget: Budget
+    releases: int
+    groups: UnlistedPlan
+
+    is_composed: ClassVar[bool] = False
+
+    @property
+    def labels(self) -> tuple[str]:
+        """The label of the query in certificates."""
+        return (self.layout.label,)
+
+    @cached_property
+    def parts(self) -> tuple[BlockPlan]:
+        """The row of a group."""
+        plain = Baselines.of((self.layout,), self.budget, self.releases)
+        return (GroupRow(layout=self.layout, budget=self.budget, baselines=plain, answered=self),)
+
+    @property
+    def reads(self) -> Reads:
+        """All groups that somebody is in."""
+        return Reads(groups=(self.layout,))
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The groups that reach the threshold."""
+        (part,), (groups,) = self.parts, totals.groups
+        return [publish_groups(part.layout, self.groups.claim, groups, part.noise_errors)]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GroupRow(BlockPlan):
+    """The row of each group that is published."""
+
+    answered: ByThreshold
+
+    hides_groups: ClassVar[bool] = True
+    which_numbers: ClassVar[str] = "in each group"
+
+    def _find_errors(self) -> tuple[NoiseError, ...]:
+        return noise_errors(self.certificate, self.answered.layout)
+
+    def own_sentences(self) -> Iterator[Sentence]:
+        """From which count on a group is published."""
+        for text in self.answered.groups.in_words():
+            yield Sentence(Topic.NOISE, text)
+        yield Sentence(Topic.GROUPS, GROUPS_NOTE)
+        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}{_REACHED}.")
+        yield Sentence(Topic.PAGE, _on_page(self.answered.groups))
+
+    @property
+    def own_record(self) -> dict[str, Any]:
+        """The record of the threshold in plan.json."""
+        return {"unlisted": self.answered.groups.to_record()}
+
+    def _cells_in_words(self) -> str:
+        layout = self.layout
+        keys = _words.in_turn([axis.column for axis in layout.unlisted])
+        public = math.prod(axis.cells for axis in layout.axes)
+        beside = f", beside {_words.counted(public, 'public cell')}" if public > 1 else ""
+        return f"each group by {_words.plain(keys)} that is published{beside}"
+
+    def listings(self, spec: Spec) -> Iterator[Listing]:
+        """Its errors, and from how many units on a group is published, with each noise."""
+        yield from super().listings(spec)
+        groups = self.answered.groups
+        offers = [
+            (f"{groups.chosen.noise} (chosen)", groups.chosen),
+            *((offer.noise, offer) for offer in groups.others),
+            *([] if groups.plain is None else [("plain Laplace", groups.plain)]),
+        ]
+        yield Listing(
+            title="From how many on a group is published, with probability ½ and 95 %",
+            heads=("noise", "½", "95 %", "std of the count"),
+            rows=[(name, str(x.half), str(x.nearly), f"{x.std:.4g}") for name, x in offers],
+        )
+
+    def find_wrong(
+        self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
+    ) -> str | None:
+        """The first fault, such as a count that decides and is below the threshold."""
+        if why := super().find_wrong(columns, numbers, kind):
+            return why
+        layout, claim = self.layout, self.answered.groups.claim
+        grid = claim.noise.grid if claim.chance_below else None
+        least = float(claim.threshold - (grid or 0)) - layout.multiple / 2
+        least -= CLOSE * abs(least)
+        for asked, uses in zip(layout.statistics, layout.uses, strict=True):
+            decides = asked.counts and uses == (claim.coordinate,)
+            if decides and min(numbers[asked.label], default=least) < least:
+                return f"a {asked.label} below the threshold, {float(claim.threshold):.6g}"
+        return None
+
+    def make_zeros(self) -> list[Table]:
+        """The columns without rows, since nobody knows how many there will be."""
+        keys = [list[Any]() for axis in self.layout.axes for _ in axis.columns]
+        return [table_of(self.layout, np.zeros(0), self.noise_errors, keys=keys)]
+
+
+def _on_page(groups: UnlistedPlan) -> str:
+    """The groups that a page has, and the bias of their counts."""
+    chosen = groups.chosen
+    preferred = " Noise was chosen for small errors rather than for small groups."
+    return (
+        "Nobody listed these groups. None is here whose noisy count is below "
+        f"{chosen.threshold:.6g}: of groups of {chosen.half:,} every second one, of "
+        f"groups of {chosen.nearly:,} 95 %. A group that isn't here may be small, or empty. "
+        "Near the threshold a count that is here is biased upwards."
+        f"{preferred if groups.preferred == ACCURACY else ''}"
+    )

@@ -1,0 +1,193 @@
+"""Queries that publish which keys there are, and no number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+
+from leastnoise import _words
+from leastnoise.certificate.unlisted import KeysCertificate
+from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.answers.base import (
+    KEYS_CHECKED,
+    AloneInDraw,
+    Listing,
+    Offer,
+    Reads,
+    Sentence,
+    Topic,
+)
+from leastnoise.tables.answers.single import OfOneQuery
+from leastnoise.tables.answers.unlisted.publish import publish_keys
+from leastnoise.tables.answers.unlisted.search import find_least, least_in_words
+from leastnoise.tables.answers.unlisted.search_keys import NEARLY, find_keys
+from leastnoise.tables.query.limits import FewGroups
+from leastnoise.tables.query.results import describe_kept_groups, publish_all, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.tables.answers.base import Reading, Totals
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.spec.model import Spec
+
+KEYS_NOTE = (
+    "Of keys that are published alone, chance decides by how many have each, and nothing is said "
+    "of the others. A key that isn't there may be one of many."
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KeysAlone(OfOneQuery):
+    """A query that publishes which of the keys that nobody listed there are."""
+
+    def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
+        """Find and prove the chances by which keys are published."""
+        tell(f"Finding and proving the chances of {self.label}")
+        claim = find_keys(self.share_of_one, self.layout)
+        yield Offer(index=self.block.index, claims=((self.label, claim),))
+
+    def read(
+        self,
+        labels: Sequence[str],
+        claims: Sequence[tuple[str, Claim]],
+        reading: Reading,
+    ) -> KeysPlan:
+        """The keys, published as `claims` say; rejects any other statement."""
+        ((name, claim),) = claims
+        if not isinstance(claim, KeysCertificate):
+            why = "chances decide which keys are published, and nothing else does."
+            raise CertificateRejected(f"Query {name!r}: {why}")
+        check_keys(claim, self.layout, self.share_of_one, where=f"Query {name!r}")
+        return KeysPlan(layout=self.layout, budget=self.share, claim=claim)
+
+
+def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: str) -> None:
+    """Raise CertificateRejected unless it is about the keys that this layout has."""
+    way = layout.bounding
+    fits = (
+        (claim.budget == share, "its budget is not the share that its importance gives"),
+        (
+            isinstance(way, FewGroups) and claim.groups == way.groups,
+            "it is about another number of groups that one unit is in",
+        ),
+        (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
+    )
+    for fit, why in fits:
+        if not fit:
+            raise CertificateRejected(f"{where}: {why}.")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KeysPlan(AloneInDraw):
+    """The plan of a query that publishes which keys there are, and no number."""
+
+    layout: Layout
+    claim: KeysCertificate
+
+    section: ClassVar[str] = "keys"
+    chosen_by: ClassVar[str] = "chance"
+    why_no_difference: ClassVar[str] = ": of keys there are no numbers to subtract."
+
+    @property
+    def noisy(self) -> tuple[tuple[Layout, tuple[()]]]:
+        """Its layout, which has no number."""
+        return ((self.layout, ()),)
+
+    @property
+    def half(self) -> int:
+        """From how many units on a key is published with probability ½."""
+        return self.claim.first(Fraction(1, 2))
+
+    @property
+    def nearly(self) -> int:
+        """From how many units on a key is published with probability .95."""
+        return self.claim.first(NEARLY)
+
+    @property
+    def least(self) -> int | None:
+        """From how many on some mechanism could publish a key with probability ½, if known."""
+        return find_least(self.claim.budget, self.claim.neighbours)
+
+    @property
+    def reads(self) -> Reads:
+        """All keys that somebody has."""
+        return Reads(groups=(self.layout,))
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The keys that chance lets through."""
+        (keys,) = totals.groups
+        return [publish_keys(self.layout, self.claim, keys)]
+
+    def in_words(self) -> list[str]:
+        """From where on a key is published, in sentences."""
+        published = (
+            f"{self.name} says which keys there are, and no number. A key of {self.half:,} is "
+            f"published every other time, and one of {self.nearly:,} in 95 of 100."
+        )
+        return [published, *([] if self.least is None else [least_in_words("key", self.least)])]
+
+    def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
+        """From where on a key is published, and what that says of the others."""
+        for text in describe_kept_groups(self.layout):
+            yield Sentence(Topic.KEPT, text)
+        for text in self.in_words():
+            yield Sentence(Topic.NOISE, text)
+        yield Sentence(Topic.GROUPS, KEYS_NOTE)
+        yield Sentence(Topic.CHECKED, f"{KEYS_CHECKED}.")
+        yield Sentence(
+            Topic.PAGE,
+            "Nobody listed these keys. Chance decides which are here: of keys of "
+            f"{self.half:,} every second one, of keys of {self.nearly:,} 95 %. How many have a "
+            "key is not published, and one that isn't here may have few, many or none.",
+        )
+
+    def list_rows(self, spec: Spec) -> list[tuple[str, str, str]]:
+        """One row: no number is published."""
+        return [("keys", "no number", "–")]
+
+    def listings(self, spec: Spec) -> Iterator[Listing]:
+        """From how many units on a key is published."""
+        rows = [("chosen", str(self.half), str(self.nearly))]
+        rows += [] if self.least is None else [("any mechanism", str(self.least), "")]
+        epsilon, delta = map(_words.at_least, (self.budget.epsilon, self.budget.delta))
+        yield Listing(
+            title=f"{self.name}: keys and no number, for ε = {epsilon}, δ = {delta}.",
+            heads=("from how many on a key is published, with probability", "½", "95 %"),
+            rows=rows,
+        )
+
+    def with_all_groups(self) -> KeysPlan:
+        """The same keys where no count leaves any out."""
+        return replace(self, layout=publish_all(self.layout))
+
+    def make_zeros(self) -> list[Table]:
+        """The columns of the keys without rows, since nobody knows how many there will be."""
+        keys = [list[Any]() for axis in self.layout.axes for _ in axis.columns]
+        return [table_of(self.layout, np.zeros(0), (), keys=keys)]
+
+    def to_record(self) -> dict[str, Any]:
+        """The part as JSON values, all of which a certificate can confirm."""
+        layout = self.layout
+        return {
+            "name": self.name,
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "bounding": None if layout.by_row else layout.bounding.to_record(),
+            "groups": self.claim.groups,
+            "half": self.half,
+            "nearly": self.nearly,
+            "least_possible": self.least,
+            "missing": list(layout.missing),
+            **({"joined": list(layout.joined)} if layout.joined else {}),
+            **({"filters": list(layout.filters)} if layout.filters else {}),
+        }

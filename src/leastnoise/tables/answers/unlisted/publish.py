@@ -1,0 +1,121 @@
+"""The table of groups that nobody listed: each drawn for itself, and published from a count on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastnoise.certificate.unlisted import CERTAIN, CERTAIN_BITS
+from leastnoise.entropy.source import Entropy, SystemEntropy
+from leastnoise.mechanism.rounding import add_noise_to_rows
+from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.publish.key_checks import sort_key
+from leastnoise.tables.query.axes import Unlisted
+from leastnoise.tables.query.results import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.statistics.base import NoiseError
+
+
+def publish_groups(
+    layout: Layout,
+    claim: ThresholdCertificate,
+    found: Sequence[tuple[Any, ...]],
+    noise: Sequence[NoiseError],
+    *,
+    entropy: Entropy | None = None,
+) -> Table:
+    """Return the rows that may be published of what `rows.exact.group_totals` found, by key.
+
+    Every group has a draw of its own, whatever becomes of it. `noise` holds an error a component.
+    `entropy` is for tests.
+    """
+    ordered = sorted(found, key=lambda row: _place(layout, row))
+    width = len(layout.components)
+    totals = np.array([row[-width:] for row in ordered], dtype=np.int64).reshape(-1, width)
+    exact = ScaledIntegers(numerators=totals, bits=layout.bits)
+    grid = claim.noise.grid
+    if grid is None:
+        raise TypeError("what is published is rounded to a grid")
+    source = entropy or SystemEntropy()
+    noisy = add_noise_to_rows(claim.noise.noise, grid, exact, entropy=source)
+    counts, least = noisy[:, claim.coordinate], float(claim.threshold)
+    # every group tosses the coin, whatever its count: what is drawn doesn't depend on it
+    heads = _coins(np.full(len(ordered), _parts(claim.chance_below)), source)
+    shown = (counts >= least) | ((counts >= float(claim.threshold - grid)) & heads)
+    keys = _key_columns(layout, [row for row, kept in zip(ordered, shown, strict=True) if kept])
+    return table_of(layout, noisy[shown], noise, keys=keys)
+
+
+def publish_keys(
+    layout: Layout,
+    claim: KeysCertificate,
+    found: Sequence[tuple[Any, ...]],
+    *,
+    entropy: Entropy | None = None,
+) -> Table:
+    """Return the keys that chance lets through of what `rows.exact.group_totals` found.
+
+    Every key tosses a coin of its own, whatever becomes of it. `entropy` is for tests.
+    """
+    most = len(claim.chances)
+    ordered = sorted(found, key=lambda row: _place(layout, row))
+    chances = np.array([0, *claim.chances], dtype=np.uint64)
+    units = [min(row[-1] >> layout.bits, most) for row in ordered]
+    heads = _coins(chances[np.array(units, dtype=np.int64)], entropy or SystemEntropy())
+    keys = _key_columns(layout, [row for row, kept in zip(ordered, heads, strict=True) if kept])
+    return table_of(layout, np.zeros(0), (), keys=keys)
+
+
+def _parts(chance: Fraction) -> np.uint64:
+    """Return a chance in parts of CERTAIN."""
+    if CERTAIN % chance.denominator:
+        raise TypeError("a coin falls by bits")
+    return np.uint64(chance.numerator * (CERTAIN // chance.denominator))
+
+
+def _coins(chances: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.bool_]:
+    """Return fresh coins that fall with these chances, each so many parts of CERTAIN."""
+    return entropy.words(len(chances)) >> np.uint64(64 - CERTAIN_BITS) < chances
+
+
+def _place(layout: Layout, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what rows are ordered by: the columns in turn, public ones as the spec lists them."""
+    keys, positions = iter(row[1:]), iter(_positions(layout, int(row[0])))
+    return tuple(
+        sort_key(next(keys)) if isinstance(axis, Unlisted) else next(positions)
+        for axis in layout.axes
+    )
+
+
+def _positions(layout: Layout, cell: int) -> list[int]:
+    """Return the place of a public cell on each public axis."""
+    found: list[int] = []
+    for axis in reversed([one for one in layout.axes if not isinstance(one, Unlisted)]):
+        cell, place = divmod(cell, axis.cells)
+        found.append(place)
+    return found[::-1]
+
+
+def _key_columns(layout: Layout, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    """Return the columns that tell the groups apart, a value a row."""
+    places = [_positions(layout, int(row[0])) for row in rows]
+    columns: list[list[Any]] = []
+    public = unlisted = 0
+    for axis in layout.axes:
+        if isinstance(axis, Unlisted):
+            unlisted += 1
+            columns.append([row[unlisted] for row in rows])
+        else:
+            columns += [[values[own[public]] for own in places] for values in axis.columns.values()]
+            public += 1
+    return columns

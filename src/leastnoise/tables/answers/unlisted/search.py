@@ -1,0 +1,389 @@
+"""Which noise and which threshold a block has whose groups nobody listed, from public numbers.
+
+notation: n₅₀, n₉₅ = from how many units (or rows, where one counts) on a group is published with
+probability ½ and 95 %. Candidates are ranked by n₅₀, then by the noise of the count: what isn't
+published has no error at all. With `prefer = "accuracy"` they are ranked by their noise first.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.certificate.unlisted import find_threshold
+from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.sensitivity import L1, Integer
+from leastnoise.mechanism.rounding import default_grid
+from leastnoise.noise.draw import find_quantile
+from leastnoise.noise.question import Question
+from leastnoise.noise.registry import part_of
+from leastnoise.selection.public import find_candidate
+from leastnoise.tables.answers.noisy import FINEST_GRID
+from leastnoise.tables.query.layout import MAX_UNITS
+from leastnoise.tables.query.limits import FewGroups
+from leastnoise.tables.spec.query import ACCURACY, SMALL_GROUPS
+
+if TYPE_CHECKING:
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.certificate.unlisted import ThresholdCertificate
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.spec.query import Preference
+
+_AS_WHOLE = 1e-9  # of a number of units: a float below a whole number by less may be that number
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GroupSizes:
+    """How large a group has to be, with one noise: `half` and `nearly` are n₅₀ and n₉₅.
+
+    `std` is that of its count, and `threshold` the least noisy count that may be published.
+    """
+
+    noise: str
+    threshold: float
+    half: int
+    nearly: int
+    std: float
+
+    @classmethod
+    def of(cls, claim: ThresholdCertificate) -> GroupSizes:
+        """Return what a certificate lets through."""
+        noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
+        # published where n + X >= threshold − g/2, and the law of X is symmetric
+        edge = float(claim.threshold - grid / 2)
+        ninety = find_quantile(noise, 0.9, claim.coordinate)
+        return cls(
+            noise=noise.name,
+            threshold=float(claim.threshold - (grid if claim.chance_below else 0)),
+            half=_first(claim, 0.5, near=edge),
+            nearly=_first(claim, 0.95, near=edge + ninety),
+            std=math.sqrt(noise.variance_at(claim.coordinate)),
+        )
+
+
+def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
+    """Return from how many units on a group is published with that probability.
+
+    It is within a few of `near`, and no less than one.
+    """
+    units = max(math.floor(near - float(claim.noise.grid or 0)) - 1, 1)
+    while published(claim, units) < chance * (1 - _AS_WHOLE):
+        units += 1
+    return units
+
+
+def published(claim: ThresholdCertificate, units: int) -> float:
+    """Return the probability that a group of so many is published."""
+    noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
+    beyond = part_of(type(noise), "beyond")
+
+    def reached(steps: int) -> float:
+        t = claim.threshold - units - grid * (steps + Fraction(1, 2))
+        below = float(beyond(noise, abs(t), claim.coordinate).mid())
+        return below if t >= 0 else 1 - below
+
+    chance = float(claim.chance_below)
+    return reached(0) if not chance else (1 - chance) * reached(0) + chance * reached(1)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Otherwise:
+    """The noise that the other preference would choose, beside the noise that is drawn.
+
+    `ratio` is the geometric mean of the ratios of the standard deviations of the published numbers.
+    `counts` is True if the count that decides is among these numbers.
+    """
+
+    noise: GroupSizes
+    ratio: float
+    counts: bool
+
+    @classmethod
+    def of(cls, layout: Layout, claim: ThresholdCertificate) -> Otherwise | None:
+        """The other choice for a query that is released as `claim` says; None if it is the same."""
+        layout = replace(layout, accurate=not layout.accurate)
+        best = find_claims(layout, claim.budget)[0]
+        if best.noise.noise.name == claim.noise.noise.name:
+            return None
+        stds, drawn = _stds(layout, best), _stds(layout, claim)
+        ratios = [std / other for std, other in zip(stds, drawn, strict=True)]
+        return cls(
+            noise=GroupSizes.of(best),
+            ratio=statistics.geometric_mean(ratios),
+            counts=any(layout.counted in uses for uses in layout.uses),
+        )
+
+    def in_words(self) -> str:
+        """What it would do, to end a sentence that begins with the preference."""
+        of_count = f" (std {self.noise.std:.4g} of the count)" if self.counts else ""
+        return (
+            f"would give {self.ratio:.3g} times the noise{of_count}, and publish a group of "
+            f"{self.noise.half:,} every other time."
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UnlistedPlan:
+    """What a plan says of groups that nobody listed.
+
+    `chosen` is the noise that is drawn, `others` are those that would do, too, `plain` is Laplace
+    noise with a threshold for the same budget. No mechanism at all publishes a group of fewer than
+    `least` units with probability ½; None where that isn't known. `preferred` is what the noise is
+    chosen for. The other preference would choose `otherwise`; None if it would choose the same.
+    """
+
+    claim: ThresholdCertificate
+    chosen: GroupSizes
+    others: tuple[GroupSizes, ...]
+    plain: GroupSizes | None
+    least: int | None
+    preferred: Preference
+    otherwise: Otherwise | None
+
+    @classmethod
+    def of(cls, layout: Layout, claim: ThresholdCertificate) -> UnlistedPlan:
+        """The groups of a query that is released as `claim` says."""
+        chosen = GroupSizes.of(claim)
+        offers = [GroupSizes.of(offer) for offer in find_claims(layout, claim.budget)]
+        return cls(
+            claim=claim,
+            chosen=chosen,
+            others=tuple(offer for offer in offers if offer.noise != chosen.noise),
+            plain=_plain(layout, claim.budget),
+            least=find_least(claim.budget, claim.neighbours),
+            preferred=ACCURACY if layout.accurate else SMALL_GROUPS,
+            otherwise=Otherwise.of(layout, claim),
+        )
+
+    @property
+    def least_count(self) -> str:
+        """From which noisy count on a group is published, to go on from "is"."""
+        chance = float(self.claim.chance_below)
+        sometimes = f", at {self.chosen.threshold:.6g} with probability {chance:.3g}"
+        return f"{float(self.claim.threshold):.6g} or more{sometimes if chance else ''}"
+
+    def in_words(self) -> list[str]:
+        """Return from where on a group is published, in sentences."""
+        one = self.chosen
+        published = (
+            f"A group is published where its noisy count is {self.least_count}. So a group of "
+            f"{one.half:,} is published every other time, and one of {one.nearly:,} in 95 of 100."
+        )
+        least = [] if self.least is None else [least_in_words("group", self.least)]
+        return [published, *self._trade, *least]
+
+    @property
+    def _trade(self) -> list[str]:
+        """The sentence that names the other choice between noise and small groups, if any."""
+        if self.otherwise is None:
+            return []
+        if self.preferred == ACCURACY:
+            traded, other = "small errors, and publishes larger groups for it", SMALL_GROUPS
+        else:
+            traded, other = "small groups, and is larger for it", ACCURACY
+        return [f'Noise is chosen for {traded}: prefer = "{other}" {self.otherwise.in_words()}']
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values, all of which a certificate can confirm."""
+        claim = self.claim
+        return {
+            "threshold": decimal_text(claim.threshold),
+            "chance_below": decimal_text(claim.chance_below),
+            "groups": claim.groups,
+            "chosen": vars(self.chosen),
+            "others": [vars(one) for one in self.others],
+            "plain_laplace": None if self.plain is None else vars(self.plain),
+            "least_possible": self.least,
+            **({"prefer": ACCURACY} if self.preferred == ACCURACY else {}),
+        }
+
+
+def least_in_words(what: str, least: int) -> str:
+    """Return from where on some mechanism could publish a group, or its key."""
+    return (
+        f"No mechanism publishes a {what} of fewer than {least:,} with probability ½ at this part "
+        "of the budget."
+    )
+
+
+def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, ...]:
+    """The certificates that serve a query at its `budget`, the best first.
+
+    Raises Refused if there is none.
+    """
+    way = layout.bounding
+    if not isinstance(way, FewGroups) or layout.counted is None:
+        raise TypeError("a query whose groups nobody listed has a limit on the groups of a unit")
+    found = _find_claims(
+        layout.sensitivities, way.groups, layout.counted, budget, layout.neighbours,
+        len(layout.components),
+    )  # fmt: skip
+    if not found:
+        raise Refused(
+            f"The query {layout.label!r}: no noise is proved for groups that nobody listed at this "
+            "part of the budget. Raise epsilon or delta, or lower max_groups."
+        )
+    return _by_accuracy(layout, found) if layout.accurate else found
+
+
+def _by_accuracy(
+    layout: Layout, claims: tuple[ThresholdCertificate, ...]
+) -> tuple[ThresholdCertificate, ...]:
+    """The certificates, the least noise of the published numbers first, then the least n₅₀.
+
+    Where persons and their rows are both counted, noise may be smaller for one number and larger
+    for another. So what has more noise than the first of `claims` in any number comes last.
+    """
+    most = _stds(layout, claims[0])
+
+    def rank(claim: ThresholdCertificate) -> tuple[bool, float, int]:
+        stds = _stds(layout, claim)
+        larger = any(std > other for std, other in zip(stds, most, strict=True))
+        return larger, sum(map(math.log, stds)), GroupSizes.of(claim).half
+
+    return tuple(sorted(claims, key=rank))
+
+
+def _stds(layout: Layout, claim: ThresholdCertificate) -> list[float]:
+    """The standard deviation of the noise in each number that a published statistic is made of."""
+    used = sorted({number for uses in layout.uses for number in uses})
+    return [math.sqrt(claim.noise.noise.variance_at(number)) for number in used]
+
+
+def find_claims_of_units(
+    budget: Budget, groups: int, neighbours: Neighbours
+) -> tuple[ThresholdCertificate, ...]:
+    """Return the certificates that would serve counts of units alone, the best first."""
+    return _find_claims((Integer(1),), groups, 0, budget, neighbours, 1)
+
+
+@lru_cache(maxsize=256)
+def _find_claims(  # noqa: PLR0917 (one call of its own)
+    offered: tuple[Sensitivity, ...],
+    groups: int,
+    counted: int,
+    budget: Budget,
+    neighbours: Neighbours,
+    numbers: int,
+) -> tuple[ThresholdCertificate, ...]:
+    one_way, pure = _halves(budget, neighbours)
+    tried = [("gaussian", one_way), ("k-norm" if numbers > 1 else "geometric", pure)]
+    if numbers == groups == 1:  # the best noise there is, whose tail is cut off
+        tried.append(("discrete-staircase", one_way))
+    found: list[ThresholdCertificate] = []
+    for family, own in tried:
+        noise = _noise(family, own, offered, groups, numbers)
+        if noise is not None:
+            claim = _claim(budget, noise, counted, neighbours)
+            found += [] if claim is None else [claim]
+
+    def rank(claim: ThresholdCertificate) -> tuple[int, float]:
+        shown = GroupSizes.of(claim)
+        return shown.half, shown.std
+
+    return tuple(sorted(found, key=rank))
+
+
+def _halves(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
+    """Return the budget of the noise, for a unit that is there or not, and its ε alone.
+
+    Where one replaces another it is ε/2 and δ/(1 + e^(ε/2)): see `ThresholdCertificate`.
+    """
+    epsilon, delta = budget.epsilon, budget.delta
+    if neighbours == "replace-one":
+        epsilon = epsilon / 2
+        # rounded down: nine digits of it do
+        below = float(delta) / (1 + math.exp(float(epsilon))) * (1 - 1e-9)
+        delta = Fraction(f"{below:.12g}")
+    pure = Budget(epsilon=epsilon, delta=0) if epsilon else budget
+    return Budget(epsilon=epsilon, delta=delta), pure
+
+
+def _noise(  # noqa: PLR0917 (two calls of its own)
+    family: str, budget: Budget, offered: tuple[Sensitivity, ...], groups: int, numbers: int
+) -> Certificate | None:
+    """Return the certificate of so many draws of a family, None if it can't serve."""
+    try:
+        question = Question(
+            budget=budget, sensitivities=offered, dimension=numbers, compositions=groups
+        )
+        made = find_candidate(family, question).mechanism
+        least = Fraction(1) if numbers == 1 and family != "laplace" else FINEST_GRID
+        grid = max(default_grid(made.noise), least)
+        return made.certificate.about("add-remove").on_grid(grid)
+    except (Refused, InvalidArgument):
+        return None
+
+
+def _claim(
+    budget: Budget, noise: Certificate, counted: int, neighbours: Neighbours
+) -> ThresholdCertificate | None:
+    try:
+        return find_threshold(
+            budget=budget,
+            noise=noise,
+            reach=Fraction(1),
+            coordinate=counted,
+            neighbours=neighbours,
+            most=MAX_UNITS,
+        )
+    except Refused:
+        return None
+
+
+def _plain(layout: Layout, budget: Budget) -> GroupSizes | None:
+    """Return what Laplace noise for the block's l1 norm and a threshold would publish."""
+    way = layout.bounding
+    if not isinstance(way, FewGroups) or layout.counted is None:
+        return None
+    claim = _plain_claim(
+        layout.bounding.l1(layout.numbers) / way.groups, way.groups, layout.counted, budget,
+        layout.neighbours, len(layout.components),
+    )  # fmt: skip
+    return None if claim is None else GroupSizes.of(claim)
+
+
+@lru_cache(maxsize=256)
+def _plain_claim(  # noqa: PLR0917 (one call of its own)
+    norm: Fraction,
+    groups: int,
+    counted: int,
+    budget: Budget,
+    neighbours: Neighbours,
+    numbers: int,
+) -> ThresholdCertificate | None:
+    _, pure = _halves(budget, neighbours)
+    noise = _noise("laplace", pure, (L1(norm),), groups, numbers)
+    return None if noise is None else _claim(budget, noise, counted, neighbours)
+
+
+def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
+    """Return from how many units on some mechanism could publish a group with probability ½.
+
+    Desfontaines, Voss, Gipson & Mandayam 2022: of n units none does with more than π(n), π(0) = 0,
+    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)). Known for units that are there or not.
+    """
+    if neighbours != "add-remove":
+        return None
+    # beyond 300 e^ε/δ may be no float, and it hardly changes from there on
+    epsilon, delta = min(float(budget.epsilon), 300.0), float(budget.delta)
+    if not epsilon:
+        return math.ceil(0.5 / delta - _AS_WHOLE)
+    rise = math.expm1(epsilon)
+    # the first bound is the smaller one up to there
+    turn = 1 + math.floor(math.log((rise + 2 * delta) / (delta * (rise + 2))) / epsilon)
+    first = math.ceil(math.log1p(rise / (2 * delta)) / epsilon - _AS_WHOLE)
+    if first <= turn:
+        return first
+    reached, more = delta * math.expm1(epsilon * turn) / rise, delta / rise
+    return turn + math.ceil(math.log((1 - reached + more) / (0.5 + more)) / epsilon - _AS_WHOLE)

@@ -1,0 +1,78 @@
+"""How far off a plan says that quantiles are, against their law and against draws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from leastnoise.certificate.quantiles import QuantileCertificate
+from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.mechanism.quantiles import choose_quantiles
+from leastnoise.tables.answers.quantiles.answer import ByChance, QuantilePlan
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.make_plan import plan
+from tests.quantile_laws import permute_and_flip
+
+_DRAWS = 60
+
+
+def planned(levels: list[str], *, candidates: int) -> QuantilePlan:
+    raw: dict[str, Any] = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1},
+        "columns": {"x": {"candidates": {"from": 1, "to": candidates, "step": 1}}},
+        "query": [
+            {
+                "name": "q",
+                "statistics": [f"quantile(x, {level})" for level in levels],
+                "quantiles_by": "permute-and-flip",
+            }
+        ],
+    }
+    (found,) = plan(spec_file.lay_out(raw)).quantiles
+    return found
+
+
+def claim_of(made: QuantilePlan) -> QuantileCertificate:
+    assert isinstance(made, ByChance)
+    return made.certificate
+
+
+@pytest.mark.parametrize(("level", "candidates"), [("0.5", 20), ("0.9", 50)])
+def test_one_is_further_off_with_five_per_cent_at_most_and_nearly(
+    level: str, candidates: int
+) -> None:
+    """The worst table: all candidates but the true one are just beyond the bound."""
+    made = planned([level], candidates=candidates)
+    (error,) = made.errors
+    off = math.nextafter(error.rows_95, math.inf)
+    rate = float(claim_of(made).rates[0])
+    chances = permute_and_flip([0.0] + [rate * off] * (candidates - 1))
+    missed = 1 - chances[0]
+    assert 0.02 < missed <= 0.05
+
+
+@pytest.mark.dense
+def test_several_are_off_by_what_is_said_of_each() -> None:
+    levels = [Fraction(k, 10) for k in range(1, 10)]
+    made = planned([str(float(level)) for level in levels], candidates=500)
+    assert claim_of(made).parts == 8
+    counts = [(place * 37) % 5 for place in range(500)]
+    below = [0, *itertools.accumulate(counts)]
+    entropy = InsecureSeededEntropy(1)
+    missed = [0] * len(levels)
+    for _ in range(_DRAWS):
+        chosen = choose_quantiles(claim_of(made), counts, entropy=entropy)
+        for index, (place, level) in enumerate(zip(chosen, levels, strict=True)):
+            wanted = level * below[-1]
+            off = max(below[place] - wanted, wanted - below[place + 1])
+            missed[index] += off > made.errors[index].rows_95
+    assert max(missed) <= 0.05 * _DRAWS
+    depths = [one.depth for one in claim_of(made).choices]
+    assert max(depths) == 3
+    assert made.errors[depths.index(0)] == min(made.errors, key=lambda one: one.rows_95)

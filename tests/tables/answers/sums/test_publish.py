@@ -1,0 +1,24 @@
+"""What is checked of counts that add up along one tree, beside the edits of whole releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from leastnoise.errors import CertificateRejected
+from leastnoise.tables.answers.sums import publish as summed
+
+
+def test_counts_whose_sum_no_int64_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"keys.csv": [2.0**52] * 2**12, "all.csv": [0.0]}  # 2^64, which would wrap to 0
+    monkeypatch.setattr(summed, "read_table", lambda path, parts: {"count": told[path.name]})
+    layout = SimpleNamespace(statistics=[SimpleNamespace(label="count")])
+    blocks: Any = [SimpleNamespace(name=name, layout=layout) for name in ("keys", "all")]
+    whole: Any = SimpleNamespace(whole_counts=None)
+    with pytest.raises(CertificateRejected, match="isn't whole"):
+        summed._check(
+            whole, Path(), blocks, "csv", sums=lambda own: [own, own.sum(keepdims=True)], what="sum"
+        )

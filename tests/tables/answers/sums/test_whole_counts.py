@@ -1,0 +1,302 @@
+"""Whole counts that add up: against a second way to find them, and their bias by enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leastnoise.guarantees.units import RowCounts
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.noise.trees.levels import level_laws
+from leastnoise.selection.public import calibrate
+from leastnoise.tables.answers.sums.answer import LevelTables
+from leastnoise.tables.answers.sums.cumulative import Cumulative
+from leastnoise.tables.answers.sums.levels import Levels
+from leastnoise.tables.answers.sums.margins import Margins
+from leastnoise.tables.answers.sums.publish import add_up
+from leastnoise.tables.answers.sums.publish_whole import find_whole_counts, sums_by
+from leastnoise.tables.query.summed.margins import table_sensitivity
+from tests.noise.trees.oracle import enumerated
+from tests.tables import cumulative, margins
+from tests.tables.test_levels_release import plan_of as plan_of_levels
+from tests.tables.test_levels_release import spec_of as spec_of_levels
+
+BOTH: dict[str, Any] = {"round": True, "clamp": True}
+Tree = list[np.ndarray[Any, np.dtype[np.int64]]]
+
+
+def trees() -> Iterator[tuple[Tree, np.random.Generator]]:
+    """Yield trees of any shape, whose nodes are in any order."""
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        cells = int(random.integers(1, 25))
+        tree: Tree = [np.arange(cells)]
+        for _ in range(int(random.integers(0, 4))):
+            below = int(tree[0].max()) + 1
+            above = random.integers(0, max(1, below // 2), size=below)
+            tree.insert(0, np.unique(above, return_inverse=True)[1][tree[0]])
+        if seed % 3:
+            tree.insert(0, np.zeros(cells, dtype=np.int64))
+        yield tree, random
+
+
+def summed(tree: Tree, cells: Any) -> list[list[int]]:
+    """Return the numbers of all nodes, a list a level."""
+    found = [[0] * (int(own.max()) + 1) for own in tree]
+    for sums, own in zip(found, tree, strict=True):
+        for node, count in zip(own.tolist(), cells, strict=True):
+            sums[node] += int(count)
+    return found
+
+
+@pytest.mark.parametrize("parts", [1, 8])
+def test_counts_are_whole_add_up_and_are_no_larger_than_the_noisy_ones(parts: int) -> None:
+    for tree, random in trees():
+        for spread in (2, 40):
+            noisy = random.integers(-spread * parts, spread * parts, size=len(tree[-1]))
+            found = find_whole_counts(noisy, parts, tree)
+            assert found.dtype == np.int64
+            assert (found >= 0).all()
+            for own, numbers in zip(summed(tree, found), summed(tree, noisy), strict=True):
+                for x, y in zip(own, numbers, strict=True):
+                    assert x <= max(0, math.ceil(Fraction(y, parts)))
+            for x, y in zip(summed(tree, found)[0], summed(tree, noisy)[0], strict=True):
+                assert abs(x - max(Fraction(0), Fraction(y, parts))) <= Fraction(1, 2)
+
+
+@pytest.mark.parametrize("parts", [1, 2**18])
+def test_counts_that_are_whole_and_not_negative_stay(parts: int) -> None:
+    for tree, random in trees():
+        counts = random.integers(0, 9, size=len(tree[-1]))
+        assert find_whole_counts(counts * parts, parts, tree).tolist() == counts.tolist()
+
+
+def test_a_total_below_0_leaves_nothing() -> None:
+    tree = [np.zeros(4, dtype=np.int64), np.array([0, 0, 1, 1]), np.arange(4)]
+    assert find_whole_counts(np.array([7, -20, 9, 3]), 1, tree).tolist() == [0] * 4
+
+
+def nearest(numbers: Sequence[int], total: int) -> int:
+    """Return the least Σ(x − number)² over whole x from 0 on that add up to the total."""
+    return min(
+        sum((x - y) ** 2 for x, y in zip((*some, total - sum(some)), numbers, strict=True))
+        for some in itertools.product(range(total + 1), repeat=len(numbers) - 1)
+        if sum(some) <= total
+    )
+
+
+def test_no_other_counts_of_a_family_are_nearer() -> None:
+    """By brute force: over all counts of the children, given what their parent has."""
+    for tree, random in trees():
+        noisy = random.integers(-6, 7, size=len(tree[-1]))
+        found = find_whole_counts(noisy, 1, tree)
+        levels = zip(tree, summed(tree, found), summed(tree, noisy), strict=True)
+        for (above, totals, _), (below, own, numbers) in itertools.pairwise(levels):
+            for parent, total in enumerate(totals):
+                children = sorted(set(below[above == parent].tolist()))
+                if len(children) > 4 or total > 12:
+                    continue
+                reached = sum((own[v] - numbers[v]) ** 2 for v in children)
+                assert reached == nearest([numbers[v] for v in children], total)
+
+
+def test_rounding_is_to_the_next_whole_numbers_of_every_sum() -> None:
+    """Of noisy counts that are large nothing is lowered: what is left is the rounding."""
+    for tree, random in trees():
+        noisy = random.integers(8 * 50, 8 * 90, size=len(tree[-1]))
+        found = find_whole_counts(noisy, 8, tree)
+        for own, numbers in zip(summed(tree, found), summed(tree, noisy), strict=True):
+            for x, y in zip(own, numbers, strict=True):
+                assert abs(x - Fraction(y, 8)) < 1
+
+
+def test_equal_counts_are_lowered_at_even_distances() -> None:
+    tree = [np.zeros(9, dtype=np.int64), np.arange(9)]
+    found = find_whole_counts(np.array([5] * 8 + [-37]), 1, tree)
+    assert found.tolist() == [0, 0, 1, 0, 0, 1, 0, 1, 0]  # 3 of 8
+    assert found.sum() == 3
+
+
+def expected(
+    tree: Sequence[Any], points: Any, chances: Any, truth: Any
+) -> list[np.ndarray[Any, Any]]:
+    """Return E x of each node, of noise that is `points` with these chances, each a tree beside."""
+    many = len(points)
+    forest = [(np.arange(many)[:, None] * (own.max() + 1) + own).reshape(-1) for own in tree]
+    found = find_whole_counts((points + truth).reshape(-1).astype(np.int64), 1, forest)
+    sums = [sums_by(own, found, int(own.max()) + 1).reshape(many, -1) for own in forest]
+    return [chances @ one for one in sums]
+
+
+@pytest.mark.parametrize("truth", [(0, 0, 0, 0), (9, 0, 0, 0), (1, 0, 2, 0)])
+def test_the_bias_of_keys_with_levels(truth: tuple[int, ...]) -> None:
+    keys, states = ["a2", "c1", "b1", "a1"], ["a", "c", "b", "a"]
+    raw = spec_of_levels(privacy={"epsilon": 3}, **BOTH)
+    levels = {"state": states, "nation": ["n"] * 4}
+    raw["query"][0]["group_by"]["county"] = {"keys": keys, "levels": levels}
+    planned = plan_of_levels(raw).blocks[0].answered
+    assert isinstance(planned, LevelTables)
+    parameters: Any = {"branches": planned.whole.noise.branches, "shares": ["0.2", "0.3", "0.5"]}
+    moves = RowCounts(1, neighbours="add-remove")
+    made = calibrate(
+        Agreeing.name, epsilon=3, sensitivity=moves, dimension=4, parameters=parameters
+    )
+    claims = [(planned.whole.cells.label, made.certificate.on_grid(1))]
+    whole = Levels.of(planned.whole.cells, planned.whole.budget, claims)
+    said = whole.whole_counts
+    assert said is not None
+    points, chances = enumerated(whole.noise, 5)
+    drawn = np.empty_like(points)
+    order = sorted(range(4), key=lambda i: ("acb".index(states[i]), i))
+    drawn[:, order] = points
+    found = expected(said.tree, drawn, chances, np.array(truth))
+    for name, own, places in zip(said.names, found, said.tree, strict=True):
+        assert name is not None
+        true = sums_by(places, np.array(truth), places.max() + 1)
+        assert (own - true <= said.too_high[name] * (1 + 1e-3)).all()
+    if not any(truth):  # at the top it is exact
+        assert found[0][0] == pytest.approx(said.too_high["people_by_nation"], rel=1e-3)
+    else:
+        assert found[-1][0] < truth[0]  # what others gain the large one loses
+
+
+def test_the_bias_of_one_count_by_itself_is_that_of_the_theory() -> None:
+    """theory/workloads.md: q/(1 − q²) for geometric noise."""
+    plan = margins.plan_of(
+        margins.spec_of(margins=[[*margins.GROUP_BY], ["region", "sex"]], **BOTH)
+    )
+    whole = margins.whole_of(plan)
+    assert list(whole.measured) == [7]
+    assert whole.chain is None
+    q = math.exp(-1)
+    assert plan.blocks[0].too_high == pytest.approx(q / (1 - q * q))
+
+
+@pytest.mark.parametrize("truth", [(0, 0, 0, 0), (8, 0, 1, 0), (30, 30, 0, 0)])
+def test_the_bias_of_a_tree_of_columns(truth: tuple[int, ...]) -> None:
+    """Of tables that are levels of the tree, and of one that crosses it."""
+    group_by = {"region": [0, 1], "sex": ["f", "m"]}
+    plan = margins.plan_of(margins.spec_of(group_by=group_by, privacy={"epsilon": 3}, **BOTH))
+    planned = margins.whole_of(plan)
+    parameters: Any = {"branches": (2, 2), "shares": ["0.2", "0.3", "0.5"]}
+    made = calibrate(
+        Agreeing.name,
+        epsilon=3,
+        sensitivity=table_sensitivity(planned.cells, 3),
+        dimension=4,
+        parameters=parameters,
+    )
+    claim = ("people.2x1", made.certificate.about("add-remove").on_grid(1))
+    whole = Margins.of(planned.cells, planned.budget, [claim], composed=False)
+    assert whole.chain is not None
+    said = whole.whole_counts
+    assert said is not None
+    assert said.columns == ("sex", "region")
+    points, chances = enumerated(whole.chain.noise, 5)
+    drawn = np.array([whole.chain.replaced(one) for one in points])
+    cells = expected(said.tree, drawn, chances, np.array(truth))[-1] - truth
+    for block in plan.blocks:
+        table = margins.table_of(block)
+        own = cells.reshape(2, 2).sum(axis=whole.marginals.axes(3 & ~table)).reshape(-1)
+        assert (own <= said.too_high[block.name] * (1 + 1e-3)).all()
+        if truth[0] == 30 and block.name == "people_by_region":  # two cells of 0, each beside 30
+            assert own[1] == pytest.approx(said.too_high[block.name], rel=1e-3)
+
+
+def noise_of(whole: Margins, draws: int) -> dict[int, Any]:
+    """Return what is drawn into each measured table, from the laws of the certificates."""
+    random = np.random.default_rng(3)
+    noise: dict[int, Any] = {}
+    for table, claim in whole.measured.items():
+        p = -math.expm1(-float(claim.budget.epsilon))
+        size = (draws, whole.marginals.cells(table))
+        noise[table] = random.geometric(p, size) - random.geometric(p, size)
+    return noise
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize("large", [0, 60])
+def test_the_bias_of_measured_tables(large: int) -> None:
+    """Simulated; with empty cells beside ones that are `large`."""
+    wide = {"group_by": margins.GROUP_BY | {"region": [*range(12)]}, "privacy": {"epsilon": "0.3"}}
+    plan = margins.plan_of(
+        margins.spec_of(margins=[[*margins.GROUP_BY], ["sex"], ["age"], []], **wide, **BOTH)
+    )
+    whole = margins.whole_of(plan)
+    assert len(whole.measured) > 1
+    marginals, draws = whole.marginals, 400
+    truth = np.zeros(marginals.sizes, dtype=np.int64)
+    truth[0, 0] = large
+    noise = noise_of(whole, draws)
+    exact = {
+        table: truth.sum(axis=marginals.axes(7 & ~table)).reshape(-1) for table in whole.measured
+    }
+    every = [
+        add_up(whole, plan.blocks, {t: (exact[t] + n[i]).astype(float) for t, n in noise.items()})
+        for i in range(draws)
+    ]
+    for place, block in enumerate(plan.blocks):
+        true = truth.sum(axis=marginals.axes(7 & ~margins.table_of(block))).reshape(-1)
+        drawn = np.array([tables[place].columns["count"] for tables in every])
+        assert (drawn >= 0).all()
+        slack = 4 * drawn.std(axis=0) / math.sqrt(draws)
+        assert block.too_high is not None
+        assert ((drawn.mean(axis=0) - true) - slack <= block.too_high).all()
+
+
+@pytest.mark.dense
+def test_the_bias_of_counts_that_are_not_whole() -> None:
+    """Two persons over the limit, a fifth of each in each of ten cells, one of them in common."""
+    group_by = {"region": [*range(19)], "sex": ["f"]}
+    privacy = {"epsilon": "100"}
+    raw = margins.spec_of(unit="who", group_by=group_by, privacy=privacy, **BOTH)
+    plan = margins.plan_of(raw)
+    whole = margins.whole_of(plan)
+    marginals, random, draws = whole.marginals, np.random.default_rng(3), 1000
+    truth = np.full(marginals.sizes, 0.2)
+    truth[0, 0] = 0.4
+    found: list[float] = []
+    for _ in range(draws):
+        noisy = {}
+        for table, claim in whole.measured.items():
+            exact = truth.sum(axis=marginals.axes(3 & ~table)).reshape(-1)
+            scale = math.sqrt(claim.noise.variance / 2)
+            noisy[table] = exact + random.laplace(scale=scale, size=exact.shape)
+        found.append(add_up(whole, plan.blocks, noisy)[0].columns["count"][0])
+    bias, too_high = np.mean(found) - 0.4, plan.blocks[0].too_high
+    assert too_high is not None
+    assert 0.55 < bias < too_high
+
+
+@pytest.mark.parametrize("edges", [[0, 1, 2, 3, 4], [0, 1, 2, 3]])
+@pytest.mark.parametrize("branches", [(2, 2), (4,)])
+@pytest.mark.parametrize("truth", [(0, 0, 0, 0), (7, 0, 0, 1), (0, 0, 0, 40)])
+def test_the_bias_of_cumulative_counts(
+    edges: list[int], branches: tuple[int, ...], truth: tuple[int, ...]
+) -> None:
+    """Of a tree of four cells, all of them bins or but the last."""
+    planned = cumulative.whole_of(
+        cumulative.plan_of(cumulative.spec_of(edges=edges, privacy={"epsilon": 3}, **BOTH))
+    )
+    shares = ["0.2", "0.3", "0.5"] if len(branches) == 2 else ["0.6", "0.4"]
+    noise = Agreeing(scale=Fraction(1, 3), branches=branches, shares=shares)
+    whole = Cumulative(cells=planned.cells, budget=planned.budget, claim=planned.claim, noise=noise)
+    said = whole.whole_counts
+    assert said is not None
+    bins = len(edges) - 1
+    points, chances = enumerated(noise, 5)
+    found = expected(said.tree, points[:, :bins], chances, np.array(truth[:bins]))[-1]
+    of_bins, of_sums = said.too_high.values()
+    assert (found - truth[:bins] <= of_bins * (1 + 1e-3)).all()
+    sums = found.cumsum() - np.cumsum(truth[:bins])
+    assert sums.max() <= of_sums * (1 + 1e-3)
+    if truth[3] == 40 and bins == 4 and branches == (4,):  # three of 0 have more than one of 0
+        assert sums[2] > 1.2 * of_bins > 1.2 * level_laws(noise)[0].mean_abs / 2
+    if bins == 4 and not any(truth):  # the sum of all bins is the root
+        assert sums[-1] == pytest.approx(level_laws(noise)[0].mean_abs / 2, rel=1e-3)
