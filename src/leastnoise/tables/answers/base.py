@@ -27,13 +27,18 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
+    from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import LaidOut, Layout
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.noise.errors import Wish
+    from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Ends, NoiseError
 
+    Problem = tuple[str, str]
+    """The key that is wrong, and what is wrong with it."""
     Columns = Mapping[str, Sequence[Any]]
     """The columns of a table as a file of its format has them."""
 
@@ -387,5 +392,27 @@ class Answer(Protocol):
         ...
 
 
-Kind = Callable[["LaidOut"], "Sequence[Answer]"]
-"""Lists the answers of one kind in a spec."""
+class QueryKind(ABC):
+    """A way to answer a query, as a spec asks for it: its layout, and all that may be wrong.
+
+    It has no state. `kinds` lists all of them, and says which of them a query has.
+    """
+
+    why_no_clipping: ClassVar[str] = ""
+    """Why no query can count what limits take away from it; "" if one can."""
+
+    def file_names(self, query: Query) -> list[str]:
+        """The names of the tables that a query publishes, and of their files."""
+        return [query.name]
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """What is wrong with a query that asks for this kind; `path` is its key in the spec."""
+        yield from ()
+
+    @abstractmethod
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The layouts of each part of a query, given what is summed for each statistic."""
+
+    @abstractmethod
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """The answers to queries of this kind, without their quantiles."""

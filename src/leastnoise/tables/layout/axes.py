@@ -6,7 +6,7 @@ All of it is public, but for the keys of a column that are `Unlisted`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, final
@@ -146,28 +146,20 @@ class Condition:
 
 def axes_of(spec: Spec, query: Query) -> tuple[Axis, ...]:
     """Return what the rows of `query` are grouped by; a histogram is one more column of bands."""
-    axes: list[Axis] = [_axis(spec, name, one) for name, one in spec.groupings(query).items()]
-    if query.hierarchy is not None:
-        name, one = query.hierarchy
-        above = tuple(one.levels.items())
-        axes = [
-            replace(axis, levels=above)
-            if isinstance(axis, KeyColumn) and axis.column == name
-            else axis
-            for axis in axes
-        ]
+    axes = [_axis(spec, query, name, one) for name, one in spec.groupings(query).items()]
     if query.histogram:
         axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
     return tuple(axes)
 
 
-def _axis(spec: Spec, column: str, grouping: Grouping) -> Axis:
+def _axis(spec: Spec, query: Query, column: str, grouping: Grouping) -> Axis:
     if isinstance(grouping, Bands):
         return _bins(spec, column, grouping.edges)
     if isinstance(grouping, PrivateKeys):
         longest = MAX_TEXT if grouping.longest is None else grouping.longest
         return Unlisted(column=column, kind=spec.data.types.get(column), longest=longest)
-    return KeyColumn(column=column, values=grouping)
+    levels = {name: tuple(keys.levels.items()) for name, keys in query.hierarchies.items()}
+    return KeyColumn(column=column, values=grouping, levels=levels.get(column, ()))
 
 
 def _bins(spec: Spec, column: str, edges: tuple[Edge, ...]) -> Bins:

@@ -16,10 +16,6 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise._notebooks import MOST_ROWS, Framed, Shown, text_table
-from leastnoise.tables.answers.sums import cumulative_tables as cumulative
-from leastnoise.tables.answers.sums import level_tables as levels
-from leastnoise.tables.answers.sums import margin_tables as margins
-from leastnoise.tables.layout.kinds import Kind, kind_of_sums
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
 if TYPE_CHECKING:
@@ -30,21 +26,7 @@ if TYPE_CHECKING:
     from leastnoise._notebooks import Columns
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.layout.table_shape import TableShape
-    from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked, Floats, Four, NoiseError
-
-
-def file_names(query: Query) -> list[str]:
-    """Return the names of the tables that a block publishes, and of their files."""
-    return _FILE_NAMES[kind_of_sums(query)](query)
-
-
-_FILE_NAMES: Mapping[Kind, Callable[[Query], list[str]]] = {
-    Kind.PLAIN: lambda query: [query.name],
-    Kind.MARGINS: margins.file_names,
-    Kind.CUMULATIVE: lambda query: [query.name, cumulative.table_name(query.name)],
-    Kind.LEVELS: levels.file_names,
-}
 
 
 def key_names(part: TableShape) -> list[str]:

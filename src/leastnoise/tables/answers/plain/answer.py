@@ -18,7 +18,7 @@ from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import FINEST_GRID, BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.plain.search import search_draws
-from leastnoise.tables.answers.quantiles.layout import share_parts
+from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.noise import shared_draws
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.errors import noise_errors
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.answers.quantiles.layout import Ranks
     from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.ranks import Ranks
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import NoiseError

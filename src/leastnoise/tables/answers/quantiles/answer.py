@@ -18,12 +18,12 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.tables.answers.base import Offer, Sentence, Topic
-from leastnoise.tables.answers.quantiles.layout import share_parts
 from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
 from leastnoise.tables.answers.quantiles.publish import (
     publish_by_chance,
     publish_by_tree,
 )
+from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.plan.count_trees import (
     MISSED,
     RankTree,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.answers.quantiles.layout import Ranks
     from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.ranks import Ranks
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
