@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design.marginals import choose_loss
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.question import Question
@@ -29,6 +28,7 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.sums.margin_tables import in_one_cell, table_sensitivity
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.workload.marginal import choose_loss
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,8 +18,6 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design.bounds.variance_bound import least_log_variance
-from leastnoise.design.marginal_bounds import bound, bound_of_largest
-from leastnoise.design.marginals import Marginals, choose_loss
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import Rows
@@ -36,6 +34,8 @@ from leastnoise.tables.answers.sums.whole_counts import WholeCounts
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
+from leastnoise.workload.marginal import Marginals, choose_loss
+from leastnoise.workload.marginal_bounds import bound, bound_of_largest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

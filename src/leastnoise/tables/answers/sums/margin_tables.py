@@ -18,8 +18,6 @@ from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.design.contrasts import squared_reach
-from leastnoise.design.marginals import MOST_CELLS, MOST_COLUMNS, Marginals
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.exact import float_at_least, root_above
@@ -33,6 +31,8 @@ from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InBall, InCell
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
 from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.workload.contrasts import squared_reach
+from leastnoise.workload.marginal import MOST_CELLS, MOST_COLUMNS, Marginals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -238,7 +238,7 @@ def too_large(layout: Layout) -> str | None:
 
 
 def contrasts_sensitivity(layout: Layout, table: int) -> L2:
-    """Return the ball that holds all shifts of a table's `design.contrasts` by one unit.
+    """Return the ball that holds all shifts of a table's `workload.contrasts` by one unit.
 
     Of a unit that is in one cell at most.
     """

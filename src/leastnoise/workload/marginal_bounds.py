@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from flint import arb
     from numpy.typing import NDArray
 
-    from leastnoise.design.marginals import Marginals
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.workload.marginal import Marginals
 
     Floats = NDArray[np.float64]
 
