@@ -10,8 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, final
 
+from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.columns import find_wrong, stated_deviations
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     Columns = Mapping[str, Sequence[Any]]
     """The columns of a table as a file of its format has them."""
 
+SomeClaim = TypeVar("SomeClaim")
 NO_NAMES: Mapping[str, str] = {}
 """Readers know each statistic by its label."""
 KEYS_CHECKED = (
@@ -359,6 +361,13 @@ class Reading:
     certificate: PlanCertificate
     splits: Mapping[tuple[str, ...], Noise | None] | None
     known: Sequence[Certificate]
+
+
+def expect_claim(claim: Claim, kind: type[SomeClaim], why: str) -> SomeClaim:
+    """The certificate, which must be of this kind. Raises CertificateRejected if it isn't."""
+    if not isinstance(claim, kind):
+        raise CertificateRejected(why)
+    return claim
 
 
 class Answer(Protocol):

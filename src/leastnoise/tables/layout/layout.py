@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.layout import replaced
-from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn
+from leastnoise.tables.layout.axes import Axis, KeyColumn
 from leastnoise.tables.layout.limits import (
     CHOSEN,
     Bounding,
@@ -109,10 +109,10 @@ class Layout(TableShape):
     @property
     def limits(self) -> str:
         """What one unit can do, to end a sentence that begins with the unit."""
-        if self.axes and isinstance(self.axes[-1], Bins) and self.axes[-1].running:
-            return "is counted in at most one of the bins that are summed"
-        said = self.bounding.in_words(self.numbers)
-        return said.removesuffix(CHOSEN) if self.by_row else said
+        if limits := [axis.limit for axis in self.axes if axis.limit]:
+            return limits[0]
+        words = self.bounding.in_words(self.numbers)
+        return words.removesuffix(CHOSEN) if self.by_row else words
 
     @property
     def leaves_out(self) -> bool:

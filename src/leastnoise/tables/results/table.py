@@ -92,7 +92,7 @@ def wrong_rows(layout: TableShape, told: Mapping[str, Sequence[float]]) -> str |
     if not all(_reaches(layout, count) for count in counts):
         return f"a {layout.decides} below min_count, {layout.min_count:,}"
     most = layout.most_rows
-    exact = layout.min_count is None and not layout.unlisted
+    exact = layout.min_count is None and layout.listed_cells is not None
     if most is not None and (len(counts) > most or (exact and len(counts) < most)):
         return f"other than the {most:,} groups that the spec says"
     return None
@@ -106,7 +106,9 @@ def describe_kept_groups(layout: Layout) -> Iterator[str]:
             "outwards; the std is that of the noise before."
         )
     if layout.min_count is not None:
-        which = "Of groups that reach the threshold those" if layout.unlisted else "Groups"
+        which = (
+            "Of groups that reach the threshold those" if layout.listed_cells is None else "Groups"
+        )
         least = f"{layout.decides} is below {layout.min_count:,}"
         yield f"{which} whose published {least} are left out."
     if layout.top is not None:

@@ -15,7 +15,7 @@ from leastnoise.certificate.plan import COMPOSED
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic
+from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic, expect_claim
 from leastnoise.tables.answers.noisy import FINEST_GRID, BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.plain.search import search_draws
 from leastnoise.tables.layout.layout import share_parts
@@ -105,8 +105,8 @@ class Plain:
         blocks = tuple(block for block in self.blocks if block.label in labels)
         ((name, claim),) = claims
         where = f"Query {name!r}"
-        if not isinstance(claim, Certificate):
-            raise CertificateRejected(f"{where}: listed groups have noise, and no threshold.")
+        why = f"{where}: listed groups have noise, and no threshold."
+        claim = expect_claim(claim, Certificate, why)
         layouts = shared_draws.find_layouts(blocks, claim.sensitivity)
         if layouts is None:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums.margin_tables import in_one_cell, wrong_forms
-from leastnoise.tables.layout.axes import Bins
+from leastnoise.tables.layout.axes import Bins, RunningBins
 from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
 from leastnoise.tables.spec.query import PrivateKeys
 
@@ -71,7 +71,9 @@ def table_layouts(layout: Layout) -> tuple[Layout, Layout]:
     if not isinstance(bins, Bins):
         raise TypeError("running sums are those of bins")
     return layout, replace(
-        layout, name=table_name(layout.name), axes=(*others, replace(bins, running=True))
+        layout,
+        name=table_name(layout.name),
+        axes=(*others, RunningBins(column=bins.column, bins=bins)),
     )
 
 
