@@ -47,11 +47,8 @@ _OF_A_KIND = {
     "Quantile", "QuantileCertificate", "QuantilePlan", "Quantiles", "Ranks", "RunningSums",
     "Summed", "Sums", "ThresholdCertificate",
 }  # fmt: skip
-_ASKING = (
-    "cli",
-    "report",
-    *(f"tables/{one}" for one in ("answers", "layout", "noise", "plan", "publish", "results")),
-)
+_STATIONS = ("answers", "layout", "noise", "plan", "publish", "query", "results")
+_ASKING = ("cli", "report", *(f"tables/{folder}" for folder in _STATIONS))
 _SPEC = """
 version = 1
 [data]
