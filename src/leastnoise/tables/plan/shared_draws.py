@@ -31,6 +31,7 @@ from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.numerics.searches import raised_shares
+from leastnoise.tables.answers.quantiles.layout import share_parts
 from leastnoise.tables.plan.estimates import (
     MOST_ADDED,
     log_of_additions,
@@ -38,7 +39,6 @@ from leastnoise.tables.plan.estimates import (
     log_radial,
 )
 from leastnoise.tables.query.limits import FirstCells
-from leastnoise.tables.query.ranks import share_parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, final
 from leastnoise import _words
 from leastnoise.errors import InvalidInput, Refused
 from leastnoise.tables.answers.base import Totals
+from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.query import finding
 from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.query.layout import LaidOut
-from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.query.results import joined, select
 from leastnoise.tables.rows.exact import ExactTotals
 

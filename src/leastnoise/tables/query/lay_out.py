@@ -12,6 +12,9 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
+from leastnoise.tables.answers.sums import cumulative_tables as cumulative
+from leastnoise.tables.answers.sums import level_tables as levels
+from leastnoise.tables.answers.sums import margin_tables as margins
 from leastnoise.tables.query import choices, missing
 from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.query.choices import bound_groups, boundings, most_rows
@@ -37,7 +40,6 @@ from leastnoise.tables.query.limits import (
     InCells,
     integer_limits,
 )
-from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import ACCURACY, TREE
 from leastnoise.tables.statistics.base import A_PERSON, IN_NO_GROUP, Component, Statistic
 from leastnoise.tables.statistics.quantiles import Quantile

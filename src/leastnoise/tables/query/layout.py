@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.answers.quantiles.layout import Ranks
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy
     from leastnoise.tables.statistics.base import NoiseError

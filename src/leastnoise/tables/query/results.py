@@ -16,8 +16,10 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise._notebooks import MOST_ROWS, Framed, Shown, text_table
+from leastnoise.tables.answers.sums import cumulative_tables as cumulative
+from leastnoise.tables.answers.sums import level_tables as levels
+from leastnoise.tables.answers.sums import margin_tables as margins
 from leastnoise.tables.query.kinds import Kind, kind_of_sums
-from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
 if TYPE_CHECKING:

@@ -20,16 +20,16 @@ from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.sums import publish as summed
 from leastnoise.tables.answers.sums.cumulative import Cumulative, find_running
 from leastnoise.tables.answers.sums.levels import Levels, find_levels
-from leastnoise.tables.answers.sums.margins import Margins
-from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, find_measured
-from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words
-from leastnoise.tables.query.baselines import Baselines
-from leastnoise.tables.query.summed.margins import (
+from leastnoise.tables.answers.sums.margin_tables import (
     layouts_read,
     measured_layout,
     table_layout,
     table_sensitivities,
 )
+from leastnoise.tables.answers.sums.margins import Margins
+from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, find_measured
+from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words
+from leastnoise.tables.query.baselines import Baselines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

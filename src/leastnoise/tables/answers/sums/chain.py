@@ -25,8 +25,8 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import LevelLaw, level_laws
 from leastnoise.noise.trees.sums import check_numbers, half_width_of_sum, variance_of_sum
 from leastnoise.selection.public import find_candidate
+from leastnoise.tables.answers.sums.margin_tables import in_one_cell, table_sensitivity
 from leastnoise.tables.query.noise_error import PROBABILITIES
-from leastnoise.tables.query.summed.margins import in_one_cell, table_sensitivity
 from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.workload.marginal import choose_loss
 

@@ -28,10 +28,10 @@ from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_s
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import find_window, node_laws, rates_of
 from leastnoise.selection.public import find_candidate
+from leastnoise.tables.answers.sums.level_tables import KeyTree, table_layouts, tree_of
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, WIDTH_UNKNOWN, Compared
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts
 from leastnoise.tables.query.noise_error import PROBABILITIES
-from leastnoise.tables.query.summed.levels import KeyTree, table_layouts, tree_of
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 from leastnoise.workload.marginal import Marginals, choose_loss

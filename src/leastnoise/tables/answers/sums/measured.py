@@ -20,10 +20,7 @@ from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.answers.sums.chain import draw_name, find_chain
-from leastnoise.tables.plan.joint_budget import scale_together
-from leastnoise.tables.query.layout import MAX_DIMENSION
-from leastnoise.tables.query.limits import InCells
-from leastnoise.tables.query.summed.margins import (
+from leastnoise.tables.answers.sums.margin_tables import (
     ADDED,
     always_counts,
     contrasts_sensitivity,
@@ -35,6 +32,9 @@ from leastnoise.tables.query.summed.margins import (
     table_reaches,
     table_sensitivities,
 )
+from leastnoise.tables.plan.joint_budget import scale_together
+from leastnoise.tables.query.layout import MAX_DIMENSION
+from leastnoise.tables.query.limits import InCells
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.workload.marginal import (
     best_shares,

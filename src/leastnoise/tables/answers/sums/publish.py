@@ -13,6 +13,8 @@ import numpy as np
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.answers.sums.level_tables import KeyTree, tree_of
+from leastnoise.tables.answers.sums.margin_tables import ADDED, added_up, places_of, tables_read
 from leastnoise.tables.answers.sums.publish_whole import (
     check_whole_counts,
     put_whole_counts,
@@ -21,8 +23,6 @@ from leastnoise.tables.answers.sums.publish_whole import (
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
 from leastnoise.tables.query.results import table_of
-from leastnoise.tables.query.summed.levels import KeyTree, tree_of
-from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of, tables_read
 from leastnoise.tables.statistics.base import CLOSE
 from leastnoise.workload.contrasts import BITS, exact_contrasts
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from leastnoise.tables.answers.sums.margin_tables import in_one_cell, wrong_forms
 from leastnoise.tables.query.axes import Bins
-from leastnoise.tables.query.summed.margins import in_one_cell, wrong_forms
 from leastnoise.tables.spec.query import PrivateKeys
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from leastnoise.tables.answers.sums.margin_tables import COUNTS, FILE, in_one_cell, kept_apart
 from leastnoise.tables.query.axes import KeyColumn
-from leastnoise.tables.query.summed.margins import COUNTS, FILE, in_one_cell, kept_apart
 from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
