@@ -130,3 +130,33 @@ def test_errors_of_many_draws_have_the_variances() -> None:
         wanted = np.repeat(rows, squares.shape[1] // len(rows))
         # a mean of 2,000 squares of normal numbers is off by 1/√1000 of itself
         assert (np.abs(squares.mean(axis=0) / wanted - 1) < 6 / 1000**0.5).all()
+
+
+@pytest.mark.parametrize("measured", MEASURED)
+def test_no_number_has_a_larger_part_of_a_variance(measured: dict[int, float]) -> None:
+    """Parts of dense least squares: coefficient²/information, over the variance."""
+    nested = Nested(parents=PARENTS, sizes=SIZES, tables=tuple(EVERY))
+    matrix, weights = dense(measured)
+    inverse = np.linalg.inv(matrix.T @ (weights[:, None] * matrix)) @ (matrix.T * weights)
+    for table in EVERY:
+        squares = (sum_matrix(table) @ inverse) ** 2 / weights
+        largest = (squares.max(axis=1) / squares.sum(axis=1)).max()
+        bound = nested.largest_part(information(measured), table)
+        assert largest <= bound * (1 + 1e-9)
+        assert bound <= 1 + 1e-9
+
+
+def test_sums_are_those_of_arrays() -> None:
+    nested = Nested(parents=PARENTS, sizes=SIZES, tables=tuple(EVERY))
+    cells = np.random.default_rng(5).integers(0, 9, size=30)
+    for table in EVERY:
+        for wider in EVERY:
+            shared = nested.meet(table, wider)
+            wanted = sum_matrix(shared) @ cells
+            for of in (table, wider, 11):
+                sums = nested.sums(sum_matrix(of) @ cells, shared, of=of)
+                assert sums.shape == nested.shape(shared)
+                np.testing.assert_array_equal(sums.reshape(-1), wanted)
+    leaves = [nested.sums(np.ones(30), 4 * level, of=11) / 6 for level in range(3)]
+    for below, wanted in zip(nested.leaves, leaves, strict=True):
+        np.testing.assert_array_equal(below, wanted)

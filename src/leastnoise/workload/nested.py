@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -46,6 +46,16 @@ class Nested:
         return (1, *map(len, self.parents))
 
     @cached_property
+    def leaves(self) -> tuple[Wholes, ...]:
+        """The number of nodes of the last level below each node, of every level."""
+        below = [np.ones(self.counts[-1], dtype=np.int64)]
+        for above, count in zip(self._above[::-1], self.counts[-2::-1], strict=True):
+            sums = np.zeros(count, dtype=np.int64)
+            np.add.at(sums, above, below[0])
+            below.insert(0, sums)
+        return tuple(below)
+
+    @cached_property
     def _above(self) -> tuple[Wholes, ...]:
         return tuple(np.array(level, dtype=np.int64) for level in self.parents)
 
@@ -55,14 +65,24 @@ class Nested:
         return 1 << len(self.sizes)
 
     @property
-    def every(self) -> range:
+    def every(self) -> Sequence[int]:
         """All tables, the cells last: each of them may be measured."""
         return range(len(self.counts) * self.masks)
 
     @property
-    def places(self) -> range:
+    def places(self) -> Sequence[int]:
         """The place of each table in `every`."""
         return self.every
+
+    @property
+    def has_cells(self) -> bool:
+        """True: the cells are few enough to have noise."""
+        return True
+
+    @property
+    def is_small(self) -> bool:
+        """True: every table may be measured."""
+        return True
 
     def split(self, table: int) -> tuple[int, int]:
         """The level and the other columns of a table."""
@@ -81,6 +101,24 @@ class Nested:
     def cells(self, table: int) -> int:
         """The number of cells of a table."""
         return math.prod(self.shape(table))
+
+    def sums(self, numbers: NDArray[Any], table: int, *, of: int) -> NDArray[Any]:
+        """The numbers of a `table`, given those of another that it is a sum `of`; in its shape."""
+        (level, mask), (lowest, wider) = self.split(table), self.split(of)
+        array = numbers.reshape(self.shape(of))
+        columns = [i for i in range(len(self.sizes)) if wider >> i & 1]
+        others = tuple(at + 1 for at, i in enumerate(columns) if not mask >> i & 1)
+        array = array.sum(axis=others)
+        for at in range(lowest - 1, level - 1, -1):
+            added = np.zeros((self.counts[at], *array.shape[1:]), dtype=array.dtype)
+            np.add.at(added, self._above[at], array)
+            array = added
+        return array
+
+    def meet(self, table: int, other: int) -> int:
+        """The largest table that both are sums to."""
+        (level, mask), (at, columns) = self.split(table), self.split(other)
+        return min(level, at) * self.masks + (mask & columns)
 
     def _sizes(self, mask: int) -> tuple[int, ...]:
         return tuple(size for i, size in enumerate(self.sizes) if mask >> i & 1)
@@ -191,6 +229,23 @@ class Nested:
                     numbers += factor * nodes[level][:, part]
             rows.append(numbers)
         return rows
+
+    def largest_part(self, information: Floats, table: int) -> float:
+        """A bound on the part of the variance of a number of `table` that one measured number has.
+
+        By symmetry numbers of a measured table M that differ in columns outside of `table` alone
+        have equal coefficients. Of n such numbers each has the part (τ/n²)·Cov(Σ, number)²/variance
+        at most, where the variance of their sum Σ bounds the quotient (Cauchy and Schwarz).
+        """
+        parts: list[float] = []
+        _, mask = self.split(table)
+        for measured in np.flatnonzero(information).tolist():
+            level, columns = self.split(measured)
+            shared = level * self.masks + (columns & mask)
+            (variances,) = self.row_variances(information, (shared,))
+            alike = self.cells(measured) / self.cells(shared)
+            parts.append(float(information[measured] * variances.max()) / alike**2)
+        return max(parts)
 
     def estimate(self, information: Floats, measured: Mapping[int, Floats]) -> Floats:
         """The least squares estimate of all cells, shape (c_L, *sizes).
