@@ -56,6 +56,17 @@ class Nested:
         return tuple(below)
 
     @cached_property
+    def branches(self) -> tuple[int, ...] | None:
+        """The number of children of every node, a number a level; None if the tree is uneven."""
+        branches: list[int] = []
+        for above in self._above:
+            children = np.bincount(above)
+            if (children != children[0]).any():
+                return None
+            branches.append(int(children[0]))
+        return tuple(branches)
+
+    @cached_property
     def _above(self) -> tuple[Wholes, ...]:
         return tuple(np.array(level, dtype=np.int64) for level in self.parents)
 

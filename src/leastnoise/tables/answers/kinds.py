@@ -9,7 +9,13 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.base import JOIN
 from leastnoise.tables.answers.plain.answer import list_plain
 from leastnoise.tables.answers.quantiles.answer import list_quantiles
-from leastnoise.tables.answers.sums.answer import LevelTables, MarginTables, RunningSums, Sums
+from leastnoise.tables.answers.sums.answer import (
+    LevelTables,
+    MarginTables,
+    NestedTables,
+    RunningSums,
+    Sums,
+)
 from leastnoise.tables.answers.unlisted.groups import UnlistedGroups
 from leastnoise.tables.answers.unlisted.keys import KeysAlone
 from leastnoise.tables.plan.shared_draws import list_blocks
@@ -44,6 +50,7 @@ _OF_ONE_QUERY: Mapping[Kind, Callable[..., Answer]] = {
     Kind.MARGINS: partial(Sums, kind=MarginTables),
     Kind.CUMULATIVE: partial(Sums, kind=RunningSums),
     Kind.LEVELS: partial(Sums, kind=LevelTables),
+    Kind.NESTED: partial(Sums, kind=NestedTables),
 }
 """The answer to a query that shares no draw, given the spec and the query."""
 

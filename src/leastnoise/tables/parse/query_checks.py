@@ -8,6 +8,7 @@ from leastnoise import _validate
 from leastnoise.tables.answers.sums import cumulative_tables as cumulative
 from leastnoise.tables.answers.sums import level_tables as levels
 from leastnoise.tables.answers.sums import margin_tables as margins
+from leastnoise.tables.answers.sums import nested_tables as nested
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, has_bounds, unbounded, undeclared, uses_of
 from leastnoise.tables.query.kinds import Kind, kind_of_sums
@@ -291,5 +292,6 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     margins.problems,
     cumulative.problems,
     levels.problems,
+    nested.problems,
     added_queries.problems,
 )

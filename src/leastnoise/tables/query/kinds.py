@@ -29,6 +29,8 @@ class Kind(Enum):
     """Bins and their running sums."""
     LEVELS = auto()
     """Keys and the levels above them."""
+    NESTED = auto()
+    """Keys, the levels above them and other columns, with totals."""
 
 
 def kind_of(spec: Spec, query: Query) -> Kind:
@@ -48,7 +50,7 @@ def is_about_keys(query: Query) -> bool:
 def kind_of_sums(query: Query) -> Kind:
     """The kind of tables that add up; PLAIN if the query has one table."""
     if query.margins:
-        return Kind.MARGINS
+        return Kind.MARGINS if query.hierarchy is None else Kind.NESTED
     if query.histogram is not None and query.histogram.cumulative:
         return Kind.CUMULATIVE
     return Kind.PLAIN if query.hierarchy is None else Kind.LEVELS

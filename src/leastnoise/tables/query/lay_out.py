@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from leastnoise.tables.answers.sums import cumulative_tables as cumulative
 from leastnoise.tables.answers.sums import level_tables as levels
 from leastnoise.tables.answers.sums import margin_tables as margins
+from leastnoise.tables.answers.sums import nested_tables as nested
 from leastnoise.tables.query import choices, missing
 from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.query.choices import bound_groups, boundings, most_rows
@@ -187,12 +188,19 @@ def _in_one_cell(
     return (replace(shape, bounding=way, bits=find_bits(shape, way)),)
 
 
+def _nested(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
+    """The layout of the cells of a query whose keys have levels beside other columns."""
+    (layout,) = _in_one_cell(spec, query, asked, choose=nested.choose_bounding)
+    return (replace(layout, margins=nested.published_tables(query)),)
+
+
 _OF_ONE_PART: Mapping[Kind, Callable[[Spec, Query, Needs], tuple[Layout, ...]]] = {
     Kind.UNLISTED: _of_unlisted,
     Kind.KEYS: _of_unlisted,
     Kind.MARGINS: _with_margins,
     Kind.CUMULATIVE: partial(_in_one_cell, choose=cumulative.choose_bounding),
     Kind.LEVELS: partial(_in_one_cell, choose=levels.choose_bounding),
+    Kind.NESTED: _nested,
 }
 """How queries are laid out whose numbers are one part."""
 

@@ -19,6 +19,7 @@ from leastnoise._notebooks import MOST_ROWS, Framed, Shown, text_table
 from leastnoise.tables.answers.sums import cumulative_tables as cumulative
 from leastnoise.tables.answers.sums import level_tables as levels
 from leastnoise.tables.answers.sums import margin_tables as margins
+from leastnoise.tables.answers.sums import nested_tables as nested
 from leastnoise.tables.query.kinds import Kind, kind_of_sums
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
@@ -44,6 +45,7 @@ _FILE_NAMES: Mapping[Kind, Callable[[Query], list[str]]] = {
     Kind.MARGINS: margins.file_names,
     Kind.CUMULATIVE: lambda query: [query.name, cumulative.table_name(query.name)],
     Kind.LEVELS: levels.file_names,
+    Kind.NESTED: nested.file_names,
 }
 
 

@@ -149,15 +149,14 @@ def find_conflict(levels: Sequence[Sequence[Key]]) -> int | None:
 
 def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the levels of a block's keys, and what doesn't go with them."""
-    if query.hierarchy is None:
-        return
+    if query.hierarchy is None or query.margins:
+        return  # beside margins see `nested_tables`
     column, found = query.hierarchy
     key = f"{path}.group_by.{column}.levels"
-    yield from _columns(column, found, key)
+    yield from column_problems(column, found, key)
     if len(query.group_by) > 1:
-        yield key, "Not used beside other columns of group_by. Use margins for a cross-table."
-    if query.margins:
-        yield key, "Not used beside margins: give one of the two."
+        why = "Beside other columns of group_by a list says which tables are published. Give"
+        yield key, f"{why} margins = true for all, or such a list."
     if query.accuracy is not None and query.accuracy.std is not None:
         why = "Not used with levels, whose counts have a std each. Give half_width_95, which all"
         yield f"{path}.accuracy.std", f"{why} of them keep."
@@ -172,7 +171,8 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
             yield key, f"{why} _: give a level such a name."
 
 
-def _columns(column: str, found: Hierarchy, key: str) -> Iterator[tuple[str, str]]:
+def column_problems(column: str, found: Hierarchy, key: str) -> Iterator[tuple[str, str]]:
+    """The problems of the levels of a column's keys."""
     keys, levels = found.keys, list(found.levels.values())
     if not 1 <= len(levels) <= MOST_LEVELS:
         yield key, f"Expected 1 to {MOST_LEVELS} levels, got {len(levels)}."

@@ -16,7 +16,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import Box
@@ -348,6 +348,8 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the margins of a block."""
     if query.margins is not True and not isinstance(query.margins, tuple):
         return
+    if query.hierarchy is not None and query.margins:
+        return  # see `nested_tables`
     key, columns = f"{path}.margins", list(query.group_by)
     if not query.margins:
         yield key, "Expected at least one table, such as margins = true or [[]], the total."
@@ -358,11 +360,14 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
     elif query.margins is not True:
-        yield from _lists(query.margins, columns, key)
+        yield from listed_problems(query.margins, columns, key)
     yield from _others(spec, query, key)
 
 
-def _lists(given: Sequence[Sequence[str]], columns: Sequence[str], key: str) -> Iterator[Any]:
+def listed_problems(
+    given: Sequence[Sequence[str]], columns: Sequence[str], key: str
+) -> Iterator[tuple[str, str]]:
+    """The problems of a list of tables by some of the `columns`."""
     seen: set[frozenset[str]] = set()
     for place, by in enumerate(given):
         unknown = [one for one in by if one not in columns]
