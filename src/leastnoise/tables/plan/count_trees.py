@@ -33,7 +33,7 @@ from leastnoise.noise.trees.prefixes import (
     prefix_variances,
 )
 from leastnoise.selection.public import find_candidate
-from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import FLIP
 from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.workload.marginal import choose_loss

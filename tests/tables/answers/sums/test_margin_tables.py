@@ -30,9 +30,9 @@ from leastnoise.tables.answers.sums.margin_tables import (
 )
 from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.answers.sums.publish import sum_exactly
+from leastnoise.tables.layout.axes import KeyColumn
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.axes import KeyColumn
-from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
     from leastnoise.tables.answers.quantiles.layout import Ranks
-    from leastnoise.tables.query.layout import LaidOut, Layout
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
 _CHOSEN = (

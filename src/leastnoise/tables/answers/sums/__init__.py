@@ -8,5 +8,5 @@
 | `measured` | the tables with margins that get noise, and the error of other strategies |
 | `chain` | noise in the cells alone, on a tree along one order of the columns |
 | `whole_counts` | the tree down which counts are made whole and none below 0, and the bias |
-| `publish`, `publish_nested`, `publish_whole` | from exact integers to published tables, and their checks |
+| `publish`, `publish_nested`, `publish_whole` | from exact integers to published tables; checks |
 """

@@ -32,7 +32,7 @@ from leastnoise.tables.answers.sums.nested import NestedMargins, find_nested
 from leastnoise.tables.answers.sums.nested_tables import table_sensitivity
 from leastnoise.tables.answers.sums.publish_nested import check_nested, publish_nested
 from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words
-from leastnoise.tables.query.baselines import Baselines
+from leastnoise.tables.noise.baselines import Baselines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
     Named = Sequence[tuple[str, Claim]]

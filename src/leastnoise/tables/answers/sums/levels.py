@@ -31,7 +31,7 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.sums.level_tables import KeyTree, table_layouts, tree_of
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, WIDTH_UNKNOWN, Compared
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts
-from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 from leastnoise.workload.marginal import Marginals, choose_loss
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import Block, Blocks
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
 
 _COUNTS = Fraction(1)  # the grid: counts and noise are whole
 _ADVICE = "Give fewer keys or a larger epsilon, or leave levels out."

@@ -44,7 +44,7 @@ from leastnoise.tables.answers.sums.measured import (
     weights_of,
 )
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts, along_columns
-from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.tables.statistics.fieller import UP_TO_1
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.sums.measured import Compared
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Component
     from leastnoise.workload.marginal import Components, Marginals
 

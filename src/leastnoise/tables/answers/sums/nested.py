@@ -38,7 +38,7 @@ from leastnoise.tables.answers.sums.nested_tables import (
     table_sensitivity,
     tree_column,
 )
-from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 from leastnoise.workload.laplace_sums import half_width_of_laplace_sum
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block, Blocks
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.workload.marginal import Information, Shares
     from leastnoise.workload.nested import Nested
 

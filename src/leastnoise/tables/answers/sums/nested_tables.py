@@ -23,7 +23,7 @@ from leastnoise.tables.answers.sums.margin_tables import (
     kept_apart,
     listed_problems,
 )
-from leastnoise.tables.query.axes import Bins, KeyColumn
+from leastnoise.tables.layout.axes import Bins, KeyColumn
 from leastnoise.tables.spec.query import Hierarchy, PrivateKeys
 from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.workload.marginal import MOST_CELLS
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.query.axes import Axis
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.limits import Bounding
+    from leastnoise.tables.layout.axes import Axis
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 

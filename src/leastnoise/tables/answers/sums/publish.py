@@ -20,9 +20,9 @@ from leastnoise.tables.answers.sums.publish_whole import (
     put_whole_counts,
     sums_by,
 )
-from leastnoise.tables.publish.table_files import read_table
-from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
-from leastnoise.tables.query.results import table_of
+from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
+from leastnoise.tables.results.table import table_of
+from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.statistics.base import CLOSE
 from leastnoise.workload.contrasts import BITS, exact_contrasts
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.answers.sums.cumulative import Cumulative
     from leastnoise.tables.answers.sums.levels import Levels
     from leastnoise.tables.answers.sums.margins import Margins
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.results.table import Table
     from leastnoise.workload.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]

@@ -11,9 +11,9 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.answers.sums.nested_tables import columns_in_words
 from leastnoise.tables.answers.sums.publish import whole_steps
-from leastnoise.tables.publish.table_files import read_table
-from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
-from leastnoise.tables.query.results import table_of
+from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
+from leastnoise.tables.results.table import table_of
+from leastnoise.tables.results.table_files import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.noisy import BlockPlan
     from leastnoise.tables.answers.sums.nested import NestedMargins
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.results.table import Table
 
 
 def publish_nested(

@@ -16,11 +16,11 @@ from leastnoise.tables.answers.sums import cumulative_tables as cumulative
 from leastnoise.tables.answers.sums import level_tables as levels
 from leastnoise.tables.answers.sums import margin_tables as margins
 from leastnoise.tables.answers.sums import nested_tables as nested
-from leastnoise.tables.query import choices, missing
-from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
-from leastnoise.tables.query.choices import bound_groups, boundings, most_rows
-from leastnoise.tables.query.kinds import Kind, kind_of
-from leastnoise.tables.query.layout import (
+from leastnoise.tables.layout import choices, missing
+from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
+from leastnoise.tables.layout.choices import bound_groups, boundings, most_rows
+from leastnoise.tables.layout.kinds import Kind, kind_of
+from leastnoise.tables.layout.layout import (
     ASSUMED,
     EXACT_SUMS,
     INT64_END,
@@ -32,7 +32,7 @@ from leastnoise.tables.query.layout import (
     Layout,
     LayoutError,
 )
-from leastnoise.tables.query.limits import (
+from leastnoise.tables.layout.limits import (
     OF_A_ROW,
     Bounding,
     FewGroups,

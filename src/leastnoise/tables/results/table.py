@@ -20,7 +20,7 @@ from leastnoise.tables.answers.sums import cumulative_tables as cumulative
 from leastnoise.tables.answers.sums import level_tables as levels
 from leastnoise.tables.answers.sums import margin_tables as margins
 from leastnoise.tables.answers.sums import nested_tables as nested
-from leastnoise.tables.query.kinds import Kind, kind_of_sums
+from leastnoise.tables.layout.kinds import Kind, kind_of_sums
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise._notebooks import Columns
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked, Floats, Four, NoiseError
 
