@@ -41,6 +41,12 @@ SPEC: dict[str, Any] = {
             "statistics": ["count"],
             "group_by": {"plan": {"keys": PLANS, "levels": {"half": [1, 1, 2, 2]}}},
         },
+        {
+            "name": "nested",
+            "statistics": ["count"],
+            "group_by": {"plan": {"keys": PLANS, "levels": {"half": [1, 1, 2, 2]}}, "x": [1, 2]},
+            "margins": True,
+        },
         {"name": "chance", "statistics": ["median(x)"], "quantiles_by": "permute-and-flip"},
         {"name": "tree", "statistics": ["median(x)"], "quantiles_by": "tree"},
     ],

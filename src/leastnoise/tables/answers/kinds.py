@@ -9,6 +9,7 @@ from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
 from leastnoise.tables.answers.sums.cumulative_tables import CumulativeQueries
 from leastnoise.tables.answers.sums.level_tables import LevelQueries
 from leastnoise.tables.answers.sums.margin_tables import MarginQueries
+from leastnoise.tables.answers.sums.nested_tables import NestedQueries
 from leastnoise.tables.answers.unlisted.layout import KeyQueries, UnlistedQueries
 from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.spec.query import PrivateKeys
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 PLAIN, UNLISTED, KEYS = PlainQueries(), UnlistedQueries(), KeyQueries()
-MARGINS, CUMULATIVE, LEVELS = MarginQueries(), CumulativeQueries(), LevelQueries()
-KINDS: tuple[QueryKind, ...] = (PLAIN, UNLISTED, KEYS, MARGINS, CUMULATIVE, LEVELS)
+MARGINS, CUMULATIVE = MarginQueries(), CumulativeQueries()
+LEVELS, NESTED = LevelQueries(), NestedQueries()
+KINDS: tuple[QueryKind, ...] = (PLAIN, UNLISTED, KEYS, MARGINS, CUMULATIVE, LEVELS, NESTED)
 
 
 def kind_of(spec: Spec, query: Query) -> QueryKind:
@@ -40,11 +42,14 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
 
 def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
     """The kinds of tables that add up for which a query asks: at most one if nothing is wrong."""
-    if query.margins or isinstance(query.margins, tuple):
+    nested = query.margins and query.hierarchies
+    if nested:
+        yield NESTED
+    elif query.margins or isinstance(query.margins, tuple):
         yield MARGINS
     if query.histogram is not None and query.histogram.cumulative:
         yield CUMULATIVE
-    if query.hierarchy is not None:
+    if query.hierarchies and not nested:
         yield LEVELS
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MOST_KEYS = 1 << 15
 MOST_LEVELS = 8
+NO_CLIPPING = "Not used with levels: a person is in one group at most."
 
 
 @final
@@ -107,7 +108,7 @@ def tree_of(column: KeyColumn) -> KeyTree:
 class LevelQueries(QueryKind):
     """Keys and the levels above them."""
 
-    why_no_clipping: ClassVar[str] = "Not used with levels: a person is in one group at most."
+    why_no_clipping: ClassVar[str] = NO_CLIPPING
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the tables, and of their files: the table by key has the query's name."""
@@ -163,11 +164,10 @@ def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Yield what is wrong with the levels of a query's keys, and what doesn't go with them."""
     column, found = next(iter(query.hierarchies.items()))
     key = f"{path}.group_by.{column}.levels"
-    yield from _columns(column, found, key)
+    yield from column_problems(column, found, key)
     if len(query.group_by) > 1:
-        yield key, "Not used beside other columns of group_by. Use margins for a cross-table."
-    if query.margins:
-        yield key, "Not used beside margins: give one of the two."
+        why = "Beside other columns of group_by a list says which tables are published. Give"
+        yield key, f"{why} margins = true for all, or such a list."
     if query.accuracy is not None and query.accuracy.std is not None:
         why = "Not used with levels, whose counts have a std each. Give half_width_95, which all"
         yield f"{path}.accuracy.std", f"{why} of them keep."
@@ -182,7 +182,8 @@ def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             yield key, f"{why} _: give a level such a name."
 
 
-def _columns(column: str, found: Hierarchy, key: str) -> Iterator[Problem]:
+def column_problems(column: str, found: Hierarchy, key: str) -> Iterator[Problem]:
+    """The problems of the levels of a column's keys."""
     keys, levels = found.keys, list(found.levels.values())
     if not 1 <= len(levels) <= MOST_LEVELS:
         yield key, f"Expected 1 to {MOST_LEVELS} levels, got {len(levels)}."

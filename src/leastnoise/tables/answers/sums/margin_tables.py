@@ -16,7 +16,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import Box
@@ -401,11 +401,14 @@ def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
     elif isinstance(query.margins, tuple):
-        yield from _lists(query.margins, columns, key)
+        yield from listed_problems(query.margins, columns, key)
     yield from _others(spec, query, key)
 
 
-def _lists(given: Sequence[Sequence[str]], columns: Sequence[str], key: str) -> Iterator[Any]:
+def listed_problems(
+    given: Sequence[Sequence[str]], columns: Sequence[str], key: str
+) -> Iterator[Problem]:
+    """The problems of a list of tables by some of the `columns`."""
     seen: set[frozenset[str]] = set()
     for place, by in enumerate(given):
         unknown = [one for one in by if one not in columns]
