@@ -299,6 +299,11 @@ class Query(Section):
     )
 
     @property
+    def listed_tables(self) -> tuple[tuple[str, ...], ...] | None:
+        """The tables that `margins` asks for, each by some columns; None if that is all tables."""
+        return None if self.margins is True else self.margins or ()
+
+    @property
     def hierarchies(self) -> dict[str, Hierarchy]:
         """The columns whose keys have levels, and these levels."""
         groups = self.group_by.items() if isinstance(self.group_by, dict) else ()

@@ -35,7 +35,7 @@ from leastnoise.workload.contrasts import squared_reach
 from leastnoise.workload.marginal import MOST_CELLS, MOST_COLUMNS, Marginals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.tables.answers.base import Answer, Problem
@@ -54,11 +54,10 @@ _LIMITS_OF_GROUPS = ("max_groups", "max_rows_per_group", "l1", "l2")
 
 def published_tables(query: Query) -> tuple[int, ...]:
     """Return the tables that `margins` lists, or all if it is true; those by most columns first."""
-    columns = list(query.group_by)
-    if query.margins is True:
-        tables = [*range(2 ** len(columns))]
-    else:
-        tables = [sum(1 << columns.index(column) for column in by) for by in query.margins or ()]
+    columns, listed = list(query.group_by), query.listed_tables
+    tables: Iterable[int] = range(2 ** len(columns))
+    if listed is not None:
+        tables = [sum(1 << columns.index(column) for column in by) for by in listed]
     return tuple(sorted(tables, key=lambda table: (-table.bit_count(), table)))
 
 
@@ -391,17 +390,17 @@ def _lay_out(spec: Spec, query: Query, asked: Needs) -> Parts:
 
 def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Yield what is wrong with the margins of a query."""
-    key, columns = f"{path}.margins", list(query.group_by)
-    if not query.margins:
+    key, columns, listed = f"{path}.margins", list(query.group_by), query.listed_tables
+    if listed == ():
         yield key, "Expected at least one table, such as margins = true or [[]], the total."
-    most = MOST_COLUMNS if query.margins is True else MOST_LISTED
+    most = MOST_COLUMNS if listed is None else MOST_LISTED
     if not 2 <= len(columns) <= most:
         hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""
         yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
     elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
-    elif isinstance(query.margins, tuple):
-        yield from listed_problems(query.margins, columns, key)
+    elif listed is not None:
+        yield from listed_problems(listed, columns, key)
     yield from _others(spec, query, key)
 
 
@@ -429,9 +428,10 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     elif len(asked) > 1 and not spec.privacy.by_row and any(x.kind == "count_units" for x in asked):
         yield key, "Beside count_units of persons no other statistic has margins. Use two queries."
     path, counts = key.removesuffix(".margins"), all(one.counts for one in asked)
-    listed = query.margins is not True and isinstance(query.margins, tuple)
+    listed = query.listed_tables
     every = set(query.group_by)
-    if listed and query.clamp and not any(set(by) == every for by in query.margins or ()):
+    whole = listed is None or any(set(by) == every for by in listed)
+    if query.clamp and not whole:
         why = "Whole counts, none below 0, are found from the cells: list the table by all columns"
         yield key, f"{why}, {list(query.group_by)!r}, too."
     yield from kept_apart(query, path, key=key, called="Margins", counts=counts)
@@ -477,9 +477,9 @@ def wrong_forms(query: Query, path: str, *, called: str, counts: bool = True) ->
 
 def file_names(query: Query) -> list[str]:
     """Return the names of the tables that a block publishes, with margins or without."""
-    columns = list(query.group_by)
-    known = query.margins is True or all(set(by) <= set(columns) for by in query.margins or ())
-    most = MOST_COLUMNS if query.margins is True else MOST_LISTED
+    columns, listed = list(query.group_by), query.listed_tables
+    known = all(set(by) <= set(columns) for by in listed or ())
+    most = MOST_COLUMNS if listed is None else MOST_LISTED
     tables = published_tables(query) if known and len(columns) <= most else ()
     return [
         table_name(query.name, columns, [one for i, one in enumerate(columns) if table >> i & 1])

@@ -31,7 +31,7 @@ from leastnoise.workload.marginal import MOST_CELLS
 from leastnoise.workload.nested import Nested
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
@@ -80,10 +80,9 @@ def published_tables(query: Query) -> tuple[int, ...]:
     """The numbers of the tables that `margins` lists, or of all if it is true; the cells first."""
     levels, others = _names(query)
     masks = 1 << len(others)
-    if query.margins is True:
-        tables = [*range((len(levels) + 1) * masks)]
-    else:
-        tables = [_number(by, levels, others) for by in query.margins or ()]
+    tables: Iterable[int] = range((len(levels) + 1) * masks)
+    if query.listed_tables is not None:
+        tables = [_number(by, levels, others) for by in query.listed_tables]
     return tuple(sorted(tables, key=lambda table: (-_rank(table, masks), table)))
 
 
@@ -106,9 +105,8 @@ def _rank(table: int, masks: int) -> int:
 def file_names(query: Query) -> list[str]:
     """The names of the published tables, and of their files."""
     levels, others = _names(query)
-    known = {*levels, *others}
-    listed = () if query.margins is True else query.margins or ()
-    if not all(known.issuperset(by) for by in listed) or len(others) >= MOST_TABLES.bit_length():
+    known = all({*levels, *others}.issuperset(by) for by in query.listed_tables or ())
+    if not known or len(others) >= MOST_TABLES.bit_length():
         return [query.name]
     names: list[str] = []
     for table in published_tables(query):
@@ -246,9 +244,9 @@ def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         tables = f"{(len(names) + 1) << len(others):,}"
         why = f"Expected at most {MOST_TABLES} tables by levels and sets of other columns, got"
         yield key, f"{why} {tables}. Use fewer columns."
-    elif isinstance(query.margins, tuple):
-        yield from listed_problems(query.margins, [*names, *others], key)
-        yield from _twice(query.margins, names, key)
+    elif query.listed_tables is not None:
+        yield from listed_problems(query.listed_tables, [*names, *others], key)
+        yield from _twice(query.listed_tables, names, key)
     yield from _others(spec, query, path)
 
 
