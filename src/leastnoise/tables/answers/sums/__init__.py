@@ -2,6 +2,7 @@
 
 | file | what |
 |---|---|
+| `margin_tables`, `cumulative_tables`, `level_tables` | the kinds of query, and their tables |
 | `answer` | the answers: one draw for all tables of a query |
 | `margins`, `cumulative`, `levels` | the plan of totals, of running sums, of sums by each level |
 | `nested` | the plan of levels beside other columns, with totals |

@@ -21,7 +21,6 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.answers.sums.chain import draw_name, find_chain
 from leastnoise.tables.answers.sums.margin_tables import (
-    ADDED,
     always_counts,
     contrasts_sensitivity,
     in_one_cell,
@@ -371,7 +370,7 @@ def compare_ways(
     found: dict[str, Compared] = {}
     for asked, uses in zip(cells.statistics, cells.uses, strict=True):
         one = cells.components[uses[0]]
-        if asked.kind in ADDED:
+        if asked.adds_up:
             squares = weights_of(cells, one) ** 2
             values = [
                 min(float(add(np.log(squares @ own))) for own in ways)

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
-from leastnoise.tables.answers.sums.level_tables import column_problems, tree_of
+from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.answers.sums.level_tables import NO_CLIPPING, column_problems, tree_of
 from leastnoise.tables.answers.sums.margin_tables import (
-    COUNTS,
     FILE,
     in_one_cell,
     kept_apart,
     listed_problems,
 )
 from leastnoise.tables.layout.axes import Bins, KeyColumn
-from leastnoise.tables.spec.query import Hierarchy, PrivateKeys
+from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.workload.marginal import MOST_CELLS
 from leastnoise.workload.nested import Nested
@@ -33,14 +34,46 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.axes import Axis
-    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import LaidOut, Layout
     from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
 MOST_TABLES = 64
 """Levels with the total, times sets of other columns: as many as six columns of margins have."""
+
+
+@final
+class NestedQueries(QueryKind):
+    """Keys, the levels above them and other columns, with totals."""
+
+    why_no_clipping: ClassVar[str] = NO_CLIPPING
+
+    def file_names(self, query: Query) -> list[str]:
+        """The names of the published tables, and of their files."""
+        return file_names(query)
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """What is wrong with margins beside levels."""
+        return _problems(spec, query, path)
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The cells."""
+        ((cells,),) = lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        return ((replace(cells, margins=published_tables(query)),),)
+
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
+            NestedTables,
+            Sums,
+        )
+
+        return [Sums(laid=laid, block=query, kind=NestedTables) for query in queries]
 
 
 def published_tables(query: Query) -> tuple[int, ...]:
@@ -56,9 +89,8 @@ def published_tables(query: Query) -> tuple[int, ...]:
 
 def _names(query: Query) -> tuple[list[str], list[str]]:
     """The levels of the tree, the highest first and the column of the keys last; other columns."""
-    column, keys = query.hierarchy or ("", None)
-    levels = [*reversed(keys.levels)] if keys else []
-    return [*levels, column], [name for name in query.group_by if name != column]
+    column, keys = next(iter(query.hierarchies.items()))
+    return [*reversed(keys.levels), column], [name for name in query.group_by if name != column]
 
 
 def _number(by: Sequence[str], levels: Sequence[str], others: Sequence[str]) -> int:
@@ -195,17 +227,14 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     )
 
 
-def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
+def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """The problems of margins beside levels, each with its key."""
-    if query.hierarchy is None or not query.margins:
-        return
-    column, keys = query.hierarchy
+    column, keys = next(iter(query.hierarchies.items()))
     key, levels = f"{path}.margins", f"{path}.group_by.{column}.levels"
     yield from column_problems(column, keys, levels)
     names, others = _names(query)
     groupings = spec.groupings(query)
-    given = query.group_by.values() if isinstance(query.group_by, dict) else ()
-    if sum(isinstance(grouping, Hierarchy) for grouping in given) > 1:
+    if len(query.hierarchies) > 1:
         yield key, "Expected levels of one column alone. Leave them out of the others."
     elif any(isinstance(grouping, PrivateKeys) for grouping in groupings.values()):
         yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
@@ -217,15 +246,13 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
         tables = f"{(len(names) + 1) << len(others):,}"
         why = f"Expected at most {MOST_TABLES} tables by levels and sets of other columns, got"
         yield key, f"{why} {tables}. Use fewer columns."
-    elif query.margins is not True:
+    elif isinstance(query.margins, tuple):
         yield from listed_problems(query.margins, [*names, *others], key)
         yield from _twice(query.margins, names, key)
     yield from _others(spec, query, path)
 
 
-def _twice(
-    given: Sequence[Sequence[str]], names: Sequence[str], key: str
-) -> Iterator[tuple[str, str]]:
+def _twice(given: Sequence[Sequence[str]], names: Sequence[str], key: str) -> Iterator[Problem]:
     for place, by in enumerate(given):
         chosen = [name for name in by if name in names]
         if len(chosen) > 1:
@@ -234,11 +261,11 @@ def _twice(
             yield f"{key}[{place}]", why
 
 
-def _others(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
+def _others(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """The problems of other keys of the query beside levels and margins."""
     key = f"{path}.margins"
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    if len(asked) != 1 or asked[0].kind not in COUNTS:
+    if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
         why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
         yield key, why
     if query.accuracy is not None and query.accuracy.std is not None:
