@@ -243,8 +243,8 @@ class Query(Section):
         default=None,
     )
     margins: Margins = key(
-        "tables by fewer of the columns, which add up exactly: the listed ones and no other, or "
-        "all of them and the cells (true)",
+        "tables by fewer of the columns or by levels of their keys, which add up exactly: the "
+        "listed ones and no other, or all of them and the cells (true)",
         'margins = [["region"], []]',
         default=False,
     )
