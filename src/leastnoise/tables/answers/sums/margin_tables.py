@@ -353,11 +353,36 @@ class MarginQueries(QueryKind):
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """What is wrong with the margins of a query."""
-        return _problems(spec, query, path)
+        key, columns, listed = f"{path}.margins", list(query.group_by), query.listed_tables
+        if listed == ():
+            yield key, "Expected at least one table, such as margins = true or [[]], the total."
+        most = MOST_COLUMNS if listed is None else MOST_LISTED
+        if not 2 <= len(columns) <= most:
+            hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""
+            yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
+        elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
+            yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
+        elif listed is not None:
+            yield from listed_problems(listed, columns, key)
+        yield from _others(spec, query, key)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The cells."""
-        return _lay_out(spec, query, asked)
+        statistics, needs = zip(*asked.values(), strict=True)
+        components = tuple(dict.fromkeys(component for own in needs for component in own))
+        whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
+        measured = measured_components(spec, components)
+        whole = keep_listed(spec, whole, published_tables(query))
+        whole = replace(whole, measured=measured, projected=query.clamp)
+        shape = measured_layout(whole)
+        if why := too_large(shape):
+            raise LayoutError(why)
+        way = choose_bounding(list_boundings(spec, query, shape), shape)
+        if isinstance(way, str):
+            raise LayoutError(way)
+        total = table_layout(replace(shape, bounding=way), 0)
+        bits = min(find_bits(shape, way), find_bits(total, total.bounding))
+        return ((replace(whole, bounding=way, bits=bits),),)
 
     def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
@@ -367,41 +392,6 @@ class MarginQueries(QueryKind):
         )
 
         return [Sums(laid=laid, block=query, kind=MarginTables) for query in queries]
-
-
-def _lay_out(spec: Spec, query: Query, asked: Needs) -> Parts:
-    """The layout of the cells of a query with margins, whose sums are exact as well."""
-    statistics, needs = zip(*asked.values(), strict=True)
-    components = tuple(dict.fromkeys(component for own in needs for component in own))
-    whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
-    measured = measured_components(spec, components)
-    whole = keep_listed(spec, whole, published_tables(query))
-    whole = replace(whole, measured=measured, projected=query.clamp)
-    shape = measured_layout(whole)
-    if why := too_large(shape):
-        raise LayoutError(why)
-    way = choose_bounding(list_boundings(spec, query, shape), shape)
-    if isinstance(way, str):
-        raise LayoutError(way)
-    total = table_layout(replace(shape, bounding=way), 0)
-    bits = min(find_bits(shape, way), find_bits(total, total.bounding))
-    return ((replace(whole, bounding=way, bits=bits),),)
-
-
-def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield what is wrong with the margins of a query."""
-    key, columns, listed = f"{path}.margins", list(query.group_by), query.listed_tables
-    if listed == ():
-        yield key, "Expected at least one table, such as margins = true or [[]], the total."
-    most = MOST_COLUMNS if listed is None else MOST_LISTED
-    if not 2 <= len(columns) <= most:
-        hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""
-        yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
-    elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
-        yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
-    elif listed is not None:
-        yield from listed_problems(listed, columns, key)
-    yield from _others(spec, query, key)
 
 
 def listed_problems(
@@ -435,11 +425,23 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
         why = "Whole counts, none below 0, are found from the cells: list the table by all columns"
         yield key, f"{why}, {list(query.group_by)!r}, too."
     yield from kept_apart(query, path, key=key, called="Margins", counts=counts)
-    if query.name:
-        for name in file_names(query):
-            if not FILE.fullmatch(name):
-                why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, -"
-                yield key, f"{why} or _: give columns such names in [derive]."
+    hint = "give columns such names in [derive]."
+    yield from name_problems(query, file_names(query), key, hint=hint)
+
+
+def name_problems(query: Query, names: Sequence[str], key: str, *, hint: str) -> Iterator[Problem]:
+    """The names of files that no file can have."""
+    for name in names:
+        if query.name and not FILE.fullmatch(name):
+            why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"
+            yield key, f"{why} _: {hint}"
+
+
+def std_problems(query: Query, path: str, *, called: str) -> Iterator[Problem]:
+    """A standard deviation that counts with unlike errors should all have."""
+    if query.accuracy is not None and query.accuracy.std is not None:
+        why = f"Not used with {called}, whose counts have a std each. Give half_width_95, which"
+        yield f"{path}.accuracy.std", f"{why} all of them keep."
 
 
 def kept_apart(
