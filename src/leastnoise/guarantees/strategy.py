@@ -37,6 +37,10 @@ BITS = 24
 """A's numbers are multiples of 2^−24, at most 1: the sums below fit an int64 for 2^11 rows."""
 _UNIT = 1 << BITS
 MOST_SUMS = 1 << 11
+MOST_CELLS = 1000
+MOST_QUESTIONS = 10_000
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e9
+"""The sizes of weights in questions: products of their squares stay in range."""
 
 StrategyNorm = Literal["l1", "l2"]
 STRATEGY_NORMS: tuple[StrategyNorm, ...] = ("l1", "l2")

@@ -21,7 +21,15 @@ from leastnoise.design.strategies import gaussian_strategy, p_identity
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, NEIGHBOURS, Neighbours, Sensitivity
-from leastnoise.guarantees.strategy import BITS, MOST_SUMS, Strategy
+from leastnoise.guarantees.strategy import (
+    BITS,
+    LARGEST_WEIGHT,
+    LEAST_WEIGHT,
+    MOST_CELLS,
+    MOST_QUESTIONS,
+    MOST_SUMS,
+    Strategy,
+)
 from leastnoise.guarantees.structured import Linf
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.mechanism.mechanism import Mechanism, Released
@@ -41,9 +49,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_CELLS = 1000
-MOST_QUESTIONS = 10_000
-_LEAST, _LARGEST = 1e-9, 1e9  # of a number in W: what is made of squares of them stays in range
 _IN_CELLS = ("geometric", "discrete-staircase", "laplace", "gaussian")
 
 
@@ -72,10 +77,10 @@ def read_queries(queries: ArrayLike) -> Floats:
     with np.errstate(all="ignore"):
         found = np.ldexp(np.array(given, dtype=np.float64), -bits)
         sizes = np.abs(found[found != 0])  # NaN, too
-        fits = bool(((sizes >= _LEAST) & (sizes <= _LARGEST)).all())
+        fits = bool(((sizes >= LEAST_WEIGHT) & (sizes <= LARGEST_WEIGHT)).all())
     if not fits:
         value = "NaN, or a number out of range"
-        expected = f"numbers that are 0 or from {_LEAST:g} to {_LARGEST:g} in size"
+        expected = f"numbers that are 0 or from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g} in size"
         raise InvalidArgument(name=name, value=value, expected=expected)
     if not found.any(axis=1).all():
         expected = "rows with a number that isn't 0"

@@ -12,6 +12,7 @@ from leastnoise.tables.answers.quantiles.answer import list_quantiles
 from leastnoise.tables.answers.sums.answer import LevelTables, MarginTables, RunningSums, Sums
 from leastnoise.tables.answers.unlisted.groups import UnlistedGroups
 from leastnoise.tables.answers.unlisted.keys import KeysAlone
+from leastnoise.tables.answers.weighted.answer import WeightedSums
 from leastnoise.tables.plan.shared_draws import list_blocks
 from leastnoise.tables.query.kinds import Kind
 
@@ -44,6 +45,7 @@ _OF_ONE_QUERY: Mapping[Kind, Callable[..., Answer]] = {
     Kind.MARGINS: partial(Sums, kind=MarginTables),
     Kind.CUMULATIVE: partial(Sums, kind=RunningSums),
     Kind.LEVELS: partial(Sums, kind=LevelTables),
+    Kind.WEIGHTED: WeightedSums,
 }
 """The answer to a query that shares no draw, given the spec and the query."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from leastnoise import _validate
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, has_bounds, unbounded, undeclared, uses_of
+from leastnoise.tables.query import weighted
 from leastnoise.tables.query.kinds import Kind, kind_of_sums
 from leastnoise.tables.query.lay_out import tree_count
 from leastnoise.tables.query.summed import cumulative, levels, margins
@@ -289,5 +290,6 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     margins.problems,
     cumulative.problems,
     levels.problems,
+    weighted.problems,
     added_queries.problems,
 )

@@ -131,7 +131,31 @@ class Nearest:
         return {}
 
 
-Axis = KeyColumn | Bins | Unlisted | Nearest
+@final
+@dataclass(frozen=True, kw_only=True)
+class NamedSums:
+    """Named sums of the cells by some axes, which a `text` says: see `weighted`.
+
+    Rows are not grouped by it: a table has a row for each sum.
+    """
+
+    column: str
+    names: tuple[str, ...]
+    text: str
+    of: tuple[KeyColumn | Bins, ...]
+
+    @property
+    def cells(self) -> int:
+        """Number of sums."""
+        return len(self.names)
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The names of the sums."""
+        return {self.column: self.names}
+
+
+Axis = KeyColumn | Bins | Unlisted | Nearest | NamedSums
 """A column by which rows are grouped."""
 
 

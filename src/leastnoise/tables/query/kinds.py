@@ -29,6 +29,8 @@ class Kind(Enum):
     """Bins and their running sums."""
     LEVELS = auto()
     """Keys and the levels above them."""
+    WEIGHTED = auto()
+    """Named sums of cells."""
 
 
 def kind_of(spec: Spec, query: Query) -> Kind:
@@ -47,6 +49,8 @@ def is_about_keys(query: Query) -> bool:
 
 def kind_of_sums(query: Query) -> Kind:
     """The kind of tables that add up; PLAIN if the query has one table."""
+    if query.sums is not None:
+        return Kind.WEIGHTED
     if query.margins:
         return Kind.MARGINS
     if query.histogram is not None and query.histogram.cumulative:

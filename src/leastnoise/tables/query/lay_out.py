@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import choices, missing
+from leastnoise.tables.query import choices, missing, weighted
 from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.query.choices import bound_groups, boundings, most_rows
 from leastnoise.tables.query.kinds import Kind, kind_of
@@ -191,6 +191,7 @@ _OF_ONE_PART: Mapping[Kind, Callable[[Spec, Query, Needs], tuple[Layout, ...]]] 
     Kind.MARGINS: _with_margins,
     Kind.CUMULATIVE: partial(_in_one_cell, choose=cumulative.choose_bounding),
     Kind.LEVELS: partial(_in_one_cell, choose=levels.choose_bounding),
+    Kind.WEIGHTED: partial(_in_one_cell, choose=weighted.choose_bounding),
 }
 """How queries are laid out whose numbers are one part."""
 

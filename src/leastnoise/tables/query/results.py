@@ -42,6 +42,7 @@ _FILE_NAMES: Mapping[Kind, Callable[[Query], list[str]]] = {
     Kind.MARGINS: margins.file_names,
     Kind.CUMULATIVE: lambda query: [query.name, cumulative.table_name(query.name)],
     Kind.LEVELS: levels.file_names,
+    Kind.WEIGHTED: lambda query: [query.name],
 }
 
 

@@ -1,0 +1,8 @@
+"""Named sums of cells, with weights: noise is in the sums of cells that are best for them.
+
+| file | what |
+|---|---|
+| `search` | finds and proves the noise |
+| `errors` | the errors of the sums |
+| `answer` | the plan, its certificate and the draw |
+"""
