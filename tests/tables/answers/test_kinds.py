@@ -41,6 +41,12 @@ SPEC: dict[str, Any] = {
             "statistics": ["count"],
             "group_by": {"plan": {"keys": PLANS, "levels": {"half": [1, 1, 2, 2]}}},
         },
+        {
+            "name": "named",
+            "statistics": ["count"],
+            "group_by": {"plan": PLANS},
+            "sums": "sum,plan,weight\nall,,\nfirst,1,2\nfirst,2,3\n",
+        },
         {"name": "chance", "statistics": ["median(x)"], "quantiles_by": "permute-and-flip"},
         {"name": "tree", "statistics": ["median(x)"], "quantiles_by": "tree"},
     ],
