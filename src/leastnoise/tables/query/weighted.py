@@ -254,7 +254,12 @@ def _edge(edges: Mapping[Edge, int], text: str, *, empty: int) -> int:
 
 def sums_layout(cells: Layout, sums: MergedSums) -> Layout:
     """The layout of the table of sums, given that of the cells."""
-    return replace(cells, axes=(sums.axis,), within=cells.axes)
+    dropped = tuple(
+        f"Rows are left out where {axis.column} is {axis.dropped}."
+        for axis in sums.axis.of
+        if isinstance(axis, Bins) and axis.dropped
+    )
+    return replace(cells, axes=(sums.axis,), missing=cells.missing + dropped)
 
 
 def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
