@@ -17,15 +17,6 @@ import numpy as np
 
 from benchmarks.timing import print_rows
 from leastnoise.calibration import find_gaussian
-from leastnoise.design.marginal_bounds import bound, bound_of_largest, cheapest, gaussian_optimum
-from leastnoise.design.marginals import (
-    Marginals,
-    best_shares,
-    gaussian_information,
-    geometric_mean_std,
-    log_variance,
-    pure_information,
-)
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.answers.base import Totals
 from leastnoise.tables.answers.sums.answer import LevelTables, MarginTables, RunningSums
@@ -33,6 +24,15 @@ from leastnoise.tables.answers.sums.publish import sum_exactly
 from leastnoise.tables.answers.sums.publish_whole import sums_by
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
+from leastnoise.workload.marginal import (
+    Marginals,
+    best_shares,
+    gaussian_information,
+    geometric_mean_std,
+    log_variance,
+    pure_information,
+)
+from leastnoise.workload.marginal_bounds import bound, bound_of_largest, cheapest, gaussian_optimum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leastnoise.design.marginals import Marginals
 from leastnoise.design.strategies import gaussian_strategy, p_identity
+from leastnoise.workload.marginal import Marginals
 
 RANDOM = np.random.default_rng(3)
 SIZES = (4, 2, 3)

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leastnoise.design.marginal_bounds import bound, bound_of_largest
-from leastnoise.design.marginals import Marginals
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.answers.sums.publish import add_up
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.workload.marginal import Marginals
+from leastnoise.workload.marginal_bounds import bound, bound_of_largest
 from tests.tables.margins import plan_of, read, spec_of, whole_of
 
 ONE = Budget(epsilon=1)

@@ -20,6 +20,7 @@ from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.sums import levels as levels_plan
 from leastnoise.tables.answers.sums.answer import LevelTables
+from leastnoise.tables.answers.sums.level_tables import find_conflict
 from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.answers.sums.publish import publish_levels
 from leastnoise.tables.parse import spec_file
@@ -28,7 +29,6 @@ from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query.summed.levels import find_conflict
 from tests.noise.trees.oracle import enumerated
 
 # in no order; b has one county

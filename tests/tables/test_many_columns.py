@@ -14,23 +14,23 @@ import pandas as pd
 import pytest
 
 from leastnoise.calibration import find_gaussian
-from leastnoise.design.contrasts import BITS, numerators
-from leastnoise.design.marginals import Marginals
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.guarantees.budget import Budget
+from leastnoise.tables.answers.sums.margin_tables import contrasts_sensitivity, layouts_read
 from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.answers.sums.publish import publish_margins, round_together
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query.summed.margins import contrasts_sensitivity, layouts_read
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
-from tests.design.test_contrasts import dense
+from leastnoise.workload.contrasts import BITS, numerators
+from leastnoise.workload.marginal import Marginals
 from tests.tables.margins import plan_of, whole_of
 from tests.tables.reference import SALT
 from tests.tables.resealed import verify_resealed
+from tests.workload.test_contrasts import dense
 
 SIZES = {"a": 5, "b": 2, "c": 3, "d": 2, "e": 40, "f": 30, "g": 4}
 """288,000 cells, which is too many to have them."""

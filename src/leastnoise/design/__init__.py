@@ -11,8 +11,8 @@
 | `LowerBound.value` | | no noise has a smaller loss, for sensitivity 1 |
 | `Design` | | a law on the lattice, and the bound that says how good it is |
 
-`programs` searches for noise, in floats; `bounds` proves how little loss any noise can have. Of
-tables that add up, `marginals`, `contrasts` and `strategies` find the shares of the budget.
+`programs` searches for noise, in floats; `bounds` proves how little loss any noise can have;
+`strategies` finds sums of coordinates that get noise.
 
 What is proved: every `LowerBound` (`verify` recomputes it, in whole numbers or in balls), and, by
 the proofs of its room, the guarantee of every law. What is not: that a solver's law is the best;

@@ -22,10 +22,10 @@ from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.quantiles.answer import ByTree
 from leastnoise.tables.answers.quantiles.publish import read_places
+from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.count_trees import RankTree, find_noise, list_trees, read_tree
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.query.axes import KeyColumn
 from tests.noise.trees.oracle import enumerated
 
 NINETY_NINE = tuple(Fraction(k, 100) for k in range(1, 100))

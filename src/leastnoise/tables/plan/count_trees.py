@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design.marginals import choose_loss
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import Rows
@@ -34,15 +33,16 @@ from leastnoise.noise.trees.prefixes import (
     prefix_variances,
 )
 from leastnoise.selection.public import find_candidate
-from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import FLIP
 from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.workload.marginal import choose_loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.answers.quantiles.layout import Ranks
 
     Floats = NDArray[np.float64]
 

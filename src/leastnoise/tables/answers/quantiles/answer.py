@@ -18,6 +18,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.tables.answers.base import Offer, Sentence, Topic
+from leastnoise.tables.answers.quantiles.layout import share_parts
 from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
 from leastnoise.tables.answers.quantiles.publish import (
     publish_by_chance,
@@ -30,7 +31,6 @@ from leastnoise.tables.plan.count_trees import (
     read_tree,
     tree_to_record,
 )
-from leastnoise.tables.query.ranks import share_parts
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.quantiles import ROWS_95
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.query.layout import LaidOut, Layout
-    from leastnoise.tables.query.ranks import Ranks
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.answers.quantiles.layout import Ranks
+    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
 _CHOSEN = (

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design.marginals import choose_loss
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.noise.question import Question
@@ -26,9 +25,10 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import LevelLaw, level_laws
 from leastnoise.noise.trees.sums import check_numbers, half_width_of_sum, variance_of_sum
 from leastnoise.selection.public import find_candidate
-from leastnoise.tables.query.noise_error import PROBABILITIES
-from leastnoise.tables.query.summed.margins import in_one_cell, table_sensitivity
+from leastnoise.tables.answers.sums.margin_tables import in_one_cell, table_sensitivity
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.statistics.base import NoiseError
+from leastnoise.workload.marginal import choose_loss
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block
     from leastnoise.guarantees.budget import Budget
     from leastnoise.mechanism.mechanism import Mechanism
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
 
 _TOTAL, _BY = "total", "x"
 MOST_COLUMNS = 3

@@ -22,18 +22,18 @@ from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.noise.trees.prefixes import prefix_half_widths, prefix_variances
+from leastnoise.tables.answers.sums.cumulative_tables import table_layouts
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, WIDTH_UNKNOWN
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.plan.count_trees import Trees, tree_in_words, tree_to_record
-from leastnoise.tables.query.noise_error import PROBABILITIES
-from leastnoise.tables.query.summed.cumulative import table_layouts
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
 if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block, Blocks
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
 
 _ADVICE = "Give fewer edges or a larger epsilon, or leave cumulative out"
 _SAID = (

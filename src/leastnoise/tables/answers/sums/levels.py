@@ -18,8 +18,6 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design.bounds.variance_bound import least_log_variance
-from leastnoise.design.marginal_bounds import bound, bound_of_largest
-from leastnoise.design.marginals import Marginals, choose_loss
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import Rows
@@ -30,19 +28,21 @@ from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_s
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import find_window, node_laws, rates_of
 from leastnoise.selection.public import find_candidate
+from leastnoise.tables.answers.sums.level_tables import KeyTree, table_layouts, tree_of
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, WIDTH_UNKNOWN, Compared
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts
-from leastnoise.tables.query.noise_error import PROBABILITIES
-from leastnoise.tables.query.summed.levels import KeyTree, table_layouts, tree_of
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
+from leastnoise.workload.marginal import Marginals, choose_loss
+from leastnoise.workload.marginal_bounds import bound, bound_of_largest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.plan import Block, Blocks
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
 
 _COUNTS = Fraction(1)  # the grid: counts and noise are whole
 _ADVICE = "Give fewer keys or a larger epsilon, or leave levels out."

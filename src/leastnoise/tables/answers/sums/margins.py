@@ -19,23 +19,12 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design.contrasts import component, squared_reach, variance_of_component
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.tables.answers.sums.chain import Chain, read_chain
-from leastnoise.tables.answers.sums.measured import (
-    FOR_THE_LARGEST,
-    compare_ways,
-    has_contrasts,
-    measured_name,
-    pure_family,
-    weights_of,
-)
-from leastnoise.tables.answers.sums.whole_counts import WholeCounts, along_columns
-from leastnoise.tables.query.noise_error import PROBABILITIES
-from leastnoise.tables.query.summed.margins import (
+from leastnoise.tables.answers.sums.margin_tables import (
     added_up,
     contrasts_sensitivity,
     made_of,
@@ -46,20 +35,31 @@ from leastnoise.tables.query.summed.margins import (
     table_layout,
     table_sensitivities,
 )
+from leastnoise.tables.answers.sums.measured import (
+    FOR_THE_LARGEST,
+    compare_ways,
+    has_contrasts,
+    measured_name,
+    pure_family,
+    weights_of,
+)
+from leastnoise.tables.answers.sums.whole_counts import WholeCounts, along_columns
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.tables.statistics.fieller import UP_TO_1
+from leastnoise.workload.contrasts import component, squared_reach, variance_of_component
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.plan import Block
-    from leastnoise.design.marginals import Components, Marginals
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.sums.measured import Compared
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Component
+    from leastnoise.workload.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ class Margins:
     `cells` is the layout of its cells, `drawn` that of the measured numbers of these, and
     `measured` what noise each measured table gets in sums of them, by mask. A `chain` is the order
     of the columns of a tree's noise, which the cells alone have then. With `contrasts` the noise is
-    in the part of each measured table that tables by fewer columns lack: see `design.contrasts`.
+    in the part of each measured table that tables by fewer columns lack: see `workload.contrasts`.
     """
 
     cells: Layout
@@ -182,7 +182,7 @@ class Margins:
 
     @cached_property
     def _theta(self) -> list[Floats]:
-        """θ of each measured number: see `design.marginals`."""
+        """θ of each measured number: see `workload.marginal`."""
         carried = self.marginals.carried
         if self.contrasts:
             return [carried.diagonal() * information for information in self.information]

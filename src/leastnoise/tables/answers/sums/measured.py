@@ -1,6 +1,6 @@
 """Which tables of a block with margins get noise, how much each, and what other ways would have.
 
-The search is about the layout of the measured numbers, as `query.margins.measured_layout` has it.
+The search is about the layout of the measured numbers, as `margin_tables.measured_layout` has it.
 """
 
 from __future__ import annotations
@@ -14,31 +14,13 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.calibration import find_gaussian
-from leastnoise.design.marginal_bounds import (
-    bound,
-    bound_of_largest,
-    gaussian_optimum,
-    gaussian_optimum_of_largest,
-)
-from leastnoise.design.marginals import (
-    best_shares,
-    choose_loss,
-    gaussian_information,
-    geometric_mean_std,
-    log_variance,
-    pure_information,
-    whole_parts,
-)
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.mechanism.rounding import default_grid
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.answers.sums.chain import draw_name, find_chain
-from leastnoise.tables.plan.joint_budget import scale_together
-from leastnoise.tables.query.layout import MAX_DIMENSION
-from leastnoise.tables.query.limits import InCells
-from leastnoise.tables.query.summed.margins import (
+from leastnoise.tables.answers.sums.margin_tables import (
     ADDED,
     always_counts,
     contrasts_sensitivity,
@@ -50,18 +32,36 @@ from leastnoise.tables.query.summed.margins import (
     table_reaches,
     table_sensitivities,
 )
+from leastnoise.tables.layout.layout import MAX_DIMENSION
+from leastnoise.tables.layout.limits import InCells
+from leastnoise.tables.noise.joint_budget import scale_together
 from leastnoise.tables.spec.query import LARGEST
+from leastnoise.workload.marginal import (
+    best_shares,
+    choose_loss,
+    gaussian_information,
+    geometric_mean_std,
+    log_variance,
+    pure_information,
+    whole_parts,
+)
+from leastnoise.workload.marginal_bounds import (
+    bound,
+    bound_of_largest,
+    gaussian_optimum,
+    gaussian_optimum_of_largest,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.design.marginals import Information, Marginals, Shares
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.mechanism.mechanism import Mechanism
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Component
+    from leastnoise.workload.marginal import Information, Marginals, Shares
 
     Claims = tuple[tuple[str, Certificate], ...]
     Way = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastnoise.design.contrasts import BITS, exact_contrasts
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.answers.sums.level_tables import KeyTree, tree_of
+from leastnoise.tables.answers.sums.margin_tables import ADDED, added_up, places_of, tables_read
 from leastnoise.tables.answers.sums.publish_whole import (
     check_whole_counts,
     put_whole_counts,
     sums_by,
 )
-from leastnoise.tables.publish.table_files import read_table
-from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
-from leastnoise.tables.query.results import table_of
-from leastnoise.tables.query.summed.levels import KeyTree, tree_of
-from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of, tables_read
+from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
+from leastnoise.tables.results.table import table_of
+from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.statistics.base import CLOSE
+from leastnoise.workload.contrasts import BITS, exact_contrasts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.design.marginals import Components, Marginals
     from leastnoise.tables.answers.noisy import BlockPlan
     from leastnoise.tables.answers.sums.cumulative import Cumulative
     from leastnoise.tables.answers.sums.levels import Levels
     from leastnoise.tables.answers.sums.margins import Margins
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.results.table import Table
+    from leastnoise.workload.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]
     Sums = Callable[[NDArray[Any]], list[NDArray[Any]]]

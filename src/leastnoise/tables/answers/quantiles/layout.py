@@ -1,0 +1,181 @@
+"""From a query block to the public layout of its quantiles: cells, candidates and limits.
+
+Rows are counted in a cell a group and a candidate, as a histogram's are. A quantile is chosen by
+ranks (theory/release.md §10): by permute-and-flip, or off the same counts with the noise of a tree.
+All of a person's rows count for it: of one with too many, each counts for less. So which of them
+count isn't decided by their values.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from leastnoise.tables.layout import finding, missing
+from leastnoise.tables.layout.axes import Nearest
+from leastnoise.tables.layout.choices import most_rows
+from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
+from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
+from leastnoise.tables.layout.limits import OF_A_ROW, InCells
+from leastnoise.tables.layout.table_shape import TableShape
+from leastnoise.tables.spec.column import Column, list_candidates
+from leastnoise.tables.spec.query import FLIP, TREE
+from leastnoise.tables.statistics.base import Component
+from leastnoise.tables.statistics.quantiles import Quantile
+from leastnoise.tables.statistics.registry import known_statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.totals import Count
+
+PART = "quantiles"
+MOST_COUNTED = 1 << 15
+"""Groups times candidates of a tree, which has less than twice as many cells (`noise.trees`)."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Ranks(TableShape):
+    """The quantiles of one column in a query.
+
+    `counted` is how rows are counted: as a histogram by the query's `axes` and the candidates.
+    What one unit adds to all its cells is at most `reach` in all. `sizes` are numbers of rows that
+    a plan compares an error in ranks with. With `by_tree` they are read off noisy counts. Where the
+    total of these decides which groups are published, `count` is the layout of its column.
+    """
+
+    statistics: tuple[Quantile, ...]
+    counted: Layout
+    reach: Fraction
+    sizes: tuple[int, ...]
+    by_tree: bool = False
+    count: Layout | None = None
+
+    @property
+    def candidates(self) -> Nearest:
+        """The candidates, and the column."""
+        (*_, axis) = self.counted.axes
+        if not isinstance(axis, Nearest):
+            raise TypeError("the rows are counted by candidates last")
+        return axis
+
+    @property
+    def published(self) -> list[int] | list[float]:
+        """The candidates as a table has them: whole numbers if all are."""
+        values = self.candidates.values
+        whole = all(one.denominator == 1 and abs(one) < 2**53 for one in values)
+        return list(map(int, values)) if whole else list(map(float, values))
+
+    @property
+    def limits(self) -> str:
+        """What one unit can do, to end a sentence that begins with the unit."""
+        rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
+        return f"counts for at most {rows} in its quantiles: with more, each row counts for less"
+
+
+def lay_out_ranks(spec: Spec, query: Query) -> tuple[Ranks, ...]:
+    """Return the layouts of the quantiles of `query`, one for each column.
+
+    Raises LayoutError if no limit bounds a person's rows, or there are too many cells.
+    """
+    spec = finding.as_asked(spec, query)
+    columns: dict[str, dict[int, Quantile]] = {}
+    for place, one in enumerate(known_statistics(query, by_row=spec.privacy.by_row)):
+        if isinstance(one, Quantile):
+            columns.setdefault(one.column, {})[place] = one
+    laid = [
+        _of_column(spec, query, own, part=f"{PART}{index}" if index > 1 else PART)
+        for index, own in enumerate(columns.values(), start=1)
+    ]
+    count = tree_count(query, by_row=spec.privacy.by_row)
+    if laid and count is not None:
+        laid[0] = replace(laid[0], count=_count_layout(spec, query, count, part=laid[0].part))
+    return tuple(laid)
+
+
+def _count_layout(spec: Spec, query: Query, count: Count, *, part: str) -> Layout:
+    """The layout of a tree's total, as the last column of the table. It is in the tree's draw."""
+    needs = count.components(spec, by_row=spec.privacy.by_row)
+    return shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
+
+
+def share_parts(parts: Sequence[tuple[Layout, ...]], ranks: Sequence[Ranks]) -> list[Fraction]:
+    """Return the part of a block's budget that each of its parts has, then its quantiles.
+
+    In proportion to the numbers of a cell that each publishes.
+    """
+    numbers = [len(ways[0].components) for ways in parts]
+    numbers += [len(one.statistics) for one in ranks]
+    return [Fraction(one, sum(numbers)) for one in numbers]
+
+
+def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str) -> Ranks:
+    levels = sorted(own.items(), key=lambda item: item[1].level)
+    column = spec.columns.get(levels[0][1].column, Column())
+    count = Component(kind="count")
+    shape = shape_of(spec, query, (), (), (), (count,), part=part)
+    values = list_candidates(column.candidates)
+    groups = math.prod(axis.cells for axis in shape.axes)
+    by_tree = _is_by_tree(spec, query, candidates=len(values), groups=groups)
+    statistics = tuple(replace(one, with_ends=by_tree) for _, one in levels)
+    axis = Nearest(column=statistics[0].column, values=values, missing=column.counts_as)
+    counted = replace(shape, axes=(*shape.axes, axis))
+    if counted.dimension > MAX_DIMENSION:
+        raise LayoutError(
+            f"Expected at most {MAX_DIMENSION:,} cells of groups and candidates, got "
+            f"{counted.dimension:,}. Use fewer candidates, or fewer keys."
+        )
+    way, bits = OF_A_ROW, 0
+    if not spec.privacy.by_row:
+        if spec.contribution is None:
+            raise KeyError("contribution")  # the checks of the spec come first
+        reach = most_rows(spec.contribution, groups)
+        if reach is None:
+            raise LayoutError(
+                "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
+                "max_rows, such as max_rows = 1."
+            )
+        way = InCells(per_cell=reach, total=reach, apart=True)
+        bits = find_bits(counted, way)
+    return Ranks(
+        name=shape.name,
+        part=part,
+        by_row=shape.by_row,
+        neighbours=shape.neighbours,
+        filters=shape.filters,
+        joined=shape.joined,
+        statistics=statistics,
+        places=tuple(place for place, _ in levels),
+        axes=shape.axes,
+        missing=missing.in_words(spec, query, statistics),
+        counted=replace(counted, bounding=way, bits=bits),
+        reach=way.total,
+        sizes=shape.assumed,
+        by_tree=by_tree,
+    )
+
+
+def _is_by_tree(spec: Spec, query: Query, *, candidates: int, groups: int) -> bool:
+    """Whether the query asks for noisy counts; raises LayoutError for a tree that can't be."""
+    if query.quantiles_by != TREE:
+        return False
+    why = ""
+    if not spec.privacy.by_row:
+        why = (
+            "A tree counts whole rows, and of a person with more rows than the limits each counts "
+            "for less:"
+        )
+    elif groups * candidates > MOST_COUNTED:
+        why = (
+            f"A tree counts at most {MOST_COUNTED:,} groups times candidates, got "
+            f"{groups * candidates:,}. Give fewer, or"
+        )
+    if why:
+        raise LayoutError(f'{why} use quantiles_by = "{FLIP}".')
+    return True

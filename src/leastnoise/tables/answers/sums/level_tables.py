@@ -1,0 +1,193 @@
+"""Public keys with levels, such as counties with their states: whose tables are published, too.
+
+A key is part of one value of each level, and a value of one of the level above. So they are a tree,
+whose cells are the keys, and noise is drawn for these (see `answers.sums.levels`). What stands here
+is in the order of the keys; the tree has them sorted, the highest level first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.tables.answers.sums.margin_tables import COUNTS, FILE, in_one_cell, kept_apart
+from leastnoise.tables.layout.axes import KeyColumn
+from leastnoise.tables.statistics.registry import known_statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Hierarchy, Query
+    from leastnoise.tables.spec.values import Key
+
+    Wholes = NDArray[np.int64]
+
+MOST_KEYS = 1 << 15
+MOST_LEVELS = 8
+MOVED = (
+    "puts a value into another one than before. Each key is part of one value of the first level, "
+    "and each value of one of the next level."
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KeyTree:
+    """The tree of a column's keys; `columns` hold what each is part of, the highest level first.
+
+    Its last level are the keys themselves. The root is the first level, if that has one value, and
+    else above all levels and nobody's: then its number is 0 and the first level's 1.
+    """
+
+    columns: tuple[tuple[Key, ...], ...]
+
+    @cached_property
+    def values(self) -> tuple[tuple[Key, ...], ...]:
+        """The values of each level, in the order in which the keys first name them."""
+        return tuple(tuple(dict.fromkeys(own)) for own in self.columns)
+
+    @cached_property
+    def places(self) -> tuple[Wholes, ...]:
+        """Which of the values of each level each key is part of."""
+        known = [{value: i for i, value in enumerate(own)} for own in self.values]
+        return tuple(
+            np.array([index[value] for value in own], dtype=np.int64)
+            for own, index in zip(self.columns, known, strict=True)
+        )
+
+    @cached_property
+    def order(self) -> Wholes:
+        """The keys by number, as the cells of the tree are sorted."""
+        return np.lexsort(self.places[::-1])
+
+    @property
+    def above(self) -> int:
+        """How many levels the tree has above the first of these: 1, or 0 if that is its root."""
+        return int(len(self.values[0]) > 1)
+
+    @cached_property
+    def branches(self) -> tuple[int, ...]:
+        """The branches of the tree, as noise has them: a number a level, if all are alike."""
+        firsts = [own[self.order] for own in self.places]
+        if self.above:
+            firsts.insert(0, np.zeros(len(self.order), dtype=np.int64))
+        starts = [np.flatnonzero(np.diff(own, prepend=-1)) for own in firsts]
+        counts = [
+            np.diff(np.append(np.searchsorted(below, own), len(below)))
+            for own, below in pairwise(starts)
+        ]
+        if all((own == own[0]).all() for own in counts):
+            return tuple(int(own[0]) for own in counts)
+        return tuple(int(one) for own in counts for one in own)
+
+    def nodes(self, level: int) -> Wholes:
+        """Return the values of a level by number, in the order of the tree's nodes."""
+        sorted_places = self.places[level][self.order]
+        return sorted_places[np.flatnonzero(np.diff(sorted_places, prepend=-1))]
+
+
+@lru_cache(maxsize=16)
+def tree_of(column: KeyColumn) -> KeyTree:
+    """Return the tree of a column whose keys have levels."""
+    return KeyTree(columns=(*(own for _, own in reversed(column.levels)), column.values))
+
+
+def file_names(query: Query) -> list[str]:
+    """Return what the tables of a block, and their files, are called: the keys' as the block."""
+    _, found = query.hierarchy or ("", None)
+    return [query.name, *(f"{query.name}_by_{level}" for level in (found.levels if found else ()))]
+
+
+def table_layouts(layout: Layout) -> tuple[Layout, ...]:
+    """Return the layouts of all tables, given that of the block: by key, then by each level."""
+    (column,) = layout.axes
+    if not isinstance(column, KeyColumn):
+        raise TypeError("levels are those of keys")
+    above = [
+        replace(
+            layout,
+            name=f"{layout.name}_by_{level}",
+            axes=(KeyColumn(column=level, values=tuple(dict.fromkeys(own))),),
+        )
+        for level, own in column.levels
+    ]
+    return (replace(layout, axes=(replace(column, levels=()),)), *above)
+
+
+def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
+    """Return the way that leaves a unit in one cell; a sentence if there is none."""
+    for way in ways:
+        if in_one_cell(replace(shape, bounding=way)):
+            return way
+    return (
+        "A person may be in several groups, or count for a part of a row, and tables by levels are "
+        "of persons in one group. Give max_rows = 1 in [contribution], or leave levels out."
+    )
+
+
+def find_conflict(levels: Sequence[Sequence[Key]]) -> int | None:
+    """Return the first row in which a value is part of another one than before; None without one.
+
+    `levels` are columns of the same length, the nearest level first.
+    """
+    found: list[int] = []
+    for own, above in pairwise(levels):
+        first: dict[Key, Key] = {}
+        pairs = enumerate(zip(own, above, strict=True))
+        found += [row for row, (value, top) in pairs if first.setdefault(value, top) != top][:1]
+    return min(found, default=None)
+
+
+def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the levels of a block's keys, and what doesn't go with them."""
+    if query.hierarchy is None:
+        return
+    column, found = query.hierarchy
+    key = f"{path}.group_by.{column}.levels"
+    yield from _columns(column, found, key)
+    if len(query.group_by) > 1:
+        yield key, "Not used beside other columns of group_by. Use margins for a cross-table."
+    if query.margins:
+        yield key, "Not used beside margins: give one of the two."
+    if query.accuracy is not None and query.accuracy.std is not None:
+        why = "Not used with levels, whose counts have a std each. Give half_width_95, which all"
+        yield f"{path}.accuracy.std", f"{why} of them keep."
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    if len(asked) != 1 or asked[0].kind not in COUNTS:
+        why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
+        yield key, why
+    yield from kept_apart(query, path, key=key, called="Levels")
+    for name in file_names(query):
+        if query.name and not FILE.fullmatch(name):
+            why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"
+            yield key, f"{why} _: give a level such a name."
+
+
+def _columns(column: str, found: Hierarchy, key: str) -> Iterator[tuple[str, str]]:
+    keys, levels = found.keys, list(found.levels.values())
+    if not 1 <= len(levels) <= MOST_LEVELS:
+        yield key, f"Expected 1 to {MOST_LEVELS} levels, got {len(levels)}."
+    if column in found.levels:
+        yield f"{key}.{column}", "The column of the keys is no level of itself. Leave it out."
+    if len(keys) > MOST_KEYS:
+        yield key, f"Expected at most {MOST_KEYS:,} keys with levels, got {len(keys):,}."
+    fits = True
+    for name, own in found.levels.items():
+        if len(own) != len(keys):
+            yield f"{key}.{name}", f"Expected one for each of {len(keys):,} keys, got {len(own):,}."
+            fits = False
+        elif len({type(value) for value in own}) > 1:
+            yield f"{key}.{name}", "Expected values of one type."
+            fits = False
+    row = find_conflict(levels) if fits else None
+    if row is not None:
+        yield key, f"Key {row + 1:,} {MOVED}"

@@ -1,0 +1,443 @@
+"""A block whose totals are published, too: which tables those are, and what a unit moves in each.
+
+All published tables are sums of one estimate of the cells. Noise is drawn into some tables of exact
+sums (see `answers.sums.margins`), which need not be published ones. A table is the set of the
+`group_by` columns that it is by, as a bit mask: 0 is the total.
+
+Where values are counted, too, they are measured about the middle of their bounds: a row moves the
+box of both to its corners then, and no noise is spent on shifts that can't be. The sum of values is
+radius·(measured sum) + middle·(count).
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.plain import Box
+from leastnoise.guarantees.exact import float_at_least, root_above
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
+from leastnoise.guarantees.structured import Linf
+from leastnoise.tables.layout.axes import Bins
+from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InBall, InCells
+from leastnoise.tables.spec.query import PrivateKeys
+from leastnoise.tables.statistics.base import Component, centred_value, count_of
+from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.workload.contrasts import squared_reach
+from leastnoise.workload.marginal import MOST_CELLS, MOST_COLUMNS, Marginals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+
+MOST_LISTED = 30  # columns, of which a list names some in each table
+MOST_TABLES = 1024  # with all tables by fewer columns
+FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+COUNTS = ("count", "count_units")
+ADDED = (*COUNTS, "sum")
+"""What adds up; a mean is a quotient of two that do."""
+_KINDS = (*ADDED, "mean")
+
+
+_LIMITS_OF_GROUPS = ("max_groups", "max_rows_per_group", "l1", "l2")
+
+
+def published_tables(query: Query) -> tuple[int, ...]:
+    """Return the tables that `margins` lists, or all if it is true; those by most columns first."""
+    columns = list(query.group_by)
+    if query.margins is True:
+        tables = [*range(2 ** len(columns))]
+    else:
+        tables = [sum(1 << columns.index(column) for column in by) for by in query.margins or ()]
+    return tuple(sorted(tables, key=lambda table: (-table.bit_count(), table)))
+
+
+def table_name(query: str, columns: Sequence[str], by: Sequence[str]) -> str:
+    """Return the name of the table `by` some of the `columns` of a query, and of its file."""
+    if len(by) == len(columns):
+        return query
+    return f"{query}_by_{'_'.join(by)}" if by else f"{query}_total"
+
+
+def keep_listed(spec: Spec, layout: Layout, tables: Sequence[int]) -> Layout:
+    """Return the layout whose cells are by the columns of these tables alone.
+
+    Rows count as before, in a group of every column. A table by more columns than are listed would
+    only have less information of each sum. Limits on the groups of a person, or on the rows in one,
+    are about groups by every column: then no column is left out.
+    """
+    listed = reduce(operator.or_, tables)
+    kept = [i for i in range(len(layout.axes)) if listed >> i & 1]
+    limits = [getattr(spec.contribution, name, None) for name in _LIMITS_OF_GROUPS]
+    if len(kept) == len(layout.axes) or any(limit is not None for limit in limits):
+        return replace(layout, margins=tuple(tables))
+    moved = [sum(1 << new for new, i in enumerate(kept) if table >> i & 1) for table in tables]
+    axes = tuple(layout.axes[i] for i in kept)
+    return replace(layout, axes=axes, within=layout.axes, margins=tuple(moved))
+
+
+def table_layout(layout: Layout, table: int) -> Layout:
+    """Return the layout of one table of a block with margins, the cells' too."""
+    axes = tuple(axis for i, axis in enumerate(layout.axes) if table >> i & 1)
+    columns = [axis.column for axis in layout.grouped]
+    name = table_name(layout.name, columns, [axis.column for axis in axes])
+    dropped = tuple(
+        f"Rows are left out where {axis.column} is {axis.dropped}."
+        for axis in layout.grouped
+        if axis not in axes and isinstance(axis, Bins) and axis.dropped
+    )
+    way = layout.bounding if len(axes) == len(layout.axes) else _in_sums(layout)
+    return replace(
+        layout, name=name, axes=axes, bounding=way, missing=layout.missing + dropped, margins=()
+    )
+
+
+def measured_components(spec: Spec, components: Sequence[Component]) -> tuple[Component, ...]:
+    """Return what noise is added to sums of, which all `components` are made of."""
+    found = [
+        centred_value(spec, one.column)
+        if one.of_values and count_of(spec, one.column) in components
+        else one
+        for one in components
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def measured_layout(layout: Layout) -> Layout:
+    """Return the layout of the numbers of a block with margins that noise is added to."""
+    return replace(layout, components=layout.measured, uses=())
+
+
+def places_of(layout: Layout, one: Component) -> tuple[int, int | None]:
+    """Return which measured component a component is made of, and which is its values' count."""
+    if not one.of_values:
+        return layout.measured.index(one), None
+    kinds = [(other.of_values, other.column) for other in layout.measured]
+    counts = [place for place in ((False, one.column), (False, "")) if place in kinds]
+    return kinds.index((True, one.column)), kinds.index(counts[0]) if counts else None
+
+
+def made_of(layout: Layout, one: Component) -> tuple[Fraction, ...]:
+    """Return the coefficients of the measured components in a component.
+
+    (x − c′)/r′ = (r/r′)·(x − c)/r + (c − c′)/r′, and each value is counted once.
+    """
+    place, count = places_of(layout, one)
+    found, own = [Fraction(0)] * len(layout.measured), layout.measured[place]
+    found[place] = own.radius / one.radius
+    if count is not None:
+        found[count] = (own.centre - one.centre) / one.radius
+    return tuple(found)
+
+
+def added_up(layout: Layout) -> list[tuple[Fraction, ...]]:
+    """Return the coefficients of the measured numbers in what adds up, in its own units.
+
+    That is each count, and each sum of values.
+    """
+    found: list[tuple[Fraction, ...]] = []
+    for own in layout.measured:
+        plain = replace(own, centre=Fraction(0), radius=Fraction(1)) if own.of_values else own
+        found.append(made_of(layout, plain))
+    return found
+
+
+def in_one_cell(layout: Layout) -> bool:
+    """Whether a unit adds 1 to one cell at most, and so to one number of every table."""
+    way, numbers = layout.bounding, layout.numbers
+    if not numbers.counts or numbers.each > 1:
+        return False
+    return _is_of_a_row(layout) or (isinstance(way, FirstCells) and way.most == 1)
+
+
+def every_row_counts(layout: Layout) -> bool:
+    """Return True if every row is in a cell, whatever its values are."""
+    dropped = any(not isinstance(axis, Bins) or axis.dropped for axis in layout.grouped)
+    return not (dropped or layout.filters or layout.joined)
+
+
+def always_counts(layout: Layout, number: Component) -> bool:
+    """Return False only if there is a row that adds 0 to this number of every cell."""
+    return every_row_counts(layout) and not (number.kind == "count" and number.column)
+
+
+def total_is_known(layout: Layout) -> bool:
+    """Return True if the total is the number of rows, which is public where rows are replaced."""
+    return (
+        _is_of_a_row(layout)
+        and layout.neighbours == "replace-one"
+        and layout.components == (Component(kind="count"),)
+        and every_row_counts(layout)
+    )
+
+
+def _is_of_a_row(layout: Layout) -> bool:
+    return layout.by_row and layout.bounding == OF_A_ROW
+
+
+def marginals_of(layout: Layout) -> Marginals:
+    """Return the tables that are published."""
+    sizes = tuple(axis.cells for axis in layout.axes)
+    return Marginals(sizes=sizes, tables=layout.margins, total_is_known=total_is_known(layout))
+
+
+def tables_read(layout: Layout) -> tuple[int, ...]:
+    """Return the tables whose exact sums are read, of which all others are sums.
+
+    The cells, if they are few; else each listed table that is no sum of another.
+    """
+    marginals = marginals_of(layout)
+    if marginals.has_cells:
+        return (marginals.whole,)
+    return tuple(
+        table
+        for table in layout.margins
+        if not any(table & wider == table != wider for wider in layout.margins)
+    )
+
+
+def layouts_read(layout: Layout) -> list[Layout]:
+    """Return the layouts of `tables_read`: of the same rows, those in a group of every column."""
+    drawn = measured_layout(layout)
+    tables = tables_read(layout)
+    if tables == (2 ** len(drawn.axes) - 1,):
+        return [drawn]
+    return [replace(table_layout(drawn, table), within=drawn.grouped) for table in tables]
+
+
+def too_large(layout: Layout) -> str | None:
+    """Return why there are no margins of so many columns or cells, or None."""
+    marginals = marginals_of(layout)
+    if marginals.is_small:
+        return None
+    largest = max(map(marginals.cells, marginals.tables))
+    if largest > MOST_CELLS:
+        expected = f"Expected at most {MOST_CELLS:,} cells with margins, got {largest:,}"
+        return f"{expected} in one table. Use fewer keys."
+    if len(marginals.every) > MOST_TABLES:
+        expected = f"Expected at most {MOST_TABLES:,} tables with all tables by fewer columns"
+        return f"{expected}, got {len(marginals.every):,}. List fewer."
+    if layout.projected or not in_one_cell(layout) or not layout.by_row:
+        return (
+            f"Margins of more than {MOST_COLUMNS} columns, or of more than {MOST_CELLS:,} cells "
+            "together, are of one count of rows, not made whole. Use fewer columns, or keys."
+        )
+    if min(marginals.sizes) == 1:
+        return "A column with one key has no effect in tables without cells. Leave it out."
+    return None
+
+
+def contrasts_sensitivity(layout: Layout, table: int) -> L2:
+    """Return the ball that holds all shifts of a table's `workload.contrasts` by one unit.
+
+    Of a unit that is in one cell at most.
+    """
+    sizes = [axis.cells for axis in table_layout(layout, table).axes]
+    square = squared_reach(sizes, replaced=layout.neighbours == "replace-one")
+    return L2(Fraction(float_at_least(root_above(square))))
+
+
+def table_sensitivities(layout: Layout, table: int) -> tuple[Sensitivity, ...]:
+    """Return what is true of every shift of one table's exact sums by one unit, each by itself.
+
+    Of several numbers in a cell the first is a hull of boxes, the last a ball. A table's numbers
+    are sums of those of cells, so that their gauge Σ_j M_j is no larger than the cells', nor is
+    Σ_j M_j of what one unit adds. What `limits` and `replaced` say of units within such limits is
+    true of those of every table.
+    """
+    if layout.numbers.each > 1:
+        return table_layout(layout, table).sensitivities
+    return (table_sensitivity(layout, table),)
+
+
+def table_body(layout: Layout, table: int) -> Body:
+    """Return the hull of a table's boxes, of several numbers in a cell, that holds every shift."""
+    return table_layout(layout, table).bodies[0]
+
+
+def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
+    """Return what is true of every shift of a table of one number a cell by one unit.
+
+    Exact sums are those of the cells, as `layout` bounds a unit there, so that no unit adds more to
+    a table in l1 norm than to the cells. A unit that replaces another takes as much away, but in
+    the total, where a unit that adds at most T moves a count by T at most.
+    """
+    units = _units(layout, table)
+    if in_one_cell(layout):
+        one = table_layout(layout, table).cells == 1
+        return Integer(1) if one else Linf(1, l0=units, whole=True)
+    return L1(table_reach(layout, table))
+
+
+def table_reaches(layout: Layout, table: int) -> list[float]:
+    """Return the l1 norm for which Laplace noise is as large as pure noise in a table's numbers.
+
+    A number for each measured component. Noise of a box of q numbers has variance
+    (q + 1)(q + 2)/3·(bound/ε)², Laplace noise 2·(norm/ε)².
+    """
+    each = layout.numbers.each
+    if each == 1:
+        return [float(table_reach(layout, table))]
+    body = table_body(layout, table)
+    box = body.bodies[0] if isinstance(body, Cells) else body
+    if not isinstance(box, Box):
+        raise TypeError("what one unit moves in a cell is no box")
+    return [float(bound) * ((each + 1) * (each + 2) / 6) ** 0.5 for bound in box.bounds]
+
+
+def table_reach(layout: Layout, table: int) -> Fraction:
+    """Return the most that one unit moves a table by in l1 norm."""
+    return layout.bounding.l1(layout.numbers) * _units(layout, table)
+
+
+def _units(layout: Layout, table: int) -> int:
+    """Return how many units' rows change: two where one replaces another, but in a total.
+
+    There no row lowers a number that two rows could move apart by as much as both have.
+    """
+    several = table_layout(layout, table).cells > 1 or bool(layout.numbers.lowered)
+    return 2 if layout.neighbours == "replace-one" and several else 1
+
+
+def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
+    """Return the way to bound a unit with the least l1 norm; a sentence if there is none."""
+    # of several numbers in a cell an l1 norm says less than their box, and no noise is fitted to it
+    several = shape.numbers.each > 1
+    bounded = [
+        way
+        for way in ways
+        if not isinstance(way, InBall) and not (several and isinstance(way, InCells) and way.apart)
+    ]
+    if not bounded:
+        return (
+            "Nothing in [contribution] bounds how many rows of one person are in tables with "
+            "margins. Give max_rows, such as max_rows = 1."
+        )
+    way = min(bounded, key=lambda one: one.l1(shape.numbers))
+    if shape.numbers.persons and not (isinstance(way, FirstCells) and way.most == 1):
+        return (
+            "A person in several groups would count several times in their total. Give max_groups "
+            '= 1, or ask for "count" with margins and for count_units in another query.'
+        )
+    return way
+
+
+def _in_sums(layout: Layout) -> Bounding:
+    """Return how a unit is bounded in a number that may be a sum of all cells."""
+    way = layout.bounding
+    if in_one_cell(layout) or _is_of_a_row(layout):
+        return way
+    if layout.numbers.each > 1 and isinstance(way, InCells):
+        total = way.all_cells(layout.numbers)
+        return replace(way, per_cell=total, total=total)
+    most: Fraction = way.l1(layout.numbers)
+    return InCells(per_cell=most, total=most, apart=True)
+
+
+def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the margins of a block."""
+    if query.margins is not True and not isinstance(query.margins, tuple):
+        return
+    key, columns = f"{path}.margins", list(query.group_by)
+    if not query.margins:
+        yield key, "Expected at least one table, such as margins = true or [[]], the total."
+    most = MOST_COLUMNS if query.margins is True else MOST_LISTED
+    if not 2 <= len(columns) <= most:
+        hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""
+        yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
+    elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
+        yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
+    elif query.margins is not True:
+        yield from _lists(query.margins, columns, key)
+    yield from _others(spec, query, key)
+
+
+def _lists(given: Sequence[Sequence[str]], columns: Sequence[str], key: str) -> Iterator[Any]:
+    seen: set[frozenset[str]] = set()
+    for place, by in enumerate(given):
+        unknown = [one for one in by if one not in columns]
+        if unknown:
+            yield f"{key}[{place}]", f"Expected columns of group_by, got {unknown[0]!r}."
+        elif len(set(by)) < len(by) or frozenset(by) in seen:
+            yield f"{key}[{place}]", f"{list(by)!r} is given twice, or has a column twice."
+        seen.add(frozenset(by))
+
+
+def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
+    """Yield what doesn't go with margins."""
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    others = [one.label for one in asked if one.kind not in _KINDS]
+    if others or not asked:
+        why = 'are of counts, sums and means: statistics = ["count", "sum(x)", "mean(x)"]. Use'
+        yield key, f"Margins {why} another query for {others[0] if others else 'others'}."
+    elif len(asked) > 1 and not spec.privacy.by_row and any(x.kind == "count_units" for x in asked):
+        yield key, "Beside count_units of persons no other statistic has margins. Use two queries."
+    path, counts = key.removesuffix(".margins"), all(one.kind in COUNTS for one in asked)
+    listed = query.margins is not True and isinstance(query.margins, tuple)
+    every = set(query.group_by)
+    if listed and query.clamp and not any(set(by) == every for by in query.margins or ()):
+        why = "Whole counts, none below 0, are found from the cells: list the table by all columns"
+        yield key, f"{why}, {list(query.group_by)!r}, too."
+    yield from kept_apart(query, path, key=key, called="Margins", counts=counts)
+    if query.name:
+        for name in file_names(query):
+            if not FILE.fullmatch(name):
+                why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, -"
+                yield key, f"{why} or _: give columns such names in [derive]."
+
+
+def kept_apart(
+    query: Query, path: str, *, key: str, called: str, counts: bool = True
+) -> Iterator[tuple[str, str]]:
+    """Yield what doesn't go with tables of sums, which are `called` so: margins, or levels."""
+    if query.histogram is not None or query.conditions:
+        why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
+        yield key, f"{why} query."
+    yield from wrong_forms(query, path, called=called.lower(), counts=counts)
+
+
+def wrong_forms(
+    query: Query, path: str, *, called: str, counts: bool = True
+) -> Iterator[tuple[str, str]]:
+    """Yield what would be done to single numbers of tables that add up, which are `called` so.
+
+    Where they are not of `counts` alone they can't be made whole all together, either.
+    """
+    why = f"Not used with {called}: sums wouldn't add up."
+    for name in ("min_count", "top"):
+        if getattr(query, name):
+            yield f"{path}.{name}", why
+    if not counts:
+        for name in ("round", "round_to", "clamp"):
+            if getattr(query, name):
+                yield f"{path}.{name}", f"{why} Counts alone are made whole: use a query of counts."
+        return
+    both = "Give round = true and clamp = true, for whole numbers that add up, none below 0."
+    if query.round_to is not None:
+        yield f"{path}.round_to", f"{why} {both}"
+    if query.round != query.clamp:
+        given, other = ("round", "clamp") if query.round else ("clamp", "round")
+        alone = f"Not used with {called} without {other}: sums wouldn't add up."
+        yield f"{path}.{given}", f"{alone} {both}"
+
+
+def file_names(query: Query) -> list[str]:
+    """Return the names of the tables that a block publishes, with margins or without."""
+    columns = list(query.group_by)
+    known = query.margins is True or all(set(by) <= set(columns) for by in query.margins or ())
+    most = MOST_COLUMNS if query.margins is True else MOST_LISTED
+    tables = published_tables(query) if known and len(columns) <= most else ()
+    return [
+        table_name(query.name, columns, [one for i, one in enumerate(columns) if table >> i & 1])
+        for table in tables
+    ] or [query.name]

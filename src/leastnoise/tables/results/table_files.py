@@ -1,0 +1,220 @@
+"""The tables of a release as files: what is written reads back, whatever a key holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from leastnoise import _files
+from leastnoise.tables.results.table import key_names, result_columns
+from leastnoise.tables.values import parquet_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from leastnoise.tables.layout.table_shape import TableShape
+    from leastnoise.tables.results.table import Table
+
+
+# A spreadsheet runs a cell that begins with one of these; in East Asian settings the wide forms are
+# signs, too. Where lists are separated by semicolons it splits quoted texts at these as well.
+_FORMULA = r"(?:[^\S\t\r\n]|['\"])*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]"
+_CELL = r"(?:\A|(?<=[;\t\r\n]))"
+_UNSAFE = re.compile(f"{_CELL}(?={_FORMULA})")
+_ESCAPED = re.compile(f"{_CELL}'(?={_FORMULA})")
+_CSV_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\Z)')
+_SQL_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
+
+
+def write_table(table: Table, folder: Path, kind: str) -> Path:
+    """Write `table` as <name>.<kind> into `folder`; return the file."""
+    path = folder / f"{table.name}.{kind}"
+    _WRITERS[kind](table, path)
+    return path
+
+
+def read_table(path: Path, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
+    """Read the columns of a table that `write_table` wrote; the columns of a CSV are texts.
+
+    `parts` are the layouts of the parts of its query.
+
+    Raises InvalidInput, OSError, ValueError or duckdb.Error for a file that isn't one. No more is
+    read than such a table can be long.
+    """
+    content = _files.read_bytes(path, most=_largest(parts), links=False)
+    try:
+        return _READERS[path.suffix.removeprefix(".")](content, parts)
+    except RecursionError:  # lists in lists in lists
+        raise ValueError("not what write_table writes") from None
+
+
+def escape_formulas(text: str) -> str:
+    """Put an apostrophe before whatever a spreadsheet would run as a formula.
+
+    Apostrophes before a formula get one more, so that `unescape_formulas` restores every text.
+
+    >>> [escape_formulas(text) for text in ("=1+1", "'=1+1", "'s-Hertogenbosch", "a-b", "a;=1")]
+    ["'=1+1", "''=1+1", "'s-Hertogenbosch", 'a-b', "a;'=1"]
+    """
+    return _UNSAFE.sub("'", text)
+
+
+def unescape_formulas(text: str) -> str:
+    """The text that `escape_formulas` changed into this one."""
+    return _ESCAPED.sub("", text)
+
+
+def as_read(values: list[Any], kind: str) -> list[Any]:
+    """The column that `read_table` reads after `write_table` wrote `values` in this format.
+
+    In a CSV all are texts, an open end -inf or inf; JSON has no such number, and gets null.
+    """
+    if kind == "csv":
+        return list(map(str, values))
+    if kind == "json":
+        return [None if value in {-math.inf, math.inf} else value for value in values]
+    return values
+
+
+def _largest(parts: Sequence[TableShape]) -> int:
+    """Return more bytes than any table of a block with these parts has."""
+    layout, columns = parts[0], result_columns(parts)
+    if layout.unlisted:
+        return 2**31  # any number of groups may be published
+    letters = sum(map(len, columns))
+    letters += sum(
+        max(len(str(value)) for value in values)
+        for axis in layout.axes
+        for values in axis.columns.values()
+    )
+    letters += max((len(condition.name) for condition in layout.conditions), default=0)
+    # More than any letter takes, escaped in JSON, and than any number with what stands around it.
+    row = 12 * letters + 64 * len(columns)
+    room = 2**20  # for what doesn't grow with the rows
+    return room + (layout.cells + 1) * row
+
+
+def _write_csv(table: Table, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for row in chain([tuple(table.columns)], table.rows):
+            file.write(",".join(map(_csv_field, row)) + "\n")
+
+
+def _csv_field(value: object) -> str:
+    """Escape formulas, and quote texts that a reader could split or trim; numbers need neither."""
+    if not isinstance(value, str):
+        return str(value)
+    text = escape_formulas(value)
+    if text and text.isprintable() and text == text.strip() and not {'"', ","} & set(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _read_csv(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
+    names, *rows = _csv_rows(content.decode("utf-8"))
+    columns = _by_column([*map(unescape_formulas, names)], rows)
+    for name in [*columns][: len(key_names(parts[0]))]:  # the others hold numbers
+        columns[name] = [*map(unescape_formulas, columns[name])]
+    return columns
+
+
+def _csv_rows(text: str) -> Iterator[list[str]]:
+    """Yield the fields of each row; raises ValueError for a quote within an unquoted field.
+
+    Not by the csv module: it has a longest field, the same for all who use it in a process, and
+    takes a carriage return that is not quoted for the end of a row.
+    """
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        line = text[start:end]
+        if '"' in line:
+            row, start = _quoted_row(text, start)
+            yield row
+        else:
+            yield line.removesuffix("\n").removesuffix("\r").split(",")
+            start = end
+
+
+def _quoted_row(text: str, start: int) -> tuple[list[str], int]:
+    """Return the fields of the row that starts there, and where the next one does."""
+    fields: list[str] = []
+    while match := _CSV_FIELD.match(text, start):
+        quoted, plain, end = match.groups()
+        fields.append(plain if quoted is None else quoted.replace('""', '"'))
+        start = match.end()
+        if end != ",":
+            return fields, start
+    raise ValueError("a quote where none can be")
+
+
+def _write_json(table: Table, path: Path) -> None:
+    names = list(table.columns)
+    columns = [as_read(values, "json") for values in table.columns.values()]
+    records = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    path.write_text(json.dumps(records, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _read_json(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
+    # Pairs, and no dictionaries: a field that stands twice would hide the first.
+    records: Any = json.loads(content.decode("utf-8"), object_pairs_hook=tuple)
+    if records == [] and not parts[0].rows_are_public:
+        return {name: [] for name in result_columns(parts)}
+    if not isinstance(records, list) or not records or not isinstance(records[0], tuple):
+        raise ValueError("not a list of records")
+    names = [name for name, _ in records[0]]
+    if any(not isinstance(row, tuple) or [name for name, _ in row] != names for row in records):
+        raise ValueError("records with other fields than the first")
+    return _by_column(names, [[value for _, value in row] for row in records])
+
+
+def _by_column(names: list[str], rows: list[list[Any]]) -> dict[str, list[Any]]:
+    if len(set(names)) != len(names) or any(len(row) != len(names) for row in rows):
+        raise ValueError("two columns of one name, or rows of other lengths")
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def _write_parquet(table: Table, path: Path) -> None:
+    parts: list[str] = []
+    for name, values in table.columns.items():
+        kind = _SQL_TYPES[type(values[0])] if values else "VARCHAR"
+        parts.append(f"unnest(?::{kind}[]) AS {_quoted_name(name)}")
+    with duckdb.connect() as connection:
+        rows = connection.sql(f"SELECT {', '.join(parts)}", params=list(table.columns.values()))
+        rows.write_parquet(str(path))
+
+
+def _quoted_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _read_parquet(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
+    with parquet_rows.opened(content) as rows:
+        found = rows if parts[0].unlisted else rows.limit(parts[0].cells + 1)
+        kinds = dict(zip(found.columns, map(str, found.types), strict=True))
+        if not set(kinds.values()) <= set(_SQL_TYPES.values()):
+            raise ValueError("columns of other types")
+        texts = [f"strlen({_quoted_name(name)})" for name in kinds if kinds[name] == "VARCHAR"]
+        if texts:
+            ((total,),) = found.aggregate(f"sum({' + '.join(texts)})").fetchall()
+            if total is not None and total > _largest(parts):
+                raise ValueError("longer texts than fit")
+        return _by_column(list(found.columns), [list(row) for row in found.fetchall()])
+
+
+_WRITERS: dict[str, Callable[[Table, Path], None]] = {
+    "csv": _write_csv,
+    "json": _write_json,
+    "parquet": _write_parquet,
+}
+_READERS: dict[str, Callable[[bytes, Sequence[TableShape]], dict[str, list[Any]]]] = {
+    "csv": _read_csv,
+    "json": _read_json,
+    "parquet": _read_parquet,
+}

@@ -1,0 +1,130 @@
+"""How little noise any additive noise leaves in tables that add up, proved.
+
+notation: that of `marginals`; w_B the weights of the published tables, W their sum. Proofs:
+theory/marginals.md §4.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.design.bounds.variance_bound import least_variance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flint import arb
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.workload.marginal import Marginals
+
+    Floats = NDArray[np.float64]
+
+_FIXED_POINT_STEPS = 200  # of the fixed point, which halves what is left or better
+
+
+def gaussian_optimum(
+    marginals: Marginals, weights: Sequence[float], costs: Floats | None = None
+) -> Floats:
+    """Return the θ with the least Σ w_B ln v_B under Σ_A θ_A c_A <= N, c the `costs`.
+
+    Those are r_A, if none are given: times 1/σ² it is the θ of the best Gaussian noise that hides a
+    shift of any cell by 1. The closed form for Σ ω_B v_B (Xiao et al. 2023), repeated with
+    ω_B = w_B/v_B, which has one fixed point.
+    """
+    wanted, theta = np.array(weights, dtype=float), np.zeros(len(marginals.every))
+    prices = np.ones(len(wanted))
+    for _ in range(_FIXED_POINT_STEPS):
+        theta = cheapest(marginals, prices, costs)
+        prices = wanted / marginals.variances(theta)
+    return theta
+
+
+def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = None) -> Floats:
+    """Return the θ with about the least largest v_B under Σ_A θ_A c_A <= N: see `gaussian_optimum`.
+
+    The prices rise where a variance is large, until all of them are alike or nobody pays.
+    """
+    prices, best, least = np.ones(len(marginals.tables)), np.zeros(0), np.inf
+    for _ in range(_FIXED_POINT_STEPS):
+        theta = cheapest(marginals, prices, costs)
+        variances = marginals.variances(theta)
+        if variances.max() < least:
+            best, least = theta, variances.max()
+        prices *= variances / variances.max()
+    return best
+
+
+def cheapest(marginals: Marginals, prices: Floats, costs: Floats | None) -> Floats:
+    """Return the θ with the least Σ ω_B v_B under Σ_A θ_A c_A <= N, ω the `prices`."""
+    needed = (marginals.spread > 0).any(axis=0)
+    if costs is None:
+        contrasts = [max(marginals.contrasts(table), 1) for table in marginals.every]
+        costs = np.array(contrasts, dtype=float)
+    roots = np.sqrt((prices @ marginals.spread) / costs)
+    return roots * marginals.cells(marginals.whole) / (costs * needed @ roots)
+
+
+def bound(
+    marginals: Marginals,
+    weights: Sequence[Fraction],
+    *,
+    budget: Budget,
+    reach: Fraction = Fraction(1),
+) -> float:
+    """Return a lower bound on Σ w_B ln v_B of any additive noise; proved in balls, rounded down.
+
+    For noise that hides a shift of any one cell by `reach`; with a known total, a shift of any cell
+    by `reach` and of any other by −`reach`. With t = ln θ, Σ w_B ln v_B is convex in t, and so is
+    above its tangent at any t, here the Gaussian optimum's in floats. Over {Σ p_A e^(t_A) <= 1} the
+    tangent's −Σ g_A t_A is at least Σ g_A ln(W p_A/g_A). p_A = r_A/N; with a known total A ≠ ∅ and
+    p_A = 2r_A/(N − 1). All tables have noise: see `Marginals.with_noise`.
+    """
+    theta = gaussian_optimum(marginals, list(map(float, weights)))
+    whole = marginals.cells(marginals.whole)
+    known = marginals.total_is_known
+    room = Fraction(whole - 1, 2) if known else Fraction(whole)
+    with precision():
+        least = least_variance(budget) * ball(reach**2)
+        floats: list[float] = theta.tolist()
+        exact = {one: ball(Fraction(at)) for one, at in zip(marginals.every, floats, strict=True)}
+        total, value = ball(sum(weights, Fraction(0))), ball(0)
+        prices = dict[int, "arb"]()
+        for table, weight in zip(marginals.tables, weights, strict=True):
+            parts = {
+                one: ball(Fraction(whole * contrasts, marginals.cells(table) ** 2)) / exact[one]
+                for one in marginals.every[1 if known else 0 :]
+                if one & table == one and (contrasts := marginals.contrasts(one))
+            }
+            variance = sum(parts.values(), ball(0))
+            value += ball(weight) * (least * variance).log()
+            for one, part in parts.items():
+                prices[one] = prices.get(one, ball(0)) + ball(weight) * part / variance
+        for one, price in prices.items():
+            share = ball(marginals.contrasts(one) / room)
+            value += price * (exact[one] * share * total / price).log()
+        return float_below(value)
+
+
+def bound_of_largest(
+    marginals: Marginals, *, budget: Budget, reach: Fraction = Fraction(1)
+) -> float:
+    """Return a lower bound on the largest ln v_B of any additive noise, proved as `bound` is.
+
+    It is no less than Σ w_B ln v_B for any weights w > 0 of sum 1. Floats propose those for which
+    the Gaussian optimum has all variances alike, where that is the largest bound.
+    """
+    prices = np.ones(len(marginals.tables))
+    for _ in range(_FIXED_POINT_STEPS):
+        variances = marginals.variances(cheapest(marginals, prices, None))
+        prices *= variances / variances.max()
+    parts = prices * marginals.variances(cheapest(marginals, prices, None))
+    least = Fraction(1, 10**6)  # every table has a weight, so that no logarithm is that of 0
+    exact = [Fraction(float(one)) + least for one in parts / parts.sum()]
+    whole = sum(exact, Fraction(0))
+    return bound(marginals, [one / whole for one in exact], budget=budget, reach=reach)

@@ -1,0 +1,303 @@
+"""Layouts: dimension, clip and bits, against brute force over every way to spread the rows."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from leastnoise.errors import SpecError
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.plain import Box
+from leastnoise.guarantees.exact import root_above
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
+from leastnoise.guarantees.structured import CountingQueries, Linf, Within
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
+from leastnoise.tables.layout.limits import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.spec.model import Spec
+
+
+def counting(dimension: int, most: int, bound: int = 1) -> CountingQueries:
+    return CountingQueries(dimension=dimension, max_nonzero=most, bound=bound)
+
+
+def parsed(
+    statistics: list[str], *, keys: int = 1, unit: str = "u", clip: dict[str, Any] | None = None
+) -> Spec:
+    raw: dict[str, Any] = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": unit, "epsilon": 1, "delta": "1e-6"},
+        "columns": {
+            "a": {"bounds": [-1, 3], "missing": "none"},
+            "b": {"bounds": [-2, 2], "missing": 0},
+            "gaps": {"bounds": [-1, 3]},
+            "other": {"bounds": [5, 7], "missing": "skip"},
+        },
+        "query": [{"name": "q", "statistics": statistics, "group_by": {"k": list(range(keys))}}],
+    }
+    if unit != "row":
+        raw["contribution"] = clip or {"max_rows": 3}
+    return spec_file.parse(raw)
+
+
+def layout(
+    statistics: list[str], *, keys: int = 1, unit: str = "u", clip: dict[str, Any] | None = None
+) -> Layout:
+    spec = parsed(statistics, keys=keys, unit=unit, clip=clip)
+    ((found, *_),) = lay_out_query(spec, spec.query[0])  # as the limits say; others fill all cells
+    return found
+
+
+def largest(found: Layout, norm: str, *, rows: int) -> Fraction:
+    """The largest norm of what so many rows add, over every way to spread them."""
+    sizes = []
+    for spread in itertools.combinations_with_replacement(range(found.cells), rows):
+        counts = [spread.count(cell) for cell in set(spread)]
+        if norm == "gauge":
+            sizes.append(sum(counts))
+        else:
+            sizes.append(sum(len(found.components) * count**2 for count in counts))
+    return Fraction(max(sizes))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5])
+@pytest.mark.parametrize("keys", [1, 2, 4, 9])
+@pytest.mark.parametrize(
+    ("statistics", "numbers"),
+    [
+        (["count", "sum(a)"], 2),
+        (["mean(a)", "count", "sum(a)"], 2),  # the sum is made of what the mean is
+        (["mean(b)", "sum(b)"], 2),  # symmetric bounds: one scalar serves both
+        (["mean(gaps)"], 2),
+        (["count", "mean(gaps)", "sum(b)"], 4),  # rows, and values
+        (["mean(gaps)", "count(gaps)", "mean(other)"], 4),
+    ],
+)
+def test_several_numbers_of_a_cell_move_within_boxes(
+    *, rows: int, keys: int, statistics: list[str], numbers: int
+) -> None:
+    """Exactly the hull of what so many rows can do, and the least ball around it."""
+    found = layout(statistics, keys=keys, clip={"max_rows": rows})
+    assert found.dimension == keys * numbers
+    *shaped, ball = found.sensitivities
+    (within,) = shaped
+    assert isinstance(within, Within)
+    assert isinstance(ball, L2)
+    box = Box(bounds=[rows] * numbers)
+    assert within.hull == (box if keys == 1 else Cells(bodies=[box], copies=[keys]))
+    assert largest(found, "gauge", rows=rows) == rows
+    assert ball.bound == root_above(largest(found, "l2", rows=rows))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+@pytest.mark.parametrize("keys", [1, 2, 9])
+@pytest.mark.parametrize(
+    ("statistics", "values"),
+    [
+        (["count", "mean(gaps)"], 2),
+        (["mean(gaps)", "count", "var(gaps)"], 3),
+        (["count(name)", "count"], 1),  # of a text, of which no bounds are known
+    ],
+)
+def test_rows_with_a_value_and_rows_without_move_within_the_hull_of_a_box_and_one_number(
+    *, rows: int, keys: int, statistics: list[str], values: int
+) -> None:
+    found = layout(statistics, keys=keys, clip={"max_rows": rows})
+    within, ball = found.sensitivities
+    assert isinstance(within, Within)
+    assert isinstance(ball, L2)
+    root = found.numbers.without
+    assert 0 <= values - root**2 < values / 2**6
+    parts = [Box(bounds=[rows] * values), Box(bounds=[rows * root])]
+    cell = Cells(bodies=parts, copies=[1, 1])
+    assert within.hull == (cell if keys == 1 else Cells(bodies=[cell], copies=[keys]))
+    assert ball.bound == root_above(Fraction(values * rows**2))
+
+
+def test_persons_and_rows_of_a_query_are_two_parts() -> None:
+    """A person adds 1 to a cell's persons, and as much as five to its rows."""
+    spec = parsed(["count", "count_units", "sum(b)"], keys=3, clip={"max_rows": 5})
+    (rows,), (persons,) = lay_out_query(spec, spec.query[0])
+    assert (rows.label, persons.label) == ("q.rows", "q.persons")
+    assert (rows.places, persons.places) == ((0, 2), (1,))
+    box = Box(bounds=[5, 5])
+    assert rows.sensitivities[0] == Within(Cells(bodies=[box], copies=[3]))
+    assert persons.sensitivities[0] == counting(3, 3)
+    spec = parsed(["count_units", "count"], keys=3, clip={"max_rows": 5})
+    assert [one.label for (one,) in lay_out_query(spec, spec.query[0])] == ["q.persons", "q.rows"]
+
+
+COUNT_OF_5 = InCells(per_cell=Fraction(5), total=Fraction(5))
+
+
+@pytest.mark.parametrize(
+    ("statistics", "keys", "clip", "sensitivities"),
+    [
+        (["count"], 1, {"max_rows": 5}, (Integer(5),)),
+        (["count"], 9, {"max_rows": 5}, (L1(5), L2(5))),
+        (["count"], 9, {"max_rows": 1}, (Linf(1, whole=True),)),
+        (["count_units"], 9, {"max_rows": 1}, (Linf(1, whole=True),)),
+        (["count"], 9, {"max_rows": 5, "max_groups": 1}, (Linf(5, whole=True),)),
+        (["count(gaps)"], 1, {"max_rows": 5}, (Integer(5),)),
+        (["count(a)", "count(b)", "count"], 1, {"max_rows": 5}, (Integer(5),)),  # all are rows
+        (["count(gaps)"], 9, {"max_rows": 1}, (Linf(1, whole=True),)),
+        (["count_units"], 1, {"max_rows": 5}, (Integer(1),)),
+        (["count_units"], 9, {"max_rows": 5}, (counting(9, 5), Linf(1, l0=5, whole=True), L1(5))),
+        (["count_units"], 3, {"max_rows": 5}, (counting(3, 3), Linf(1, l0=3, whole=True), L1(3))),
+        (["count_units"], 9, {"max_groups": 2}, (counting(9, 2), Linf(1, l0=2, whole=True), L1(2))),
+        (
+            ["count"], 9, {"max_rows_per_group": 1, "max_groups": 2},
+            (counting(9, 2), Linf(1, l0=2, whole=True), L1(2)),
+        ),
+        (
+            ["count"], 9, {"max_rows_per_group": 2, "max_groups": 3},
+            (counting(9, 3, 2), Linf(2, l0=3, whole=True), L1(6), L2(root_above(Fraction(12)))),
+        ),
+        (
+            ["count"], 9, {"max_rows_per_group": 2, "max_groups": 3, "max_rows": 5},
+            (L1(5), L2(root_above(Fraction(10)))),
+        ),
+        (["sum(a)"], 1, {"max_rows": 5}, (L1(5),)),
+        (["sum(a)"], 9, {"max_rows": 5}, (L1(5), L2(5))),
+        (["sum(a)"], 9, {"max_rows": 5, "max_groups": 1}, (Linf(5),)),
+        (
+            ["sum(a)"], 2, {"max_rows_per_group": 2},
+            (Linf(2, l0=2), L1(4), L2(root_above(Fraction(8)))),
+        ),
+        (["count"], 9, {"l1": "2.5"}, (L1("2.5"), L2("2.5"))),
+        (["count", "sum(a)"], 9, {"l1": "2.5"}, (L1("2.5"), L2("2.5"))),
+        (["count"], 9, {"l2": "2.5"}, (L2("2.5"),)),
+    ],
+)  # fmt: skip
+def test_what_one_person_can_do(
+    statistics: list[str], keys: int, clip: dict[str, Any], sensitivities: tuple[Sensitivity, ...]
+) -> None:
+    assert layout(statistics, keys=keys, clip=clip).sensitivities == sensitivities
+
+
+def test_a_box_where_all_cells_may_move_at_once() -> None:
+    found = layout(["count", "sum(a)"], keys=3, clip={"max_rows_per_group": 2})
+    cells = Within(Cells(bodies=[Box(bounds=[6, 6])], copies=[3]))
+    assert found.sensitivities[:2] == (cells, Within(Box(bounds=[2] * 6)))
+
+
+def test_each_kind_of_limit_is_a_way_of_its_own() -> None:
+    spec = parsed(["count"], keys=9, clip={"max_rows": 5, "l1": 4, "l2": 3})
+    ways = [one.bounding for one in lay_out_query(spec, spec.query[0])[0]]
+    assert ways == [COUNT_OF_5, InCells(per_cell=Fraction(4), total=Fraction(4), apart=True),
+                    InBall(squared=Fraction(9))]  # fmt: skip
+
+
+def test_limits_that_bound_nobody_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"query\[0\]: .*Nothing in \[contribution\] bounds"):
+        layout(["count"], keys=9, clip={"max_groups": 2})
+
+
+@pytest.mark.parametrize(
+    ("statistics", "clip", "sensitivity"),
+    [
+        (["count"], {"l2": 3}, Integer(3)),
+        (["count"], {"l2": "2.5"}, L2("2.5")),  # a person of three rows adds two and a half
+        (["count_units"], {"l2": "2.5"}, Integer(1)),
+        (["count_units"], {"l2": "0.5"}, L2("0.5")),
+        (["count_units"], {"l1": "1.5"}, Integer(1)),
+        (["sum(a)"], {"l2": 3}, L2(3)),
+    ],
+)
+def test_one_count_moves_by_whole_numbers(
+    statistics: list[str], clip: dict[str, Any], sensitivity: Sensitivity
+) -> None:
+    assert layout(statistics, keys=1, clip=clip).sensitivities == (sensitivity,)
+    grouped = layout(statistics, keys=2, clip=clip)
+    assert not any(isinstance(one, Integer) for one in grouped.sensitivities)
+
+
+def test_rows_as_units() -> None:
+    assert layout(["count"], unit="row", keys=1).sensitivities == (Integer(1),)
+    counts = layout(["count", "count_units"], unit="row", keys=5)
+    assert counts.sensitivities == (Linf(1, whole=True),)
+    assert layout(["sum(a)"], unit="row", keys=5).sensitivities == (Linf(1),)
+    assert layout(["count(gaps)"], unit="row", keys=1).sensitivities == (Integer(1),)
+    found = layout(["count", "mean(a)"], unit="row", keys=5)
+    cells = Within(Cells(bodies=[Box(bounds=[1, 1])], copies=[5]))
+    assert found.sensitivities == (cells, L2(root_above(Fraction(2))))
+    assert found.bits == 28
+
+
+@pytest.mark.parametrize(("keys", "rows"), [(1, 1), (10, 5), (1000, 100), (100_000, 10)])
+@pytest.mark.parametrize("clip", ["max_rows", "l2", "l1"])
+def test_sizes_and_totals_stay_exact(keys: int, rows: int, clip: str) -> None:
+    found = layout(["count", "sum(a)"], keys=keys, clip={clip: rows})
+    assert not isinstance(found.bounding, FirstCells)
+    most, limit = integer_limits(found.bounding, bits=found.bits)
+    if clip == "l2":
+        sizes = found.dimension * most**2
+    else:
+        sizes = (found.dimension if clip == "l1" else found.cells) * most
+    assert sizes < 2**53
+    assert limit < 2**53
+    assert 2**34 * 2**found.bits < 2**63
+    assert 2**34 * most < 2**63
+    finer = sizes * (4 if clip == "l2" else 2) * 1.01 >= 2**53 or 2 * most * 2**34 >= 2**63
+    assert found.bits == 28 or finer  # no bit is wasted
+
+
+@pytest.mark.parametrize("clip", [{"l1": "1e30"}, {"l2": "1e30"}, {"l2": "1e-9"}, {"l1": "1e-9"}])
+def test_what_can_not_be_summed_exactly_is_refused(clip: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=r"query\[0\]"):
+        layout(["count", "sum(a)"], keys=3, clip=clip)
+
+
+PROMISED = (
+    "The spec promises that no value of a is missing. One that is counts as 1, the middle of its "
+    "bounds."
+)
+
+
+def test_what_missing_values_do_is_said_of_every_column_that_is_used() -> None:
+    spec = parsed(["mean(gaps)", "count(gaps)", "sum(b)", "mean(a)", "count(name)"])
+    ((found,),) = lay_out_query(spec, spec.query[0])
+    assert found.missing == (
+        "Rows without a value of gaps are left out of its mean and count.",
+        "A missing value of b counts as 0.",
+        PROMISED,
+        "Rows without a value of name are left out of its count.",
+        "Rows without a k, or with another than its keys, are left out.",
+    )
+
+
+def test_a_number_for_missing_values_is_in_no_list_of_keys() -> None:
+    where = {"a": {"b": {"min": 2}}, "b": {"b": {"among": [3]}}, "c": {"other": {"max": 6}}}
+    spec = parsed(["count"])
+    query = spec_file.parse(
+        spec_file.to_dict(spec) | {"query": [{"name": "q", "conditions": where}]}
+    )
+    ((found,),) = lay_out_query(spec, query.query[0])
+    assert found.missing == (
+        "A missing value of b counts as 0.",
+        "Where other is missing, no condition on it holds.",
+        "Where b is missing, no condition on its keys holds.",
+    )
+
+
+def test_a_number_for_missing_values_that_would_be_clamped_is_refused() -> None:
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1},
+        "query": [{"name": "q", "statistics": ["mean(x)"]}],
+    }
+    for missing in (0, 31):
+        with pytest.raises(SpecError, match=r"columns\.x\.missing: Expected a number within"):
+            spec_file.parse(raw | {"columns": {"x": {"bounds": [5, 30], "missing": missing}}})
+    for missing in ("no", "", True, [1], {}):
+        with pytest.raises(SpecError, match=r'columns\.x\.missing: Expected "skip", a number'):
+            spec_file.parse(raw | {"columns": {"x": {"bounds": [5, 30], "missing": missing}}})
+    for missing in ("skip", "none", 5, "7.5", 30):
+        found = spec_file.parse(raw | {"columns": {"x": {"bounds": [5, 30], "missing": missing}}})
+        assert spec_file.loads(spec_file.dumps(found)) == found
