@@ -12,14 +12,9 @@ from leastnoise.tables.answers.quantiles.answer import list_quantiles
 from leastnoise.tables.answers.sums.answer import LevelTables, MarginTables, RunningSums, Sums
 from leastnoise.tables.answers.unlisted.groups import UnlistedGroups
 from leastnoise.tables.answers.unlisted.keys import KeysAlone
-<<<<<<< HEAD
 from leastnoise.tables.answers.weighted.answer import WeightedSums
-from leastnoise.tables.plan.shared_draws import list_blocks
-from leastnoise.tables.query.kinds import Kind
-=======
 from leastnoise.tables.layout.kinds import Kind
 from leastnoise.tables.noise.shared_draws import list_blocks
->>>>>>> main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

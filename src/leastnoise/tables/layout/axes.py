@@ -134,7 +134,7 @@ class Nearest:
 @final
 @dataclass(frozen=True, kw_only=True)
 class NamedSums:
-    """Named sums of the cells by some axes, which a `text` says: see `weighted`.
+    """Named sums of the cells by some axes, which a `text` says: see `answers.weighted`.
 
     Rows are not grouped by it: a table has a row for each sum.
     """

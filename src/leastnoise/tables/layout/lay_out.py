@@ -12,22 +12,15 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
-<<<<<<< HEAD:src/leastnoise/tables/query/lay_out.py
-from leastnoise.tables.query import choices, missing, weighted
-from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
-from leastnoise.tables.query.choices import bound_groups, boundings, most_rows
-from leastnoise.tables.query.kinds import Kind, kind_of
-from leastnoise.tables.query.layout import (
-=======
 from leastnoise.tables.answers.sums import cumulative_tables as cumulative
 from leastnoise.tables.answers.sums import level_tables as levels
 from leastnoise.tables.answers.sums import margin_tables as margins
+from leastnoise.tables.answers.weighted import questions
 from leastnoise.tables.layout import choices, missing
 from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
 from leastnoise.tables.layout.choices import bound_groups, boundings, most_rows
 from leastnoise.tables.layout.kinds import Kind, kind_of
 from leastnoise.tables.layout.layout import (
->>>>>>> main:src/leastnoise/tables/layout/lay_out.py
     ASSUMED,
     EXACT_SUMS,
     INT64_END,
@@ -201,7 +194,7 @@ _OF_ONE_PART: Mapping[Kind, Callable[[Spec, Query, Needs], tuple[Layout, ...]]] 
     Kind.MARGINS: _with_margins,
     Kind.CUMULATIVE: partial(_in_one_cell, choose=cumulative.choose_bounding),
     Kind.LEVELS: partial(_in_one_cell, choose=levels.choose_bounding),
-    Kind.WEIGHTED: partial(_in_one_cell, choose=weighted.choose_bounding),
+    Kind.WEIGHTED: partial(_in_one_cell, choose=questions.choose_bounding),
 }
 """How queries are laid out whose numbers are one part."""
 

@@ -8,17 +8,11 @@ from leastnoise import _validate
 from leastnoise.tables.answers.sums import cumulative_tables as cumulative
 from leastnoise.tables.answers.sums import level_tables as levels
 from leastnoise.tables.answers.sums import margin_tables as margins
+from leastnoise.tables.answers.weighted import questions
 from leastnoise.tables.layout.kinds import Kind, kind_of_sums
 from leastnoise.tables.layout.lay_out import tree_count
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, has_bounds, unbounded, undeclared, uses_of
-<<<<<<< HEAD
-from leastnoise.tables.query import weighted
-from leastnoise.tables.query.kinds import Kind, kind_of_sums
-from leastnoise.tables.query.lay_out import tree_count
-from leastnoise.tables.query.summed import cumulative, levels, margins
-=======
->>>>>>> main
 from leastnoise.tables.spec.query import TREE, PrivateKeys
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic
@@ -298,6 +292,6 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     margins.problems,
     cumulative.problems,
     levels.problems,
-    weighted.problems,
+    questions.problems,
     added_queries.problems,
 )

@@ -21,11 +21,11 @@ from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.guarantees.strategy import Strategy, SumsOfCells
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.tables.answers.weighted.answer import AnsweredSums
+from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.query.layout import LaidOut
 
 RUNNING = [f"to {day},0,{day + 1}," for day in range(30)]
 GROUPS = ["all,,,", "low,0,8,", "high,8,,", "mean,0,8,0.25", "mean,8,30,0.5"]

@@ -2,6 +2,7 @@
 
 | file | what |
 |---|---|
+| `questions` | the sums, as a CSV names them |
 | `search` | finds and proves the noise |
 | `errors` | the errors of the sums |
 | `answer` | the plan, its certificate and the draw |

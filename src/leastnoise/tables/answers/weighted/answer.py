@@ -20,16 +20,21 @@ from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.weighted.errors import find_errors
+from leastnoise.tables.answers.weighted.questions import (
+    merged_layout,
+    rows_of,
+    sums_layout,
+    sums_of,
+)
 from leastnoise.tables.answers.weighted.search import (
     find_bound,
     find_noise,
     is_alike,
     variances,
 )
-from leastnoise.tables.publish.table_files import read_table
-from leastnoise.tables.query.baselines import Baselines
-from leastnoise.tables.query.results import table_of
-from leastnoise.tables.query.weighted import merged_layout, rows_of, sums_layout, sums_of
+from leastnoise.tables.noise.baselines import Baselines
+from leastnoise.tables.results.table import table_of
+from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.statistics.base import CLOSE
 
 if TYPE_CHECKING:
@@ -40,9 +45,9 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.results import Table
-    from leastnoise.tables.query.weighted import MergedSums
+    from leastnoise.tables.answers.weighted.questions import MergedSums
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
 _DETERMINED = 1e-6  # relative: of questions that a strategy answers, in floats

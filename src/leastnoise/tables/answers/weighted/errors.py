@@ -11,7 +11,7 @@ import numpy as np
 from leastnoise.mechanism.accuracy import Term, half_width, half_widths_of_sum
 from leastnoise.noise.registry import registered
 from leastnoise.selection.least_squares import FINER_BITS
-from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
 if TYPE_CHECKING:

@@ -26,15 +26,15 @@ from leastnoise.selection.least_squares import LeastSquares
 from leastnoise.selection.public import find_candidate
 from leastnoise.selection.workload import Try, list_tries, rank
 from leastnoise.tables.answers.noisy import FINEST_GRID
-from leastnoise.tables.query.weighted import merged_layout, rows_of
+from leastnoise.tables.answers.weighted.questions import merged_layout, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.weighted import MergedSums
+    from leastnoise.tables.answers.weighted.questions import MergedSums
+    from leastnoise.tables.layout.layout import Layout
 
     Floats = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ They stand in a CSV with a line for each part of a sum: its name in the column `
 columns of the cells the keys of that part. An empty field, or a column that is left out, stands for
 all keys. Bands have two columns, `age_from` and `age_to`, and a part may span several bands. The
 column `weight` is optional. Cells that are in the same sums with the same weights are merged. Noise
-is drawn for merged cells, or for sums of them that are best for these (see `answers.weighted`).
+is drawn for merged cells, or for sums of them that are best for these (see `search`).
 
 No message quotes what the CSV holds, since somebody may name a file of data by mistake.
 """
@@ -30,9 +30,8 @@ from leastnoise.guarantees.strategy import (
     MOST_CELLS,
     MOST_QUESTIONS,
 )
-from leastnoise.tables.query.axes import Bins, KeyColumn, NamedSums, axes_of
-from leastnoise.tables.query.limits import FirstCells, InCells
-from leastnoise.tables.query.summed.margins import COUNTS, in_one_cell
+from leastnoise.tables.layout.axes import Bins, KeyColumn, NamedSums, axes_of
+from leastnoise.tables.layout.limits import FirstCells, InCells
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.statistics.registry import known_statistics
@@ -43,14 +42,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.query.axes import Axis
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.limits import Bounding
+    from leastnoise.tables.layout.axes import Axis
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.values import Edge, Key
 
 SUM, WEIGHT = "sum", "weight"
+_COUNTS = ("count", "count_units")
 _MOST_READ = 100_000  # cells
 _MOST_TERMS = 1_000_000  # cells of all sums together
 _LINE_END = re.compile("\r\n|\r|\n")
@@ -266,7 +266,8 @@ def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
     """The layout of merged cells: a unit adds no more to all of them than to the cells."""
     axis = KeyColumn(column=SUM, values=tuple(range(sums.merged)))
     way = cells.bounding
-    if not (cells.by_row or in_one_cell(cells)):
+    one = isinstance(way, FirstCells) and way.most == 1
+    if not one and not (isinstance(way, InCells) and way.per_cell >= way.total):
         most = way.l1(cells.numbers)
         way = InCells(per_cell=most, total=most, apart=True)
     return replace(cells, axes=(axis,), bounding=way)
@@ -323,7 +324,7 @@ def _beside(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    if len(asked) != 1 or asked[0].kind not in COUNTS:
+    if len(asked) != 1 or asked[0].kind not in _COUNTS:
         why = 'Sums are of one count: statistics = ["count"]. Use another query for others.'
         yield f"{path}.sums", why
     for name in ("min_count", "top", "round", "round_to", "clamp", "objective"):
