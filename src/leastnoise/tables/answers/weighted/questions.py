@@ -30,7 +30,9 @@ from leastnoise.guarantees.strategy import (
     MOST_CELLS,
     MOST_QUESTIONS,
 )
-from leastnoise.tables.layout.axes import Bins, KeyColumn, NamedSums, axes_of
+from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
+from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
 from leastnoise.tables.layout.limits import FirstCells, InCells
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.spec.values import MAX_TEXT
@@ -42,9 +44,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.layout.axes import Axis
-    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import LaidOut, Layout
     from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.values import Edge, Key
@@ -56,6 +60,57 @@ _MOST_TERMS = 1_000_000  # cells of all sums together
 _LINE_END = re.compile("\r\n|\r|\n")
 _INT = re.compile("[+-]?[0-9]{1,19}")
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
+
+
+@final
+class SumQueries(QueryKind):
+    """Named sums of the cells, in place of the cells."""
+
+    def is_asked(self, query: Query) -> bool:
+        """True if a query has sums."""
+        return query.sums is not None
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """The problems of the sums of a query, and the keys that don't go with them."""
+        wrong = [*_beside(spec, query, f"{path}.sums"), *_published(spec, query, path)]
+        yield from wrong
+        if not wrong:
+            yield from _of_cells(spec, query, f"{path}.sums")
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The cells."""
+        return lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.weighted.answer import (  # noqa: PLC0415  (0.5 s)
+            WeightedSums,
+        )
+
+        return [WeightedSums(laid=laid, block=query) for query in queries]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NamedSums(Axis):
+    """Named sums of the cells by some axes, which a `text` says.
+
+    Rows are not grouped by it: a table has a row for each sum.
+    """
+
+    names: tuple[str, ...]
+    text: str
+    of: tuple[KeyColumn | Bins, ...]
+
+    @property
+    def cells(self) -> int:
+        """Number of sums."""
+        return len(self.names)
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The names of the sums."""
+        return {self.column: self.names}
 
 
 @final
@@ -294,18 +349,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     return min(bounded, key=lambda way: way.l1(shape.numbers))
 
 
-def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the problems of the sums of a query, and the keys that don't go with them."""
-    if query.sums is None:
-        return
-    key = f"{path}.sums"
-    wrong = [*_beside(spec, query, key), *_published(spec, query, path)]
-    yield from wrong
-    if not wrong:
-        yield from _of_cells(spec, query, key)
-
-
-def _beside(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
+def _beside(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     groupings = spec.groupings(query)
     if query.conditions:
         yield key, "Not used beside conditions: give group_by, or use another query."
@@ -313,7 +357,7 @@ def _beside(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
         yield key, "Expected the cells beside sums: group_by, or a histogram."
     if any(isinstance(keys, PrivateKeys) for keys in groupings.values()):
         yield key, "Not used with keys that nobody listed. List the keys of group_by."
-    if query.margins or query.hierarchy is not None:
+    if query.margins or query.hierarchies:
         yield key, "Not used beside margins or levels: name their sums here, too."
     if query.histogram is not None and query.histogram.cumulative:
         yield key, "Not used beside cumulative: name the running sums here."
@@ -322,7 +366,7 @@ def _beside(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
         yield key, f"{min(reserved)!r} {why}"
 
 
-def _published(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
+def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if len(asked) != 1 or asked[0].kind not in _COUNTS:
         why = 'Sums are of one count: statistics = ["count"]. Use another query for others.'
@@ -335,7 +379,7 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]
         yield f"{path}.accuracy.std", why
 
 
-def _of_cells(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
+def _of_cells(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     if any(keys is None for keys in spec.groupings(query).values()):  # a problem of these
         return
     axes = axes_of(spec, query)
