@@ -30,6 +30,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.geometry import Blocks, CellGeometry, CountEllipse, Geometry, Matrix
 from leastnoise.guarantees.sensitivity import BALLS, Sensitivity
+from leastnoise.guarantees.strategy import SumsOfCells
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices, Within
 from leastnoise.guarantees.units import Added, RowCounts
 from leastnoise.noise.base import Noise
@@ -158,7 +159,17 @@ class _Kinds:
 
 KINDS: Mapping[type[Any], _Kinds] = {
     Sensitivity: _Kinds.of(
-        (*BALLS.values(), Added, CountingQueries, Groups, Linf, RowCounts, Vertices, Within),
+        (
+            *BALLS.values(),
+            Added,
+            CountingQueries,
+            Groups,
+            Linf,
+            RowCounts,
+            SumsOfCells,
+            Vertices,
+            Within,
+        ),
         _brief_text,
     ),
     Geometry: _Kinds.of((CountEllipse, Blocks, Matrix, CellGeometry), _brief_text),

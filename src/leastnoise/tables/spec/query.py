@@ -22,6 +22,7 @@ from leastnoise.tables.spec.values import (
     Positive,
     PublicCount,
     Share,
+    SumsText,
     Text,
     Texts,
 )
@@ -247,6 +248,12 @@ class Query(Section):
         "listed ones and no other, or all of them and the cells (true)",
         'margins = [["region"], []]',
         default=False,
+    )
+    sums: SumsText | None = key(
+        "named sums of the cells, which are published in place of them: a CSV with a line for each "
+        "part of a sum, or its file",
+        'sums = { file = "questions.csv" }',
+        default=None,
     )
     objective: Objective | None = key(
         "what the noise of counts that add up makes small: the largest standard deviation of all; "

@@ -38,6 +38,10 @@ class CumulativeQueries(QueryKind):
 
     why_no_clipping: ClassVar[str] = "Not used with cumulative: a person is in one bin at most."
 
+    def is_asked(self, query: Query) -> bool:
+        """True if a query asks for these tables."""
+        return query.histogram is not None and query.histogram.cumulative
+
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
         return [query.name, table_name(query.name)]

@@ -115,6 +115,10 @@ class LevelQueries(QueryKind):
 
     why_no_clipping: ClassVar[str] = NO_CLIPPING
 
+    def is_asked(self, query: Query) -> bool:
+        """True if a query asks for these tables."""
+        return bool(query.hierarchies) and not query.margins
+
     def file_names(self, query: Query) -> list[str]:
         """The names of the tables, and of their files: the table by key has the query's name."""
         levels = [level for keys in query.hierarchies.values() for level in keys.levels]

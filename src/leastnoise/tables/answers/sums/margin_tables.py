@@ -347,6 +347,11 @@ def _in_sums(layout: Layout) -> Bounding:
 class MarginQueries(QueryKind):
     """Cells and their totals."""
 
+    def is_asked(self, query: Query) -> bool:
+        """True if a query asks for these tables."""
+        nested = query.margins and query.hierarchies
+        return bool(query.margins or isinstance(query.margins, tuple)) and not nested
+
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
         return file_names(query)

@@ -54,6 +54,10 @@ class NestedQueries(QueryKind):
 
     why_no_clipping: ClassVar[str] = NO_CLIPPING
 
+    def is_asked(self, query: Query) -> bool:
+        """True if a query asks for these tables."""
+        return bool(query.margins and query.hierarchies)
+
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
         return file_names(query)
