@@ -5,4 +5,6 @@
 | `marginal` | tables by any of several columns, from noise in some of them |
 | `contrasts` | the part of a table that tables by fewer columns lack, in whole numbers |
 | `marginal_bounds` | the least noise of any kind in such tables, proved |
+| `nested` | tables by the levels of a tree and by other columns |
+| `laplace_sums` | half-widths of sums of Laplace noise |
 """

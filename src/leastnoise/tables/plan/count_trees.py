@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.answers.quantiles.layout import Ranks
+    from leastnoise.tables.layout.ranks import Ranks
 
     Floats = NDArray[np.float64]
 

@@ -21,7 +21,6 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.answers.sums.chain import draw_name, find_chain
 from leastnoise.tables.answers.sums.margin_tables import (
-    ADDED,
     always_counts,
     contrasts_sensitivity,
     in_one_cell,
@@ -181,7 +180,7 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
         least = min((value for value, *_ in offers), default=math.inf)
         # beyond ε = 35 they are 0 as floats, and tell nothing
         if min(variances) > 0 and total(map(math.log, variances)) < least - _GAINS:
-            return ((draw_name(cells, along.order), _on_grid(cells, made)),)
+            return ((draw_name(cells, along.order), put_on_grid(cells, made)),)
     for _, way, shares in sorted(offers, key=lambda one: one[0]):
         found = way(cells, budget, shares, releases)
         if found is not None:
@@ -217,9 +216,9 @@ def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Cer
     """Return noise that is purely private in each table, at its share of ε."""
     family, whole = pure_family(cells), replace(budget, delta=Fraction(0))
     return [
-        _on_grid(
+        put_on_grid(
             cells,
-            _candidate(
+            find_noise(
                 cells,
                 family,
                 table_sensitivities(cells, table)[0],
@@ -247,7 +246,7 @@ def _gaussian(
         )
         for table in shares
     }
-    return _together(cells, budget, shares, moves, times=times)
+    return compose_gaussians(cells, budget, shares, moves, times=times)
 
 
 def _contrasts(
@@ -258,10 +257,10 @@ def _contrasts(
     for table in shares:
         ball = contrasts_sensitivity(cells, table)
         moves[table] = ball, marginals.contrasts(table), float(ball.bound)
-    return _together(cells, budget, shares, moves, times=times)
+    return compose_gaussians(cells, budget, shares, moves, times=times)
 
 
-def _together(
+def compose_gaussians(
     cells: Layout,
     budget: Budget,
     shares: Shares,
@@ -277,7 +276,7 @@ def _together(
         return None
     try:
         alone = tuple(
-            _candidate(
+            find_noise(
                 cells,
                 "gaussian",
                 moves[table][0],
@@ -292,10 +291,10 @@ def _together(
     wanted = [moves[table][2] / math.sqrt(share) for table, share in shares.items()]
     own = [float(one.noise.scale) for one in alone]
     scaled = scale_together(budget, alone, [a / b for a, b in zip(wanted, own, strict=True)])
-    return None if scaled is None else [_on_grid(cells, one) for one in scaled]
+    return None if scaled is None else [put_on_grid(cells, one) for one in scaled]
 
 
-def _candidate(
+def find_noise(
     cells: Layout,
     family: str,
     moves: Sensitivity,
@@ -304,6 +303,7 @@ def _candidate(
     dimension: int,
     times: int,
 ) -> Mechanism:
+    """The noise of a family for what a unit moves in one table. Raises Refused if none serves."""
     question = Question(
         budget=budget, sensitivities=(moves,), dimension=dimension, compositions=times
     )
@@ -313,7 +313,8 @@ def _candidate(
         raise Refused(f"The query {cells.label!r}: {error}") from None
 
 
-def _on_grid(cells: Layout, made: Mechanism) -> Certificate:
+def put_on_grid(cells: Layout, made: Mechanism) -> Certificate:
+    """The certificate of noise in a table of the query, with the grid that releases round to."""
     stated = made.certificate.about(cells.neighbours)
     return stated.on_grid(max(default_grid(made.noise), FINEST_GRID))
 
@@ -369,7 +370,7 @@ def compare_ways(
     found: dict[str, Compared] = {}
     for asked, uses in zip(cells.statistics, cells.uses, strict=True):
         one = cells.components[uses[0]]
-        if asked.kind in ADDED:
+        if asked.adds_up:
             squares = weights_of(cells, one) ** 2
             values = [
                 min(float(add(np.log(squares @ own))) for own in ways)
