@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.certificate.quantiles import QuantileCertificate
-    from leastnoise.tables.plan.count_trees import RankTree
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.statistics.base import NoiseError
+    from leastnoise.workload.ranks import RankTree
 
 
 def publish_by_chance(

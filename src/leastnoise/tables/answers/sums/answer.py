@@ -18,10 +18,11 @@ from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.sums import publish as summed
-from leastnoise.tables.answers.sums.cumulative import Cumulative, find_running
-from leastnoise.tables.answers.sums.levels import Levels, find_levels
+from leastnoise.tables.answers.sums.cumulative import Cumulative
+from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, find_measured
+from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.summed.margins import (
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 class Summed(NoisyAnswer):
     """The tables of one query, all from the same draw."""
 
-    whole: Margins | Cumulative | Levels
+    whole: Margins | TreeSums
     """The noise, and the errors in each table."""
     may_be_composed: ClassVar[bool] = False
     """True if its noise may be proved together with other draws, or without them."""
@@ -302,7 +303,20 @@ class MarginTables(Summed):
 class OnATree(Summed):
     """Tables of counts with whole noise on a tree of their cells."""
 
-    whole: Cumulative | Levels
+    whole: TreeSums
+
+    kind: ClassVar[type[TreeSums]]
+
+    @classmethod
+    def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
+        """The noise of the counts."""
+        return cls.kind.find(cells, share, releases)
+
+    @classmethod
+    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
+        """The tables that are released as `claims` say."""
+        whole = cls.kind.of(cells, share, claims)
+        return cls(certificate=whole.claim, whole=whole)
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
@@ -317,6 +331,14 @@ class OnATree(Summed):
         """The shifts of all cells by one unit."""
         return (self.certificate.sensitivity,)
 
+    def draw(self, totals: Totals) -> list[Table]:
+        """All tables."""
+        return summed.publish_on_tree(self.whole, self.parts, *totals.cells)
+
+    def check(self, folder: Path, kind: str) -> None:
+        """Raise CertificateRejected unless all tables are sums of whole counts."""
+        summed.check_on_tree(self.whole, folder, self.parts, kind)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -325,20 +347,11 @@ class RunningSums(OnATree):
 
     whole: Cumulative
 
-    @staticmethod
-    def find(cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """The noise of the bins."""
-        return find_running(cells, share, releases=releases)
-
-    @classmethod
-    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
-        """The tables of bins and of running sums."""
-        whole = Cumulative.of(cells, share, claims)
-        return cls(certificate=whole.claim, whole=whole)
+    kind: ClassVar[type[TreeSums]] = Cumulative
 
     def plain(self, place: int, share: Budget) -> Baselines:
         """Plain noise in the bins, summed, with the share of both tables."""
-        releases, times = self.certificate.compositions, self.whole.summed[place]
+        releases, times = self.certificate.compositions, self.whole.plain_growth[place]
         return Baselines.of((self.layouts[place],), self.whole.budget, releases, summed=times)
 
     def table_record(self, place: int) -> dict[str, Any]:
@@ -349,14 +362,6 @@ class RunningSums(OnATree):
         """The edges of running sums."""
         return "edges" if place else ""
 
-    def draw(self, totals: Totals) -> list[Table]:
-        """The tables of bins and of running sums."""
-        return summed.publish_running_sums(self.whole, self.parts, *totals.cells)
-
-    def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless cumulative counts are sums of whole bins."""
-        summed.check_running_sums(self.whole, folder, self.parts, kind)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -365,16 +370,7 @@ class LevelTables(OnATree):
 
     whole: Levels
 
-    @staticmethod
-    def find(cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """The noise of the keys."""
-        return find_levels(cells, share, releases=releases)
-
-    @classmethod
-    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
-        """The tables by key and by each level."""
-        whole = Levels.of(cells, share, claims)
-        return cls(certificate=whole.claim, whole=whole)
+    kind: ClassVar[type[TreeSums]] = Levels
 
     def plain(self, place: int, share: Budget) -> Baselines:
         """Plain noise in one table."""
@@ -388,11 +384,3 @@ class LevelTables(OnATree):
     def unlike_rows(self, place: int) -> str:
         """Rows, if nodes of the table's level are unlike."""
         return "" if self.whole.errors[place].rows is None else "rows"
-
-    def draw(self, totals: Totals) -> list[Table]:
-        """The tables by key and by each level."""
-        return summed.publish_levels(self.whole, self.parts, *totals.cells)
-
-    def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless all counts are sums of whole counts by key."""
-        summed.check_levels(self.whole, folder, self.parts, kind)
