@@ -23,9 +23,9 @@ import duckdb
 
 from benchmarks.bench_sources import NAMES, ROWS, make, most_memory, spec_of
 from benchmarks.timing import print_rows
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.limits import InCells, integer_limits
 from leastnoise.tables.parse.spec_file import parse
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.limits import InCells, integer_limits
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.source import find_source
 

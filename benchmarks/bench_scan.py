@@ -20,9 +20,9 @@ from pathlib import Path
 import duckdb
 
 from benchmarks.timing import print_rows
+from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
+from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.ranks import lay_out_ranks
 from leastnoise.tables.rows import bounding, source
 
 ROWS, PERSONS, ROUNDS = 10_000_000, 2_000_000, 3

@@ -223,8 +223,8 @@ def release() -> dict[str, int]:
     """Return what one release of two queries enters and does, by running it once."""
     import leastnoise as ln
     from leastnoise.certificate.certificate import Certificate
+    from leastnoise.tables.layout.lay_out import lay_out_query
     from leastnoise.tables.parse import spec_file
-    from leastnoise.tables.query.lay_out import lay_out_query
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

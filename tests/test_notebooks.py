@@ -17,7 +17,7 @@ import pytest
 import leastnoise as ln
 from leastnoise._notebooks import Framed
 from leastnoise.errors import MissingLibrary
-from leastnoise.tables.query.results import Table
+from leastnoise.tables.results.table import Table
 from tests.test_words import compared, ledger_file, made, released
 
 HOSTILE = "<script>alert(1)</script>\"'&"

@@ -16,8 +16,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.tables.answers.sums.answer import LevelTables
+from leastnoise.tables.answers.sums.level_tables import tree_of
 from leastnoise.tables.answers.sums.levels import Levels
-from leastnoise.tables.query.summed.levels import tree_of
 from leastnoise.tables.rows import bounding, source
 from tests.noise.trees.oracle import enumerated
 

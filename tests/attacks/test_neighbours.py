@@ -20,8 +20,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import Layout
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.rows import bounding, source
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard

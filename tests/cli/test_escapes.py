@@ -202,7 +202,7 @@ def test_there_is_one_door_to_terminals_and_pages() -> None:
         ".isprintable()": {
             "_words.py",
             "_validate.py",  # what isn't printable is refused
-            "tables/publish/table_files.py",  # is quoted
+            "tables/results/table_files.py",  # is quoted
         },
         "html import escape": {"_words.py"},
         "Console(": {"cli/terminal.py"},  # of texts that are `plain`

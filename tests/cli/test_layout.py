@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from leastnoise.cli import records, terminal
-from leastnoise.tables.query.results import Table
+from leastnoise.tables.results.table import Table
 from tests.cli.program import run, run_in_terminal
 
 SPEC = """\

@@ -14,9 +14,9 @@ import pytest
 import leastnoise as ln
 from leastnoise.certificate.plan import read_certificate
 from leastnoise.noise.registry import FAMILIES
+from leastnoise.tables.layout import finding
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.draws import plan_with_bounds
-from leastnoise.tables.query import finding
 from tests.golden.make import LEDGER, RELEASES, ROWS, SPECS, statements
 from tests.golden.records import RECORDS
 

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from leastnoise.tables.expressions.language import parse as parse_expression
 from leastnoise.tables.expressions.tree import columns_of
+from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.rows.frames import frame_of

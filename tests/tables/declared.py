@@ -12,7 +12,7 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.structured import Within
-from leastnoise.tables.query.layout import Layout
+from leastnoise.tables.layout.layout import Layout
 
 
 def check_declared(moved: Sequence[Fraction], layout: Layout) -> None:

@@ -6,11 +6,11 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
+from leastnoise.tables.answers.sums.margin_tables import layouts_read
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.ranks import lay_out_ranks
-from leastnoise.tables.query.summed.margins import layouts_read
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY

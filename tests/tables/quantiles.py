@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from leastnoise.tables.answers.quantiles.layout import Ranks
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.ranks import Ranks
 
 CANDIDATES = {"from": 0, "to": 100, "step": 10}
 ROWS = pd.DataFrame(

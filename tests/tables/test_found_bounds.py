@@ -14,9 +14,9 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import OverBudget, Refused
 from leastnoise.report.page import report
+from leastnoise.tables.layout import finding
+from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query import finding
-from leastnoise.tables.query.lay_out import lay_out_query
 
 CANDIDATES = {"from": 0, "to": 1000, "step": 10}
 FIND: dict[str, Any] = {"find": True, "share": "0.02", "candidates": CANDIDATES}

@@ -19,6 +19,7 @@ from leastnoise.noise.trees.levels import LevelLaw
 from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.sums.answer import LevelTables
+from leastnoise.tables.answers.sums.level_tables import find_conflict
 from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.answers.sums.publish import publish_on_tree
 from leastnoise.tables.parse import spec_file
@@ -27,7 +28,6 @@ from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query.summed.levels import find_conflict
 from leastnoise.workload import tree_search
 from tests.noise.trees.oracle import enumerated
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.exact import Interval
     from leastnoise.selection.comparison import Candidate
     from leastnoise.tables.answers.base import TablePart
+    from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.query.results import Table
-    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.results.table import Table
 
 
 def finite(value: object) -> object:
@@ -87,7 +87,7 @@ def _print_part(part: TablePart, plan: Plan) -> None:
 
 def _rows_of(layout: TableShape, unit: str, said: Sequence[str]) -> list[str]:
     """Return which rows count and for how much, in sentences, around those that are `said`."""
-    from leastnoise.tables.query.axes import Bins
+    from leastnoise.tables.layout.axes import Bins
 
     dropped = [
         f"Rows are dropped where {axis.column} is {axis.dropped}."

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.publish.release import Release
 
 _PLAN = "Plan"
-_ENGINES = ("duckdb", "spark", "sc://")
 _LABEL = "What the ledger's entry says of it; else the title of [report], or its queries."
 _YES = "Publish without a question where ε is above 10, or δ above 1 in the population."
 _NO_LEDGER = (
@@ -41,6 +40,12 @@ _READ = (
 )
 
 
+def _engines() -> tuple[str, ...]:
+    from leastnoise.tables.spec.source import ENGINES
+
+    return ENGINES
+
+
 @click.command("release", cls=Command)
 @argument("spec", OptionType("SPEC", Path, files=True), "The spec of the release, a TOML file.")
 @option(_PLAN, "--plan", None, "Show what would be released and how good; read no row.")
@@ -51,7 +56,7 @@ _READ = (
     "Show errors that depend on it for groups of so many values.",
 )
 @option(_PLAN, "--verbose", None, "Show a table a query, and every note.")
-@option("Data", "--engine", OptionType("NAME", complete=lambda: _ENGINES), _READ)
+@option("Data", "--engine", OptionType("NAME", complete=_engines), _READ)
 @option(
     "Data", "--sql", OptionType("QUERY"), "The query, of a spec that has none: its table is result."
 )

@@ -9,16 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.learn.choice import AUTO
-from leastnoise.learn.fitting import Spent, publish_moments, read_numbers
+from leastnoise.learn.fitting import PrivateModel, Spent, publish_moments, read_numbers
 from leastnoise.learn.moments import Floats, NoisyMoments
 from leastnoise.learn.scaler import checked_bounds, stated, to_unit
 
 
-class EmpiricalCovariance(BaseEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class EmpiricalCovariance(PrivateModel):
     """Means and covariances of all columns, with differential privacy by one draw of noise.
 
     What is released is the sums of the columns, of their squares and products, at once. It is
@@ -51,28 +50,7 @@ class EmpiricalCovariance(BaseEstimator):
 
     """
 
-    def __init__(  # noqa: PLR0913 (scikit-learn: every parameter of a model by name)
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        noise: str = AUTO,
-        noise_parameters: Any = None,
-        neighbours: str = "replace-one",
-        ledger: Any = None,
-        dataset: Any = None,
-        unit: str = "row",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.noise = noise
-        self.noise_parameters = noise_parameters
-        self.neighbours = neighbours
-        self.ledger = ledger
-        self.dataset = dataset
-        self.unit = unit
+    bounds: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Release the moments of X (n, d), and charge the ledger if there is one; y is not read.
@@ -99,12 +77,6 @@ class EmpiricalCovariance(BaseEstimator):
         self.privacy_: Spent = spent
         self.certificate_: Certificate = spent.certificate
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that fits differ."""
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
-        return tags
 
 
 @final

@@ -29,6 +29,26 @@ from leastnoise.ledger.ledger import Ledger
 from leastnoise.mechanism.mechanism import Mechanism
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateModel(BaseEstimator):
+    """The parameters that all models have; `LinearRegression` says what each means."""
+
+    epsilon: Any = 1
+    delta: Any = None
+    noise: str = AUTO
+    noise_parameters: Any = None
+    neighbours: str = "replace-one"
+    ledger: Any = None
+    dataset: Any = None
+    unit: str = "row"
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that fits differ."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Spent:
@@ -54,7 +74,7 @@ class Spent:
         )
 
 
-def charge(model: Any, certificate: Certificate, *, label: str) -> int | None:
+def charge(model: PrivateModel, certificate: Certificate, *, label: str) -> int | None:
     """Charge the model's `ledger`, if it has one; return the number of the entry."""
     if model.ledger is None:
         return None
@@ -108,7 +128,7 @@ _GRID = Fraction(1, 2**28)  # at least: a release reaches 2^61 steps, and sums 2
 
 
 def publish_moments(
-    model: Any, columns: Floats, *, constant: bool, label: str
+    model: PrivateModel, columns: Floats, *, constant: bool, label: str
 ) -> tuple[NoisyMoments, Spent]:
     """Charge the model's ledger, if it has one, and release the moments of `columns` (n, d).
 
@@ -131,7 +151,7 @@ def publish_moments(
     )
 
 
-def _mechanism(model: Any, moments: Moments, *, rows: int | None) -> Mechanism:
+def _mechanism(model: PrivateModel, moments: Moments, *, rows: int | None) -> Mechanism:
     """Return the noise, from public numbers alone: `rows` is None where it isn't one."""
     delta = model.delta
     if delta is None:

@@ -8,7 +8,7 @@ from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,15 +16,15 @@ from leastnoise import _validate
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
-from leastnoise.learn.choice import AUTO
-from leastnoise.learn.fitting import Spent, publish_moments, read_numbers
+from leastnoise.learn.fitting import PrivateModel, Spent, publish_moments, read_numbers
 from leastnoise.learn.least_squares import solve
 from leastnoise.learn.scaler import checked_bounds, stated, to_unit
 
 Floats = NDArray[np.float64]
 
 
-class LinearRegression(RegressorMixin, BaseEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearRegression(RegressorMixin, PrivateModel):
     """Least squares, fitted with differential privacy by one draw of noise, with standard errors.
 
     What is released is the sums of features, target, their squares and products, at once; all else
@@ -88,34 +88,10 @@ class LinearRegression(RegressorMixin, BaseEstimator):
 
     """
 
-    def __init__(  # noqa: PLR0913 (scikit-learn: every parameter of a model by name)
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        alpha: Any = 0.0,
-        fit_intercept: bool = True,
-        noise: str = AUTO,
-        noise_parameters: Any = None,
-        neighbours: str = "replace-one",
-        ledger: Any = None,
-        dataset: Any = None,
-        unit: str = "row",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.noise = noise
-        self.noise_parameters = noise_parameters
-        self.neighbours = neighbours
-        self.ledger = ledger
-        self.dataset = dataset
-        self.unit = unit
+    bounds: Any = None
+    target_bounds: Any = None
+    alpha: Any = 0.0
+    fit_intercept: bool = True
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model to features (n, d) and target (n,), and charge the ledger if there is one.
@@ -167,9 +143,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):
         return X @ self.coef_ + self.intercept_
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that fits differ, and that noise costs accuracy on a few rows."""
+        """Tell scikit-learn that noise costs accuracy on a few rows."""
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
         tags.regressor_tags.poor_score = True
         return tags
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +23,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.learn.choice import AUTO, chosen, chosen_noise, chosen_parameters
-from leastnoise.learn.fitting import Spent, charge, read_numbers
+from leastnoise.learn.fitting import PrivateModel, Spent, charge, read_numbers
 from leastnoise.learn.plan import UPDATES, Problem, TrainingPlan, plan_training
 from leastnoise.learn.training import (
     BITS,
@@ -40,7 +41,8 @@ class PrivacyWarning(UserWarning):
     """Something was read off the data that no noise protects."""
 
 
-class LogisticRegression(ClassifierMixin, BaseEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogisticRegression(ClassifierMixin, PrivateModel):
     """ℓ1-regularised logistic regression for two classes, fitted with differential privacy.
 
     The model after `fit` is (`epsilon`, `delta`)-private in each row, proved for all releases of
@@ -109,40 +111,13 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
 
     """
 
-    def __init__(  # noqa: PLR0913 (scikit-learn: every parameter of a model by name)
-        self,
-        *,
-        epsilon: Any = 1,
-        delta: Any = None,
-        updates: str = AUTO,
-        noise: str = AUTO,
-        noise_parameters: Any = None,
-        max_iter: int | None = None,
-        alpha: Any = 1e-8,
-        fit_intercept: bool = True,
-        max_norm: Any = None,
-        classes: Any = None,
-        neighbours: str = "replace-one",
-        n_rows: Any = None,
-        ledger: Any = None,
-        dataset: Any = None,
-        unit: str = "row",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.updates = updates
-        self.noise = noise
-        self.noise_parameters = noise_parameters
-        self.max_iter = max_iter
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.max_norm = max_norm
-        self.classes = classes
-        self.neighbours = neighbours
-        self.n_rows = n_rows
-        self.ledger = ledger
-        self.dataset = dataset
-        self.unit = unit
+    updates: str = AUTO
+    max_iter: int | None = None
+    alpha: Any = 1e-8
+    fit_intercept: bool = True
+    max_norm: Any = None
+    classes: Any = None
+    n_rows: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model to features (n, d) and labels (n,), and charge the ledger if there is one.
@@ -206,9 +181,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         return np.column_stack([-np.logaddexp(0, score), -np.logaddexp(0, -score)])
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that fits differ, and that noise costs accuracy on a few rows."""
+        """Tell scikit-learn that noise costs accuracy on a few rows."""
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = True
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags

@@ -237,29 +237,23 @@ def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:
     return number
 
 
-def whole_dimension(
-    dimension: int, *, family: str, least: int = 1, most: int = _validate.MAX_DIMENSION
-) -> int:
-    """Return `dimension`; raises InvalidArgument outside what the family has."""
-    found = _validate.dimension(dimension)
-    if not least <= found <= most:
-        bounds = f"dimension <= {most}" if found > most else f"dimension >= {least}"
-        raise InvalidArgument(name="dimension", value=found, expected=f"{bounds} for {family}")
-    return found
-
-
-def dimension_of(dimension: int, *, name: str = "", record: Noise) -> int:
+def dimension_of(dimension: int, *, name: str = "dimension", record: Noise) -> int:
     """Return `dimension`; raises InvalidArgument unless the family of `record` has it."""
-    del name
     least, most = record.least_dimension, record.most_dimension
     if type(dimension) is int and least <= dimension <= most:
         return dimension  # as a search makes thousands of laws
-    return whole_dimension(dimension, least=least, most=most, family=record.name)
+    number = _validate.dimension(dimension, name=name)
+    if not least <= number <= most:
+        bounds = f"dimension <= {most}" if number > most else f"dimension >= {least}"
+        expected = f"{bounds} for {record.name}"
+        raise InvalidArgument(name=name, value=number, expected=expected)
+    return number
 
 
 SCALE = takes(positive_scale)
+"""The converter of every law's `scale`: exact, positive and finite."""
 DIMENSION = takes(dimension_of, of_record=True)
-"""What the fields that every law has take."""
+"""The converter of every law's `dimension`: one that the family has."""
 
 
 def points_of(x: ArrayLike, *, dimension: int) -> NDArray[np.float64]:

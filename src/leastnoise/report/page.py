@@ -22,6 +22,7 @@ from leastnoise.report import words
 from leastnoise.report.table_section import TableSection, names_of
 from leastnoise.report.words import as_list, wide_table
 from leastnoise.tables.answers.base import Topic
+from leastnoise.tables.layout.axes import Bins
 from leastnoise.tables.plan.summary import (
     counted_in,
     limits_of_persons,
@@ -29,9 +30,8 @@ from leastnoise.tables.plan.summary import (
     rows_in_no_group,
     sentences_on,
 )
-from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query.axes import Bins
+from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.spec.model import About
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
 from leastnoise.report.words import as_float, beside_noise, wide_table
 from leastnoise.tables.answers.base import Topic, texts
-from leastnoise.tables.query.axes import Bins, Unlisted
-from leastnoise.tables.query.results import statistics_of
+from leastnoise.tables.layout.axes import Bins, Unlisted
+from leastnoise.tables.results.table import statistics_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leastnoise.tables.answers.base import TablePart
+    from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import QueryPlan
-    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import Asked
 

@@ -168,6 +168,7 @@ class Prefixes(TreeTable):
 
     def alike(self, noise: Agreeing) -> bool:
         """False: more cells have another sum."""
+        del noise
         return False
 
     def too_high(self, noise: Agreeing) -> float:
@@ -222,6 +223,7 @@ class Crossed(TreeTable):
 
     def alike(self, noise: Agreeing) -> bool:
         """True: all nodes of a level are alike."""
+        del noise
         return True
 
     def too_high(self, noise: Agreeing) -> float:

@@ -13,10 +13,10 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Topic
 from leastnoise.tables.answers.kinds import list_answers
+from leastnoise.tables.layout.kinds import Kind
+from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
-from leastnoise.tables.query.kinds import Kind
-from leastnoise.tables.query.layout import LaidOut
 
 PLANS = [1, 2, 3, 4]
 SPEC: dict[str, Any] = {

@@ -12,11 +12,11 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, OverBudget, Refused, SpecError
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.noise.errors import wishes
 from leastnoise.tables.plan import least_epsilon
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.noise_error import wishes
-from leastnoise.tables.query.results import values_of
+from leastnoise.tables.results.table import values_of
 from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.resealed import verify_resealed
 

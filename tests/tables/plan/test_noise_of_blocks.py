@@ -21,12 +21,12 @@ from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.classic.law import Gaussian
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.noisy import PARTS_NOTE
+from leastnoise.tables.noise.baselines import Baselines
+from leastnoise.tables.noise.errors import measure_error
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.summary import PURE_NOTE
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query.baselines import Baselines
-from leastnoise.tables.query.noise_error import measure_error
 from tests.tables.test_release import make_rows, release
 
 

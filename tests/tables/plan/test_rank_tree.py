@@ -22,9 +22,9 @@ from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.quantiles.answer import ByTree, list_rank_trees
 from leastnoise.tables.answers.quantiles.publish import read_places
+from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.query.axes import KeyColumn
 from leastnoise.workload.ranks import RankTree
 from leastnoise.workload.tree_search import list_trees
 from tests.noise.trees.oracle import enumerated

@@ -17,7 +17,7 @@ from leastnoise.guarantees.bodies.together import Together
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from tests.tables.declared import gauge
-from tests.tables.query.test_replace_one import (
+from tests.tables.layout.test_replace_one import (
     QUERIES,
     TOWNS,
     Bounded,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from leastnoise.tables.answers.columns import wrong_number
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse.spec_file import parse
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.results import table_of
+from leastnoise.tables.results.table import table_of
 from leastnoise.tables.statistics.base import NoiseError
 
 CELLS = 2_000

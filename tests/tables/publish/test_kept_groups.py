@@ -16,12 +16,12 @@ import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.results import Table, select, table_of
+from leastnoise.tables.results.table import Table, select, table_of
 from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.resealed import verify_resealed
 from tests.tables.unlisted import spec_of

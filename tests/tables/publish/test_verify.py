@@ -17,9 +17,9 @@ from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.mechanism import accuracy
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.plain.answer import Drawn
+from leastnoise.tables.noise import errors as noise_error
+from leastnoise.tables.noise.errors import measure_error
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query import noise_error
-from leastnoise.tables.query.noise_error import measure_error
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_release import folder, make_rows, release
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.spec.model import Spec
 from tests.tables.declared import check_declared

@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
+from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import databases
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import SpecError
+from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY

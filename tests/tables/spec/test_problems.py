@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from leastnoise.errors import SpecError
+from leastnoise.tables.layout import lay_out
 from leastnoise.tables.parse import checks, spec_file
-from leastnoise.tables.query import lay_out
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import Query
 from tests.tables.spec.test_spec import GOOD, problems

@@ -13,7 +13,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import SpecError
-from leastnoise.tables.query.results import table_of
+from leastnoise.tables.results.table import table_of
 from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.registry import parse
 from leastnoise.tables.statistics.totals import Count, Sum

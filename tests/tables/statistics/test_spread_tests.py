@@ -9,7 +9,7 @@ import pytest
 
 from leastnoise.mechanism.accuracy import half_width_of_quotient, half_width_of_three
 from leastnoise.tables.answers.columns import wrong_number
-from leastnoise.tables.query.results import table_of
+from leastnoise.tables.results.table import table_of
 from leastnoise.tables.statistics import spreads
 from leastnoise.tables.statistics.spread_tests import find_spread_tests
 from tests.tables.statistics.test_fieller import drawn, planned

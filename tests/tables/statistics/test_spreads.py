@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.query.results import table_of
+from leastnoise.tables.results.table import table_of
 from tests.tables.statistics.laid import alone, grid, layout, normal, values
 
 MISSING: list[Any] = ["skip", 12, "none"]

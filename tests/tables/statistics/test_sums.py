@@ -15,11 +15,11 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected
+from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import BlockPlan
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query.lay_out import lay_out_query
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
 from leastnoise.tables.rows.frames import frame_of

@@ -17,14 +17,14 @@ import leastnoise as ln
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected
 from leastnoise.noise.draw import make_sampler
+from leastnoise.tables.layout import choices
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import BlockPlan
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query import choices
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
 from leastnoise.tables.rows.frames import frame_of

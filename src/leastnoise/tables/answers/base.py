@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
-    from leastnoise.tables.query.layout import LaidOut, Layout
-    from leastnoise.tables.query.noise_error import Wish
-    from leastnoise.tables.query.results import Table
-    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.table_shape import TableShape
+    from leastnoise.tables.noise.errors import Wish
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import Ends, NoiseError
 

@@ -13,7 +13,7 @@ from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Ends, NoiseError
 
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written

@@ -12,8 +12,8 @@ from leastnoise.tables.answers.quantiles.answer import list_quantiles
 from leastnoise.tables.answers.sums.answer import LevelTables, MarginTables, RunningSums, Sums
 from leastnoise.tables.answers.unlisted.groups import UnlistedGroups
 from leastnoise.tables.answers.unlisted.keys import KeysAlone
-from leastnoise.tables.plan.shared_draws import list_blocks
-from leastnoise.tables.query.kinds import Kind
+from leastnoise.tables.layout.kinds import Kind
+from leastnoise.tables.noise.shared_draws import list_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.answers.base import Answer, Answered, Reading
-    from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.layout.layout import LaidOut
 
     Named = list[tuple[str, Claim]]
 

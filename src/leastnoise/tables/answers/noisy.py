@@ -16,16 +16,16 @@ from leastnoise.certificate.records import write_record
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.answers.base import Listing, Sentence, TablePart, Topic
-from leastnoise.tables.query import finding
-from leastnoise.tables.query.layout import ASSUMED
-from leastnoise.tables.query.noise_error import (
+from leastnoise.tables.layout import finding
+from leastnoise.tables.layout.layout import ASSUMED
+from leastnoise.tables.noise.errors import (
     check_range,
     expected_errors,
     rounded_rows,
     wished_statistic,
     wishes,
 )
-from leastnoise.tables.query.results import describe_kept_groups, publish_all, table_of
+from leastnoise.tables.results.table import describe_kept_groups, publish_all, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Reads, Totals
-    from leastnoise.tables.query.baselines import Baselines
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.noise_error import ExpectedError, Wish
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.noise.baselines import Baselines
+    from leastnoise.tables.noise.errors import ExpectedError, Wish
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import Asked, NoiseError
 

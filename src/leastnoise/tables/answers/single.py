@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from leastnoise.tables.plan.shared_draws import DrawQuery, share_budget
+from leastnoise.tables.noise.shared_draws import DrawQuery, share_budget
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.query.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import LaidOut, Layout
 
 
 @dataclass(frozen=True, kw_only=True)

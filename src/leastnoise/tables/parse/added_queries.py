@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.answers.sums.cumulative_tables import is_cumulative
+from leastnoise.tables.layout import finding
+from leastnoise.tables.layout.kinds import is_about_keys
 from leastnoise.tables.parse.columns import SMALLEST_WIDTH, Problem
-from leastnoise.tables.query import finding
-from leastnoise.tables.query.kinds import is_about_keys
-from leastnoise.tables.query.summed.cumulative import is_cumulative
 from leastnoise.tables.spec.column import FindBounds
 from leastnoise.tables.spec.query import Bands, PrivateKeys, Query
 from leastnoise.tables.spec.values import LEAST, as_table_name

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
+from leastnoise.tables.answers.sums import cumulative_tables as cumulative
+from leastnoise.tables.answers.sums import level_tables as levels
+from leastnoise.tables.answers.sums import margin_tables as margins
+from leastnoise.tables.layout.kinds import Kind, kind_of_sums
+from leastnoise.tables.layout.lay_out import tree_count
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, has_bounds, unbounded, undeclared, uses_of
-from leastnoise.tables.query.kinds import Kind, kind_of_sums
-from leastnoise.tables.query.lay_out import tree_count
-from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import TREE, PrivateKeys
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic
@@ -19,7 +21,7 @@ from leastnoise.tables.statistics.registry import known_statistics, parse, read_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy, Assumed, Query
     from leastnoise.tables.statistics.base import Asked

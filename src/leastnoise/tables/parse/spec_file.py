@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.parse import checks, named_files, spec_text
-from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import SQL, Assumed
 from leastnoise.tables.spec.section import UNREAD

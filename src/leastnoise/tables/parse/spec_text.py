@@ -54,7 +54,9 @@ class _Draft7(GenerateJsonSchema):
         found = super().generate(schema, mode)
         definitions = found.pop("$defs")
         query = definitions["Query"]["properties"]
-        query["statistics"]["items"]["pattern"] = registry.PATTERN
+        statistics = query["statistics"]
+        statistics["items"]["pattern"] = registry.PATTERN
+        statistics["description"] += f"\n\nEach is {registry.SPELLINGS}."
         query[SQL] = {"type": "string", "description": _SQL}
         found["properties"]["query"]["minItems"] = 1
         return _inlined(found, definitions)

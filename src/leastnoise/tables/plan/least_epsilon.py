@@ -25,8 +25,8 @@ from leastnoise.tables.spec.values import LEAST
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from leastnoise.tables.layout.layout import LaidOut
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.query.layout import LaidOut
 
     Progress = Callable[[str], object]
     Found = tuple[LaidOut, Plan]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Offer
-    from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.layout.layout import LaidOut
 
     Splits = Mapping[tuple[str, ...], Noise | None]
     """The noise of each draw before all were scaled down, by the labels of its queries."""

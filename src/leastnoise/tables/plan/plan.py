@@ -15,9 +15,9 @@ from leastnoise.tables.answers.base import SECTIONS, Answered, TablePart
 from leastnoise.tables.answers.noisy import BlockPlan
 from leastnoise.tables.answers.quantiles.plan import QuantilePlan
 from leastnoise.tables.answers.unlisted.keys import KeysPlan
+from leastnoise.tables.layout import finding
+from leastnoise.tables.layout.layout import MAX_ROWS, MAX_UNITS
 from leastnoise.tables.plan import summary
-from leastnoise.tables.query import finding
-from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leastnoise._notebooks import Columns
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Neighbours
-    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.spec.model import Spec
 
 _Kind = TypeVar("_Kind")

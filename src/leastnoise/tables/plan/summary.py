@@ -18,8 +18,8 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import printed_at_least
 from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 from leastnoise.tables.expressions.weeks import mixes_years
-from leastnoise.tables.query import finding
-from leastnoise.tables.query.axes import KeyColumn
+from leastnoise.tables.layout import finding
+from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.statistics.totals import CountInNoGroup
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.answers.base import TablePart
+    from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.query.table_shape import TableShape
     from leastnoise.tables.spec.model import Privacy, Spec
     from leastnoise.tables.statistics.base import Statistic
 

@@ -16,9 +16,9 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import difference_half_width
 from leastnoise.tables.answers.columns import numbers_of
 from leastnoise.tables.publish.seal import Seal
-from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
-from leastnoise.tables.query.results import Table, key_columns, statistics_of
+from leastnoise.tables.results.table import Table, key_columns, statistics_of
+from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.spec.column import Column
 from leastnoise.tables.spec.model import Contribution
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from leastnoise._notebooks import Columns
     from leastnoise.tables.answers.noisy import BlockPlan
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Ingredients, Statistic
 
 CONVOLVED, UNION = 0.95, 0.9

@@ -1,7 +1,7 @@
 """The draws of a release: rows are read and bounded, and each answer is drawn.
 
 Where bounds are to be found they are drawn first. Nothing but what that published decides what the
-others are: their noise was fixed before, by the certificate (see `query.finding`).
+others are: their noise was fixed before, by the certificate (see `layout.finding`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, final
 from leastnoise import _words
 from leastnoise.errors import InvalidInput, Refused
 from leastnoise.tables.answers.base import Totals
+from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
+from leastnoise.tables.layout import finding
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
-from leastnoise.tables.query import finding
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import LaidOut
-from leastnoise.tables.query.ranks import lay_out_ranks
-from leastnoise.tables.query.results import joined, select
+from leastnoise.tables.results.table import joined, select
 from leastnoise.tables.rows.exact import ExactTotals
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answered
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.rows.source import Source
 
     Tell = Callable[[str], object]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leastnoise._notebooks import Columns
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.results.table import Table
 
 PLAN, CERTIFICATE, SPEC = "plan.json", "certificate.json", "spec.toml"
 LARGEST = {

@@ -26,8 +26,8 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.seal import Seal, sum_of
 from leastnoise.tables.publish.table_checks import check_table
-from leastnoise.tables.publish.table_files import write_table
-from leastnoise.tables.query.results import joined, key_names
+from leastnoise.tables.results.table import joined, key_names
+from leastnoise.tables.results.table_files import write_table
 from leastnoise.tables.rows import bounding, exact
 from leastnoise.tables.rows.source import open_engine
 from leastnoise.tables.spec.values import LEAST, MAX_TEXT
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.ledger.series import Begun, LedgerSeries
+    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.seal import SigningKey
-    from leastnoise.tables.query.layout import LaidOut
-    from leastnoise.tables.query.results import Table
-    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.rows.source import Source
     from leastnoise.tables.spec.model import LedgerAccount, Query, Spec
 

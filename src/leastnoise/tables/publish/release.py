@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Self, final, overload
 
 from leastnoise import _validate, _words
 from leastnoise.errors import InvalidArgument, NotCertified, Refused, SpecError
+from leastnoise.tables.layout.layout import MAX_ROWS
 from leastnoise.tables.parse import added_queries, spec_file
-from leastnoise.tables.query.layout import MAX_ROWS
 from leastnoise.tables.spec.source import IN_MEMORY
 from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.tables.layout.layout import LaidOut
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.output import ReleasedTables
     from leastnoise.tables.publish.prepare import Standing
     from leastnoise.tables.publish.seal import SigningKey
-    from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.engine import SparkRows
     from leastnoise.tables.spec.model import Spec
@@ -287,7 +287,7 @@ class Release:
         with output.new_directory(path, ledger=ledger) as folder:
             released = self._release(tell, standing, path=path, folder=folder, key=key, label=label)
             tell("Writing the tables")
-            from leastnoise.tables.publish.table_files import write_table
+            from leastnoise.tables.results.table_files import write_table
 
             with output.writing(path):
                 prepare.make_room(folder)

@@ -10,16 +10,16 @@ import numpy as np
 
 from leastnoise.errors import CertificateRejected, SourceError
 from leastnoise.tables.answers.columns import numbers_of
-from leastnoise.tables.publish.key_checks import wrong_keys
-from leastnoise.tables.publish.table_files import as_read, read_table
-from leastnoise.tables.query.results import key_columns, key_names, result_columns, wrong_rows
+from leastnoise.tables.results.key_checks import wrong_keys
+from leastnoise.tables.results.table import key_columns, key_names, result_columns, wrong_rows
+from leastnoise.tables.results.table_files import as_read, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.tables.answers.base import TablePart
-    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.statistics.base import Ends
 
 # Floats of another machine: a scale that is found again may be off by 1e-9.

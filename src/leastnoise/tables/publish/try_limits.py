@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
 from leastnoise.tables.answers.kinds import list_answers
+from leastnoise.tables.layout import finding
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan import least_epsilon
-from leastnoise.tables.query import finding
-from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.results import statistics_of, values_of
+from leastnoise.tables.results.table import statistics_of, values_of
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
 from leastnoise.tables.spec.values import LARGEST_SPEC, MAX_ROWS_BOUND
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.layout.layout import LaidOut
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.spec.model import Spec
 
 LIMITS = ("max_rows", "max_groups", "max_rows_per_group")

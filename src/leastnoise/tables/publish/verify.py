@@ -11,15 +11,15 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.records import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.ledger.check import charged_account
+from leastnoise.tables.layout import finding
+from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout.table_shape import TableShape
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish import output, seal
 from leastnoise.tables.publish.table_checks import check_table, is_close
-from leastnoise.tables.publish.table_files import read_table
-from leastnoise.tables.query import finding
-from leastnoise.tables.query.layout import LaidOut
-from leastnoise.tables.query.table_shape import TableShape
+from leastnoise.tables.results.table_files import read_table
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.exact import Interval

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.query.axes import Nearest
-from leastnoise.tables.query.limits import FewGroups, InBall, InCells
+from leastnoise.tables.layout.axes import Nearest
+from leastnoise.tables.layout.limits import FewGroups, InBall, InCells
 from leastnoise.tables.rows.cells import (
     CELL,
     Summand,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
 

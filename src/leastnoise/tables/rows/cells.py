@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.query.axes import Bins, KeyColumn, Nearest, Unlisted
+from leastnoise.tables.layout.axes import Bins, KeyColumn, Nearest, Unlisted
 from leastnoise.tables.statistics.base import bounds_of
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.query.axes import Axis
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.axes import Axis
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import Component

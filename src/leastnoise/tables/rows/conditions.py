@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.query.limits import FirstCells
+from leastnoise.tables.layout.limits import FirstCells
 from leastnoise.tables.rows.cells import CELL, UNIT, finite, rows_that_count, scatter
 from leastnoise.tables.rows.few_cells import keep_few
 from leastnoise.tables.spec.column import Column
@@ -15,8 +15,8 @@ from leastnoise.tables.spec.column import Column
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.tables.query.axes import Condition
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.axes import Condition
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Predicate

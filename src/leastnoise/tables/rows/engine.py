@@ -9,22 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import narwhals as nw
 
 from leastnoise.tables.expressions.computed import NOTHING, Computed
+from leastnoise.tables.spec.values import UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.spec.values import ColumnType, Key
-
-
-UNSEEN = (
-    r"[\x{0}-\x{1F}\x{7F}-\x{9F}\x{AD}\x{61C}\x{200B}\x{200E}\x{200F}\x{2028}-\x{202E}"
-    r"\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]"
-)
-"""What no key has that nobody listed: control characters, line ends, and marks that turn letters.
-
-By code point, since engines know different versions of Unicode.
-"""
 
 
 class Engine(ABC):

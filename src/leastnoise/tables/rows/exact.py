@@ -12,7 +12,7 @@ import narwhals as nw
 
 from leastnoise import _words
 from leastnoise.entropy.source import SystemEntropy
-from leastnoise.tables.query.limits import FewGroups, integer_limits
+from leastnoise.tables.layout.limits import FewGroups, integer_limits
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.cells import (
     CELL,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.rows.source import Source
     from leastnoise.tables.spec.model import Spec

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.query.layout import INT64_END
+from leastnoise.tables.layout.layout import INT64_END
 from leastnoise.tables.rows.cells import (
     CELL,
     UNIT,
@@ -24,7 +24,7 @@ from leastnoise.tables.statistics.base import IN_NO_GROUP, OVER_LIMITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Spec
 

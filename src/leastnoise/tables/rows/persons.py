@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.query.limits import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.layout.limits import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.rows.cells import CELL, UNIT, Summand, scatter, summands_of
 from leastnoise.tables.rows.few_cells import keep_few
 from leastnoise.tables.rows.row_sums import BELOW_ONE, row_sums
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.rows.engine import Engine
 
 _SHRINK, _LARGEST = "shrink", "largest"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from leastnoise.tables.query.layout import INT64_END
+from leastnoise.tables.layout.layout import INT64_END
 from leastnoise.tables.rows.cells import CELL, UNIT
 
 if TYPE_CHECKING:

@@ -201,10 +201,7 @@ class Query(Section):
         "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
     )
     statistics: Texts = key(
-        "count, count_units, count_over_limits, count_in_no_group, count(column), "
-        "count_outside(column), sum(column), "
-        "mean(column), var(column), std(column), median(column), quantile(column, level) or "
-        "ratio(sum(column), sum(column))",
+        "what is computed from the rows of each group",
         'statistics = ["count", "mean(visits)"]',
         default=(),
     )

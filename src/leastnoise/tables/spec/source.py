@@ -24,7 +24,7 @@ CSV = (".csv", ".csv.gz", ".csv.zst", *TSV)
 FILES = (*CSV, ".parquet")
 SQLITE = (".sqlite", ".sqlite3")
 DATABASES = (".duckdb", ".ddb", ".db", *SQLITE)
-DUCKDB, SPARK, CONNECT = "duckdb", "spark", "sc://"
+ENGINES = DUCKDB, SPARK, CONNECT = "duckdb", "spark", "sc://"
 """Engines, the last of them by the address of a Spark Connect server."""
 _SECRET = re.compile(r"://([^/@]*:[^/@]*@|.*[?;&][^=]*(password|token)[^=;&]*=)", re.IGNORECASE)
 _POSTGRES = ("postgresql://", "postgres://")

@@ -33,6 +33,14 @@ Missing = Fraction | Literal["skip", "none"]
 LARGEST_SPEC = 10**7  # bytes, also of a file of its keys: reading one takes seconds
 MAX_TEXT = 2**12
 """Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
+UNSEEN = (
+    r"[\x{0}-\x{1F}\x{7F}-\x{9F}\x{AD}\x{61C}\x{200B}\x{200E}\x{200F}\x{2028}-\x{202E}"
+    r"\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]"
+)
+"""Letters of no key that nobody listed: control characters, line ends, marks that turn letters.
+
+By code point, since engines know different versions of Unicode.
+"""
 _NO_TABLE_NAME, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9_-]"), 64
 SURROGATE = re.compile("[\ud800-\udfff]")
 _OPEN = {"-inf": -math.inf, "inf": math.inf}

@@ -60,7 +60,7 @@ Beside = Mapping[tuple["Component", ...], Sequence[Floats]]
 class Component:
     """One scalar per row, in [−1, 1]: 1, "this unit is here", u = (x − centre)/radius, or 2u² − 1.
 
-    But "without" is 1/radius where the row has no value of the column: see `query.choices`.
+    But "without" is 1/radius where the row has no value of the column: see `layout.choices`.
 
     A "square" is 2u² − 1, which fills [−1, 1] as u does. Of u², which fills [0, 1] alone, noise
     would also hide moves below 0 that no row makes. A count of a `column` is 1 where the row

@@ -28,7 +28,7 @@ class Quantile(OneColumn):
     """The `level`-quantile of a column; no noise is added to it.
 
     It is one of the column's candidates. Its columns say how sure it is: `with_ends` by two others
-    that it lies between, and else in ranks. See `tables.query.ranks`.
+    that it lies between, and else in ranks. See `answers.quantiles.layout`.
     """
 
     level: Fraction = MEDIAN

@@ -154,7 +154,7 @@ class Count(Total):
     """`count` of rows, or `count(column)` of those that have a value.
 
     Beside means of a column it may be made of the rows with a value and of those without: see
-    `query.choices`.
+    `layout.choices`.
     """
 
     kind: ClassVar[str] = "count"
@@ -194,7 +194,7 @@ class Sum(Total):
     """`sum(column)`, in units of the largest value that the bounds allow.
 
     Beside a count of the same values it is made of that and of the values about the middle of their
-    bounds: sum = middle·count + radius·(what is counted from there). See `query.choices`.
+    bounds: sum = middle·count + radius·(what is counted from there). See `layout.choices`.
     """
 
     kind: ClassVar[str] = "sum"

@@ -18,10 +18,10 @@ from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.sums.answer import LevelTables
 from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.answers.sums.levels import Levels
+from leastnoise.tables.answers.sums.margin_tables import table_sensitivity
 from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.answers.sums.publish import add_up
 from leastnoise.tables.answers.sums.publish_whole import find_whole_counts, sums_by
-from leastnoise.tables.query.summed.margins import table_sensitivity
 from tests.noise.trees.oracle import enumerated
 from tests.tables import cumulative, margins
 from tests.tables.test_levels_release import plan_of as plan_of_levels

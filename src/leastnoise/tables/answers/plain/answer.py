@@ -18,12 +18,12 @@ from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import FINEST_GRID, BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.plain.search import search_draws
-from leastnoise.tables.plan import shared_draws
-from leastnoise.tables.plan.joint_budget import split_noise
-from leastnoise.tables.query.baselines import Baselines
-from leastnoise.tables.query.noise_error import noise_errors
-from leastnoise.tables.query.ranks import share_parts
-from leastnoise.tables.query.results import table_of
+from leastnoise.tables.answers.quantiles.layout import share_parts
+from leastnoise.tables.noise import shared_draws
+from leastnoise.tables.noise.baselines import Baselines
+from leastnoise.tables.noise.errors import noise_errors
+from leastnoise.tables.noise.joint_budget import split_noise
+from leastnoise.tables.results.table import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.query.layout import LaidOut, Layout
-    from leastnoise.tables.query.ranks import Ranks
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.answers.quantiles.layout import Ranks
+    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import NoiseError
 

@@ -16,10 +16,10 @@ from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.constructions import list_ways
 from leastnoise.selection.public import compare_families
 from leastnoise.selection.rivals import list_first, list_later, list_quick, may_lead
-from leastnoise.tables.plan import shared_draws
-from leastnoise.tables.plan.joint_budget import Chosen, Offers, jointly
-from leastnoise.tables.query.baselines import plain_laplace
-from leastnoise.tables.query.noise_error import variances
+from leastnoise.tables.noise import shared_draws
+from leastnoise.tables.noise.baselines import plain_laplace
+from leastnoise.tables.noise.errors import variances
+from leastnoise.tables.noise.joint_budget import Chosen, Offers, jointly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.noise.base import Noise
-    from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.layout.layout import LaidOut
 
 _SAME = 1e-9  # of a variance
 

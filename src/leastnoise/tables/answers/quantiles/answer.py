@@ -19,18 +19,18 @@ from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.tables.answers.base import Offer, Sentence, Topic
+from leastnoise.tables.answers.quantiles.layout import share_parts
 from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
 from leastnoise.tables.answers.quantiles.publish import (
     publish_by_chance,
     publish_by_tree,
 )
-from leastnoise.tables.answers.tree_noise import (
+from leastnoise.tables.noise.trees import (
     find_tree,
     measure_table,
     tree_in_words,
     tree_to_record,
 )
-from leastnoise.tables.query.ranks import share_parts
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.quantiles import ROWS_95
 from leastnoise.workload.ranks import MISSED, RankTree
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.query.layout import LaidOut, Layout
-    from leastnoise.tables.query.ranks import Ranks
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.answers.quantiles.layout import Ranks
+    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
 _CHOSEN = (

@@ -18,8 +18,8 @@ from leastnoise.tables.answers.quantiles.publish import (
     table_at,
     wrong_quantile,
 )
-from leastnoise.tables.query.noise_error import ExpectedError
-from leastnoise.tables.query.results import describe_kept_groups, publish_all, table_of
+from leastnoise.tables.noise.errors import ExpectedError
+from leastnoise.tables.results.table import describe_kept_groups, publish_all, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Columns
-    from leastnoise.tables.query.ranks import Ranks
-    from leastnoise.tables.query.results import Table
-    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.answers.quantiles.layout import Ranks
+    from leastnoise.tables.layout.table_shape import TableShape
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.publish.table_files import as_read
-from leastnoise.tables.query.results import Table, joined, key_columns, result_columns, table_of
+from leastnoise.tables.results.table import Table, joined, key_columns, result_columns, table_of
+from leastnoise.tables.results.table_files import as_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.certificate.quantiles import QuantileCertificate
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.answers.quantiles.layout import Ranks
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import NoiseError
     from leastnoise.workload.ranks import RankTree
 

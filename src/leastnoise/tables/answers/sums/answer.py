@@ -20,17 +20,17 @@ from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.sums import publish as summed
 from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.answers.sums.levels import Levels
-from leastnoise.tables.answers.sums.margins import Margins
-from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, find_measured
-from leastnoise.tables.answers.sums.trees import TreeSums
-from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words
-from leastnoise.tables.query.baselines import Baselines
-from leastnoise.tables.query.summed.margins import (
+from leastnoise.tables.answers.sums.margin_tables import (
     layouts_read,
     measured_layout,
     table_layout,
     table_sensitivities,
 )
+from leastnoise.tables.answers.sums.margins import Margins
+from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, find_measured
+from leastnoise.tables.answers.sums.trees import TreeSums
+from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words
+from leastnoise.tables.noise.baselines import Baselines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
     Named = Sequence[tuple[str, Claim]]

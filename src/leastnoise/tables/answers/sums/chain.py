@@ -20,15 +20,15 @@ from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.noise import Agreeing
-from leastnoise.tables.answers.tree_noise import measure_table, prove_tree
-from leastnoise.tables.query.summed.margins import in_one_cell, table_sensitivity
+from leastnoise.tables.answers.sums.margin_tables import in_one_cell, table_sensitivity
+from leastnoise.tables.noise.trees import measure_table, prove_tree
 from leastnoise.workload.tree import Crossed, TreeStrategy
 from leastnoise.workload.tree_search import TreeOffer, rank_noise
 
 if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import NoiseError
 
 _TOTAL, _BY = "total", "x"

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 
 from leastnoise.guarantees.units import RowCounts
+from leastnoise.tables.answers.sums.cumulative_tables import table_layouts
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.trees import TreeSums
-from leastnoise.tables.answers.tree_noise import tree_in_words, tree_to_record
-from leastnoise.tables.query.summed.cumulative import table_layouts
+from leastnoise.tables.noise.trees import tree_in_words, tree_to_record
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.workload.base import Table, Workload
 from leastnoise.workload.tree import Nodes, Prefixes, TreeStrategy
@@ -26,7 +26,7 @@ from leastnoise.workload.tree_search import Trees, offer_prefixes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
 
 _DEEPEST = 5
 _DRAWN = (

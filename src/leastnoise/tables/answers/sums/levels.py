@@ -18,9 +18,9 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.units import RowCounts
+from leastnoise.tables.answers.sums.level_tables import KeyTree, table_layouts, tree_of
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, Compared
 from leastnoise.tables.answers.sums.trees import TreeSums
-from leastnoise.tables.query.summed.levels import KeyTree, table_layouts, tree_of
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.workload.base import Table, Workload
 from leastnoise.workload.tree import Nodes, TreeStrategy
@@ -29,7 +29,7 @@ from leastnoise.workload.tree_search import TreeOffer, Trees
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
 
 _DRAWN = (
     "Whole-number noise is drawn for the numbers by {column}{on}. All tables are sums of these, "

@@ -24,17 +24,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.tables.answers.sums.chain import Chain, read_chain
-from leastnoise.tables.answers.sums.measured import (
-    FOR_THE_LARGEST,
-    compare_ways,
-    has_contrasts,
-    measured_name,
-    pure_family,
-    weights_of,
-)
-from leastnoise.tables.answers.sums.whole_counts import WholeCounts, along_columns
-from leastnoise.tables.query.noise_error import PROBABILITIES
-from leastnoise.tables.query.summed.margins import (
+from leastnoise.tables.answers.sums.margin_tables import (
     added_up,
     contrasts_sensitivity,
     made_of,
@@ -45,6 +35,16 @@ from leastnoise.tables.query.summed.margins import (
     table_layout,
     table_sensitivities,
 )
+from leastnoise.tables.answers.sums.measured import (
+    FOR_THE_LARGEST,
+    compare_ways,
+    has_contrasts,
+    measured_name,
+    pure_family,
+    weights_of,
+)
+from leastnoise.tables.answers.sums.whole_counts import WholeCounts, along_columns
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.tables.statistics.fieller import UP_TO_1
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.sums.measured import Compared
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Component
     from leastnoise.workload.marginal import Components, Marginals
 

@@ -1,6 +1,6 @@
 """Which tables of a block with margins get noise, how much each, and what other ways would have.
 
-The search is about the layout of the measured numbers, as `query.margins.measured_layout` has it.
+The search is about the layout of the measured numbers, as `margin_tables.measured_layout` has it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.answers.sums.chain import draw_name, find_chain
-from leastnoise.tables.plan.joint_budget import scale_together
-from leastnoise.tables.query.layout import MAX_DIMENSION
-from leastnoise.tables.query.limits import InCells
-from leastnoise.tables.query.summed.margins import (
+from leastnoise.tables.answers.sums.margin_tables import (
     ADDED,
     always_counts,
     contrasts_sensitivity,
@@ -35,6 +32,9 @@ from leastnoise.tables.query.summed.margins import (
     table_reaches,
     table_sensitivities,
 )
+from leastnoise.tables.layout.layout import MAX_DIMENSION
+from leastnoise.tables.layout.limits import InCells
+from leastnoise.tables.noise.joint_budget import scale_together
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.workload.marginal import (
     best_shares,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.mechanism.mechanism import Mechanism
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Component
     from leastnoise.workload.marginal import Information, Marginals, Shares
 

@@ -13,14 +13,14 @@ import numpy as np
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.answers.sums.margin_tables import ADDED, added_up, places_of, tables_read
 from leastnoise.tables.answers.sums.publish_whole import (
     check_whole_counts,
     put_whole_counts,
 )
-from leastnoise.tables.publish.table_files import read_table
-from leastnoise.tables.query.layout import EXACT_SUMS, INT64_END
-from leastnoise.tables.query.results import table_of
-from leastnoise.tables.query.summed.margins import ADDED, added_up, places_of, tables_read
+from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
+from leastnoise.tables.results.table import table_of
+from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.statistics.base import CLOSE
 from leastnoise.workload.contrasts import BITS, exact_contrasts
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.answers.noisy import BlockPlan
     from leastnoise.tables.answers.sums.margins import Margins
     from leastnoise.tables.answers.sums.trees import TreeSums
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.results.table import Table
     from leastnoise.workload.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]

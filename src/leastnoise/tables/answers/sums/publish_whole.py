@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise.errors import CertificateRejected
-from leastnoise.tables.publish.table_files import read_table
+from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.statistics.totals import noisy_between
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.noisy import BlockPlan
     from leastnoise.tables.answers.sums.whole_counts import WholeCounts
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.results.table import Table
 
     Wholes = NDArray[np.int64]
     Floats = NDArray[np.float64]

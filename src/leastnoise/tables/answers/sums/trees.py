@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts
-from leastnoise.tables.answers.tree_noise import find_tree, measure_table
+from leastnoise.tables.noise.trees import find_tree, measure_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block, Blocks
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise import Agreeing
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import NoiseError
     from leastnoise.workload.base import Workload
     from leastnoise.workload.tree import TreeStrategy

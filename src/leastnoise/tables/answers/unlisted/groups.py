@@ -25,11 +25,11 @@ from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_groups
 from leastnoise.tables.answers.unlisted.search import UnlistedPlan, find_claims
-from leastnoise.tables.plan.shared_draws import find_layouts
-from leastnoise.tables.query.baselines import Baselines
-from leastnoise.tables.query.limits import FewGroups
-from leastnoise.tables.query.noise_error import noise_errors
-from leastnoise.tables.query.results import table_of
+from leastnoise.tables.layout.limits import FewGroups
+from leastnoise.tables.noise.baselines import Baselines
+from leastnoise.tables.noise.errors import noise_errors
+from leastnoise.tables.noise.shared_draws import find_layouts
+from leastnoise.tables.results.table import table_of
 from leastnoise.tables.spec.query import ACCURACY
 from leastnoise.tables.statistics.base import CLOSE
 
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Columns, Reading, Totals
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.statistics.base import NoiseError
 

@@ -25,8 +25,8 @@ from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_keys
 from leastnoise.tables.answers.unlisted.search import find_least, least_in_words
 from leastnoise.tables.answers.unlisted.search_keys import NEARLY, find_keys
-from leastnoise.tables.query.limits import FewGroups
-from leastnoise.tables.query.results import describe_kept_groups, publish_all, table_of
+from leastnoise.tables.layout.limits import FewGroups
+from leastnoise.tables.results.table import describe_kept_groups, publish_all, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
 
 KEYS_NOTE = (

@@ -10,9 +10,9 @@ from leastnoise.certificate.unlisted import CERTAIN, CERTAIN_BITS
 from leastnoise.entropy.source import Entropy, SystemEntropy
 from leastnoise.mechanism.rounding import add_noise_to_rows
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.publish.key_checks import sort_key
-from leastnoise.tables.query.axes import Unlisted
-from leastnoise.tables.query.results import table_of
+from leastnoise.tables.layout.axes import Unlisted
+from leastnoise.tables.results.key_checks import sort_key
+from leastnoise.tables.results.table import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.unlisted import KeysCertificate, ThresholdCertificate
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
 

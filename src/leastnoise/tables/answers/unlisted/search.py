@@ -25,15 +25,15 @@ from leastnoise.noise.question import Question
 from leastnoise.noise.registry import part_of
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
-from leastnoise.tables.query.layout import MAX_UNITS
-from leastnoise.tables.query.limits import FewGroups
+from leastnoise.tables.layout.layout import MAX_UNITS
+from leastnoise.tables.layout.limits import FewGroups
 from leastnoise.tables.spec.query import ACCURACY, SMALL_GROUPS
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.certificate.unlisted import ThresholdCertificate
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.spec.query import Preference
 
 _AS_WHOLE = 1e-9  # of a number of units: a float below a whole number by less may be that number

@@ -23,13 +23,13 @@ from leastnoise.tables.answers.unlisted.search import (
     find_least,
     published,
 )
-from leastnoise.tables.query.limits import FewGroups
+from leastnoise.tables.layout.limits import FewGroups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.guarantees.sensitivity import Neighbours
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
 
 NEARLY = Fraction(19, 20)
 _COARSE = 9  # bits of the lattice at ε = 1

@@ -31,14 +31,14 @@ from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.numerics.searches import raised_shares
-from leastnoise.tables.plan.estimates import (
+from leastnoise.tables.answers.quantiles.layout import share_parts
+from leastnoise.tables.layout.limits import FirstCells
+from leastnoise.tables.noise.estimates import (
     MOST_ADDED,
     log_of_additions,
     log_of_persons,
     log_radial,
 )
-from leastnoise.tables.query.limits import FirstCells
-from leastnoise.tables.query.ranks import share_parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.query.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import LaidOut, Layout
 
     Floats = NDArray[np.float64]
 

@@ -19,17 +19,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidInput, SourceError
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.publish.table_files import (
+from leastnoise.tables.results.table import Table, table_of
+from leastnoise.tables.results.table_files import (
     as_read,
     escape_formulas,
     read_table,
     unescape_formulas,
     write_table,
 )
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.results import Table, table_of
 from leastnoise.tables.statistics.base import NoiseError
 
 KINDS = ["csv", "json", "parquet"]

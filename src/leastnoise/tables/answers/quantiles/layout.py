@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from leastnoise.tables.query import finding, missing
-from leastnoise.tables.query.axes import Nearest
-from leastnoise.tables.query.choices import most_rows
-from leastnoise.tables.query.lay_out import find_bits, shape_of, tree_count
-from leastnoise.tables.query.layout import MAX_DIMENSION, LayoutError
-from leastnoise.tables.query.limits import OF_A_ROW, InCells
-from leastnoise.tables.query.table_shape import TableShape
+from leastnoise.tables.layout import finding, missing
+from leastnoise.tables.layout.axes import Nearest
+from leastnoise.tables.layout.choices import most_rows
+from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
+from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
+from leastnoise.tables.layout.limits import OF_A_ROW, InCells
+from leastnoise.tables.layout.table_shape import TableShape
 from leastnoise.tables.spec.column import Column, list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.base import Component
@@ -29,7 +29,7 @@ from leastnoise.tables.statistics.registry import known_statistics
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.totals import Count

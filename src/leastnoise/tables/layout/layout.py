@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.guarantees.exact import root_above
-from leastnoise.tables.query import replaced
-from leastnoise.tables.query.axes import Axis, Bins, KeyColumn
-from leastnoise.tables.query.kinds import Kind
-from leastnoise.tables.query.limits import (
+from leastnoise.tables.layout import replaced
+from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn
+from leastnoise.tables.layout.kinds import Kind
+from leastnoise.tables.layout.limits import (
     CHOSEN,
     Bounding,
     FewGroups,
@@ -22,7 +22,7 @@ from leastnoise.tables.query.limits import (
     InCells,
     Numbers,
 )
-from leastnoise.tables.query.table_shape import TableShape
+from leastnoise.tables.layout.table_shape import TableShape
 from leastnoise.tables.statistics.base import (
     A_PERSON,
     IN_NO_GROUP,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.query.ranks import Ranks
+    from leastnoise.tables.answers.quantiles.layout import Ranks
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy
     from leastnoise.tables.statistics.base import NoiseError

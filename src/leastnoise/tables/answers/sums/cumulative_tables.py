@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query.axes import Bins
-from leastnoise.tables.query.summed.margins import in_one_cell, wrong_forms
+from leastnoise.tables.answers.sums.margin_tables import in_one_cell, wrong_forms
+from leastnoise.tables.layout.axes import Bins
 from leastnoise.tables.spec.query import PrivateKeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.limits import Bounding
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 

@@ -6,15 +6,15 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
-from leastnoise.tables.publish.table_files import as_read
-from leastnoise.tables.query.axes import KeyColumn, Unlisted
-from leastnoise.tables.rows.engine import UNSEEN
+from leastnoise.tables.layout.axes import KeyColumn, Unlisted
+from leastnoise.tables.results.table_files import as_read
+from leastnoise.tables.spec.values import UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from leastnoise.tables.query.axes import Axis
-    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.layout.axes import Axis
+    from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.spec.values import ColumnType
 
 _INT = re.compile("0|-?[1-9][0-9]{0,18}")  # as a CSV holds it

@@ -19,12 +19,7 @@ from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import Linf, Within
-from leastnoise.tables.answers.sums.margins import Margins
-from leastnoise.tables.answers.sums.publish import sum_exactly
-from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.axes import KeyColumn
-from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.summed.margins import (
+from leastnoise.tables.answers.sums.margin_tables import (
     measured_layout,
     published_tables,
     table_body,
@@ -33,6 +28,11 @@ from leastnoise.tables.query.summed.margins import (
     table_sensitivities,
     table_sensitivity,
 )
+from leastnoise.tables.answers.sums.margins import Margins
+from leastnoise.tables.answers.sums.publish import sum_exactly
+from leastnoise.tables.layout.axes import KeyColumn
+from leastnoise.tables.layout.layout import Layout
+from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY

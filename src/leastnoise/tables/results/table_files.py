@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from leastnoise import _files
-from leastnoise.tables.query.results import key_names, result_columns
+from leastnoise.tables.results.table import key_names, result_columns
 from leastnoise.tables.values import parquet_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from leastnoise.tables.query.results import Table
-    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.layout.table_shape import TableShape
+    from leastnoise.tables.results.table import Table
 
 
 # A spreadsheet runs a cell that begins with one of these; in East Asian settings the wide forms are

@@ -19,11 +19,11 @@ from leastnoise.guarantees.bodies.plain import MOST_BOUNDS, Box
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity, replaced_record
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
-from leastnoise.tables.query.limits import FirstCells, InBall, InCells
+from leastnoise.tables.layout.limits import FirstCells, InBall, InCells
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
-    from leastnoise.tables.query.limits import Numbers, OfCells
+    from leastnoise.tables.layout.limits import Numbers, OfCells
 
 _NEAR = 4  # times R: a box of raised numbers that add up to more has more noise than the hull
 

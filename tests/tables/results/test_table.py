@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from leastnoise.tables.layout.axes import Bins
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.axes import Bins
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.results import Table, table_of
+from leastnoise.tables.results.table import Table, table_of
 from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.reference import published
 

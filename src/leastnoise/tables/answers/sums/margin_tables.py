@@ -23,8 +23,8 @@ from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.exact import float_at_least, root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import Linf
-from leastnoise.tables.query.axes import Bins
-from leastnoise.tables.query.limits import OF_A_ROW, FirstCells, InBall, InCells
+from leastnoise.tables.layout.axes import Bins
+from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InBall, InCells
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
 from leastnoise.tables.statistics.registry import known_statistics
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.guarantees.bodies.base import Body
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.limits import Bounding
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 

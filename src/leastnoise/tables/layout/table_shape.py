@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query.axes import Unlisted
+from leastnoise.tables.layout.axes import Unlisted
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
-    from leastnoise.tables.query.axes import Axis, Condition
+    from leastnoise.tables.layout.axes import Axis, Condition
     from leastnoise.tables.statistics.base import Asked
 
 

@@ -7,13 +7,20 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query.limits import Bounding, FewGroups, FirstCells, InBall, InCells, Numbers
+from leastnoise.tables.layout.limits import (
+    Bounding,
+    FewGroups,
+    FirstCells,
+    InBall,
+    InCells,
+    Numbers,
+)
 from leastnoise.tables.statistics.base import Component, Statistic
 from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.totals import Sum
 
 if TYPE_CHECKING:
-    from leastnoise.tables.query.limits import OfCells
+    from leastnoise.tables.layout.limits import OfCells
     from leastnoise.tables.spec.model import Contribution, Spec
     from leastnoise.tables.spec.query import Query
 

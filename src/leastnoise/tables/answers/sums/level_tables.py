@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.tables.query.axes import KeyColumn
-from leastnoise.tables.query.summed.margins import COUNTS, FILE, in_one_cell, kept_apart
+from leastnoise.tables.answers.sums.margin_tables import COUNTS, FILE, in_one_cell, kept_apart
+from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.limits import Bounding
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Hierarchy, Query
     from leastnoise.tables.spec.values import Key

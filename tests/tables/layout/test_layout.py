@@ -14,10 +14,10 @@ from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
+from leastnoise.tables.layout.limits import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.limits import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.spec.model import Spec
 
 

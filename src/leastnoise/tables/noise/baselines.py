@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.noise.base import Noise
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
 
 _SPHERICAL = ("gaussian", "l2")  # in one dimension "l2" is laplace
 

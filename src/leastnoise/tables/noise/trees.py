@@ -12,7 +12,7 @@ from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicabl
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
-from leastnoise.tables.query.noise_error import PROBABILITIES
+from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 
 if TYPE_CHECKING:

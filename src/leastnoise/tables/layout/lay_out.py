@@ -12,11 +12,14 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.query import choices, missing
-from leastnoise.tables.query.axes import Condition, Unlisted, axes_of
-from leastnoise.tables.query.choices import bound_groups, boundings, most_rows
-from leastnoise.tables.query.kinds import Kind, kind_of
-from leastnoise.tables.query.layout import (
+from leastnoise.tables.answers.sums import cumulative_tables as cumulative
+from leastnoise.tables.answers.sums import level_tables as levels
+from leastnoise.tables.answers.sums import margin_tables as margins
+from leastnoise.tables.layout import choices, missing
+from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
+from leastnoise.tables.layout.choices import bound_groups, boundings, most_rows
+from leastnoise.tables.layout.kinds import Kind, kind_of
+from leastnoise.tables.layout.layout import (
     ASSUMED,
     EXACT_SUMS,
     INT64_END,
@@ -28,7 +31,7 @@ from leastnoise.tables.query.layout import (
     Layout,
     LayoutError,
 )
-from leastnoise.tables.query.limits import (
+from leastnoise.tables.layout.limits import (
     OF_A_ROW,
     Bounding,
     FewGroups,
@@ -37,7 +40,6 @@ from leastnoise.tables.query.limits import (
     InCells,
     integer_limits,
 )
-from leastnoise.tables.query.summed import cumulative, levels, margins
 from leastnoise.tables.spec.query import ACCURACY, TREE
 from leastnoise.tables.statistics.base import A_PERSON, IN_NO_GROUP, Component, Statistic
 from leastnoise.tables.statistics.quantiles import Quantile

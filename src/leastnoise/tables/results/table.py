@@ -16,8 +16,10 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise._notebooks import MOST_ROWS, Framed, Shown, text_table
-from leastnoise.tables.query.kinds import Kind, kind_of_sums
-from leastnoise.tables.query.summed import cumulative, levels, margins
+from leastnoise.tables.answers.sums import cumulative_tables as cumulative
+from leastnoise.tables.answers.sums import level_tables as levels
+from leastnoise.tables.answers.sums import margin_tables as margins
+from leastnoise.tables.layout.kinds import Kind, kind_of_sums
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
 if TYPE_CHECKING:
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise._notebooks import Columns
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.table_shape import TableShape
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked, Floats, Four, NoiseError
 

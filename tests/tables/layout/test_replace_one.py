@@ -20,10 +20,10 @@ from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import Within
+from leastnoise.tables.layout.axes import KeyColumn
+from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.query.axes import KeyColumn
-from leastnoise.tables.query.lay_out import lay_out_query
-from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.rows import bounding, source
 from tests.tables.declared import check_declared, gauge
 from tests.tables.reference import SALT

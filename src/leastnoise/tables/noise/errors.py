@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.tables.query.baselines import Baselines
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.noise.baselines import Baselines
 
 PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
 """Of the half-widths of a `NoiseError`."""

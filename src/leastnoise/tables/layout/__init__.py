@@ -1,0 +1,1 @@
+"""The layout of a query: which integers are summed, and how far one unit moves them."""

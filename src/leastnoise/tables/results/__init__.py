@@ -1,0 +1,1 @@
+"""Published tables: their columns, from noisy vectors to values, and their files."""
