@@ -111,17 +111,25 @@ def test_tables_are_sums_of_the_cells_of_each_number() -> None:
     part_of = np.array([2, 0, 0, 1, 2])
     tables = (Table(count=4, find=lambda: part_of), Table(count=4, find=lambda: part_of, running=2))
     cells = np.array([1, 10, 100, 1000, 10000])
-    found = Workload(cells=5, tables=tables).add_up(cells)
-    assert [one.tolist() for one in found] == [[110, 1000, 10001, 0], [110, 1110, 10001, 10001]]
-    assert all(one.dtype == cells.dtype for one in found)
+    sums = Workload(cells=5, tables=tables).add_up(cells)
+    assert [numbers.tolist() for numbers in sums] == [
+        [110, 1000, 10001, 0],
+        [110, 1110, 10001, 10001],
+    ]
+    assert all(numbers.dtype == cells.dtype for numbers in sums)
 
 
 def test_a_table_is_found_when_it_is_asked_for() -> None:
-    found: list[int] = []
-    table = Table(count=1, find=lambda: np.zeros(len(found) or found.append(1) or 3, np.int64))
-    assert not found
-    assert table.add_up(np.ones(3)).tolist() == [3.0]
-    assert table.part_of is table.part_of
+    calls: list[int] = []
+
+    def find() -> NDArray[np.int64]:
+        calls.append(1)
+        return np.zeros(3, dtype=np.int64)
+
+    table = Table(count=1, find=find)
+    assert not calls
+    assert [table.add_up(np.ones(3)).tolist() for _ in range(2)] == [[3.0]] * 2
+    assert len(calls) == 1
 
 
 OFFERS = {
@@ -159,7 +167,7 @@ def test_ranked_noise_hides_every_move_and_is_in_order(
         assert strategy.variance(0).mean() == pytest.approx(squares.mean(), rel=0.1)
         tables = TreeStrategy(noise=noise, tables=offer.tables)
         weighed = [tables.variance(place) for place in range(len(offer.tables))]
-        logs = [math.log(own.max() if largest else own.mean()) for own in weighed]
+        logs = [math.log(each.max() if largest else each.mean()) for each in weighed]
         values.append(max(logs) if largest else math.fsum(logs))
     assert values == pytest.approx(sorted(values))
 

@@ -181,7 +181,7 @@ class Prefixes(TreeTable):
         spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
         cells, bias = np.arange(self.count), [law.mean_abs / 2 for law in laws]
         counts = [cells % above // span for above, span in pairwise(spans)]
-        sums = sum(count * one for count, one in zip(counts, bias[1:], strict=True))
+        sums = sum(count * high for count, high in zip(counts, bias[1:], strict=True))
         last = bias[0]
         if self.count < noise.dimension:
             last = math.sqrt(prefix_variances(branches, [x.variance for x in laws])[self.count]) / 2
@@ -243,8 +243,9 @@ class Crossed(TreeTable):
 class TreeStrategy:
     """Noise on a tree, and the tables that are sums of its cells: a `Strategy`.
 
-    Groups have a tree each, and all are alike: `noise` is of one. `places` are the cells of the
-    workload among those of all trees, shape (cells,); None if both are the same.
+    Groups have a tree each, and all are alike: `noise` is the noise of a group. `places` are
+    the cells of the workload among the cells of all trees, shape (cells,); None if both are the
+    same.
     """
 
     noise: Agreeing

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class TreeOffer:
     """A tree that noise may be drawn on, with the `tables` that a search weighs.
 
-    Shares are searched in the tree of `even` branches, which is near to an uneven one. With
+    Shares are searched in the tree of `even` branches, which is near to an uneven tree. With
     `alone`, all noise in the cells is tried, too.
     """
 
@@ -63,7 +63,7 @@ class TreeOffer:
     def logs(self, branches: tuple[int, ...], nodes: OfPlaces, *, largest: bool) -> list[float]:
         """Ln of the mean variance of each table, or of each variance if the `largest` counts."""
         tables = (table.variances(branches, nodes) for table in self.tables)
-        weighed = np.concatenate([own if largest else [own.mean()] for own in tables])
+        weighed = np.concatenate([each if largest else [each.mean()] for each in tables])
         return np.log(np.maximum(weighed, LEAST_VARIANCE)).tolist()
 
 
@@ -112,7 +112,7 @@ def _best_shares(
     smooth, _ = choose_loss(largest=largest)
 
     def loss(variances: Sequence[float]) -> float:
-        return smooth(offer.logs(offer.even, [[one] for one in variances], largest=largest))
+        return smooth(offer.logs(offer.even, [[level] for level in variances], largest=largest))
 
     return search_shares(offer.even, scale, loss, rows=rows)
 

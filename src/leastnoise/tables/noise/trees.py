@@ -88,7 +88,7 @@ def measure_table(strategy: Strategy, table: int, *, groups: int = 1) -> NoiseEr
     if not strategy.alike(table):
         stds, halves95 = (variances**0.5).tolist() * groups, halves[0].tolist() * groups
         rows = RowErrors(std=tuple(stds), half95=tuple(halves95))
-    half95, half975, half983 = (float(one.max()) for one in halves)
+    half95, half975, half983 = (float(widths.max()) for widths in halves)
     std = math.sqrt(float(variances.mean()))
     return NoiseError(std=std, half95=half95, half975=half975, half983=half983, rows=rows)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _TOTAL, _BY = "total", "x"
 MOST_COLUMNS = 3
 """With up to three columns all orders are compared: 6 orders, a third of a second each. With more,
-one order is: each table is by some of the columns of the next larger one."""
+the order is tried in which every table is a level."""
 
 _DRAWN = (
     "Whole-number noise is drawn for the cells on a tree by {along}, so that it partly cancels in "
@@ -53,7 +53,7 @@ class Chain:
     @cached_property
     def strategy(self) -> TreeStrategy:
         """The noise, with every table by some of the columns, by its mask."""
-        sizes = [self.noise.branches[self.order.index(one)] for one in range(len(self.order))]
+        sizes = [self.noise.branches[self.order.index(column)] for column in range(len(self.order))]
         cells = np.arange(self.noise.dimension).reshape(sizes).transpose(self.order).reshape(-1)
         return TreeStrategy(
             noise=self.noise,
@@ -71,7 +71,7 @@ class Chain:
 
     def columns(self, cells: Layout) -> list[str]:
         """The columns in this order."""
-        return [cells.axes[one].column for one in self.order]
+        return [cells.axes[column].column for column in self.order]
 
     def in_words(self, cells: Layout) -> str:
         """The noise, in a sentence."""
@@ -85,7 +85,7 @@ def _cross(order: Sequence[int], table: int) -> Crossed:
 
 def draw_name(cells: Layout, columns: Sequence[int]) -> str:
     """The name in a certificate of noise by columns: by 1 and 3 it is `query.1x3`."""
-    return f"{cells.label}.{_BY.join(str(one + 1) for one in columns) or _TOTAL}"
+    return f"{cells.label}.{_BY.join(str(column + 1) for column in columns) or _TOTAL}"
 
 
 def read_chain(cells: Layout, claims: Sequence[tuple[str, Block]]) -> Chain | None:
@@ -100,7 +100,7 @@ def read_chain(cells: Layout, claims: Sequence[tuple[str, Block]]) -> Chain | No
         return None
     for order in permutations(range(len(cells.axes))):
         if draw_name(cells, order) == name:
-            sizes = tuple(cells.axes[one].cells for one in order)
+            sizes = tuple(cells.axes[column].cells for column in order)
             if claim.noise.branches != sizes or not claim.noise.even:
                 break
             return Chain(order=order, noise=claim.noise)
@@ -125,7 +125,7 @@ def find_chain(
     orders = _list_orders(len(cells.axes), cells.margins)
     offers = [
         TreeOffer.of(
-            tuple(cells.axes[one].cells for one in order),
+            tuple(cells.axes[column].cells for column in order),
             *(_cross(order, table) for table in cells.margins),
         )
         for order in orders
@@ -150,7 +150,7 @@ def _list_orders(columns: int, tables: Sequence[int]) -> list[tuple[int, ...]]:
         return list(permutations(range(columns)))
     order: list[int] = []
     for table in sorted(tables, key=int.bit_count):
-        if not all(table >> one & 1 for one in order):
+        if not all(table >> column & 1 for column in order):
             return []
-        order += [one for one in range(columns) if table >> one & 1 and one not in order]
+        order += [at for at in range(columns) if table >> at & 1 and at not in order]
     return [tuple(order)]

@@ -82,7 +82,7 @@ class Levels(TreeSums):
         """The keys, and their sums by each level."""
         tree = _tree(self.cells)
         pairs = zip(tree.places[::-1], tree.values[::-1], strict=True)
-        tables = (Table(count=len(values), find=lambda own=own: own) for own, values in pairs)
+        tables = (Table(count=len(values), find=lambda at=at: at) for at, values in pairs)
         return Workload(cells=self.cells.cells, tables=tuple(tables))
 
     @cached_property
@@ -161,13 +161,13 @@ class Levels(TreeSums):
         column, *above = (next(iter(layout.axes[0].columns)) for layout in self.layouts)
         levels = _words.in_turn([column, *above], "and")
         largest = self.cells.largest
-        own = self.largest_std if largest else self.geometric_mean
+        std = self.largest_std if largest else self.geometric_mean
         on = _ON_A_TREE.format(levels=levels) if any(self.noise.shares[:-1]) else " alone"
         return [
             _DRAWN.format(column=column, on=on),
             *([_UNLIKE] if any(error.rows is not None for error in self.errors) else []),
             *([FOR_THE_LARGEST] if largest else []),
-            Compared(own=own, **self.others).in_words("The", largest=largest),
+            Compared(own=std, **self.others).in_words("The", largest=largest),
             *([] if self.whole_counts is None else self.whole_counts.in_words()),
         ]
 
@@ -183,4 +183,4 @@ def _geometric_std(epsilon: float) -> float:
 
 
 def _mean(stds: Iterable[float]) -> float:
-    return math.exp(math.fsum(logs := [math.log(one) for one in stds]) / len(logs))
+    return math.exp(math.fsum(logs := [math.log(std) for std in stds]) / len(logs))

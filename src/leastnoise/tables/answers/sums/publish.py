@@ -320,7 +320,7 @@ def check_on_tree(whole: TreeSums, folder: Path, blocks: Sequence[BlockPlan], ki
     for block in blocks:
         columns = read_table(folder / f"{block.name}.{kind}", [block.layout])
         read.append(list(map(float, columns[block.layout.statistics[0].label])))
-    are_whole = all(float(one).is_integer() for one in read[0])
+    are_whole = all(count.is_integer() for count in read[0])
     if not are_whole or sum(map(abs, read[0])) > EXACT_SUMS:  # as `whole_steps` leaves them
         raise CertificateRejected(
             f"The table {blocks[0].name}.{kind} has a count that isn't whole."

@@ -100,7 +100,7 @@ class TreeSums(ABC):
         noise = cls.trees(cells).read(claim, budget)
         tables = cls(cells=cells, budget=budget, claim=claim, noise=noise)
         strategy = tables.strategy
-        if not all(strategy.variance(one).all() for one in range(len(strategy.tables))):
+        if not all(strategy.variance(table).all() for table in range(len(strategy.tables))):
             raise CertificateRejected(f"{where}: its noise is 0 as a float.")  # a _std says none
         return tables
 
@@ -128,12 +128,12 @@ class TreeSums(ABC):
         """The errors of each table, and of each row where they are unlike."""
         strategy = self.strategy
         tables = range(len(strategy.tables))
-        return tuple(measure_table(strategy, one, groups=strategy.groups) for one in tables)
+        return tuple(measure_table(strategy, table, groups=strategy.groups) for table in tables)
 
     @property
     def largest_std(self) -> float:
         """The largest standard deviation of a number."""
-        return max(max(one.rows.std) if one.rows else one.std for one in self.errors)
+        return max(max(error.rows.std) if error.rows else error.std for error in self.errors)
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
@@ -141,5 +141,5 @@ class TreeSums(ABC):
         if not self.cells.projected:
             return None
         names, tree = zip(*self.nodes, strict=True)
-        too_high = {one.name: self.strategy.too_high(i) for i, one in enumerate(self.layouts)}
+        too_high = {at.name: self.strategy.too_high(i) for i, at in enumerate(self.layouts)}
         return WholeCounts(tree=tree, names=names, too_high=too_high, columns=self.columns)

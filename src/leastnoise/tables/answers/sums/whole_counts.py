@@ -82,7 +82,7 @@ def along_columns(margins: Margins) -> WholeCounts:
         orders = {
             order: _too_high(margins, order, bias) for order in permutations(range(len(sizes)))
         }
-        best, too_high = min(orders.items(), key=lambda one: math.fsum(map(math.log, one[1])))
+        best, too_high = min(orders.items(), key=lambda pair: math.fsum(map(math.log, pair[1])))
     masks = _prefixes(best)
     cells = np.indices(sizes)
     axes = [margins.marginals.axes(mask) for mask in masks]
