@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 
 from benchmarks.timing import print_rows
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse.spec_file import parse
 from leastnoise.tables.rows import bounding
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine

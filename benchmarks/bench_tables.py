@@ -20,7 +20,7 @@ from pathlib import Path
 import duckdb
 
 from benchmarks.timing import print_rows
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine

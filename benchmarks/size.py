@@ -37,7 +37,7 @@ _NUMBERS = {"Fraction", "float", "arb", "range"}
 _MIDDLE = re.compile(r"\b(middle|mid|golden)\b.* = .*(\(\w+ \+ \w+\) //? 2|sqrt\(5\))")
 _READER = r"def _value(_of)?\(value: object, (kind|field)\b"
 _KINDS = {
-    "adds_up", "by_tree", "cumulative", "groups", "hierarchy", "keys_alone", "level",
+    "by_tree", "cumulative", "groups", "hierarchy", "keys_alone", "level",
     "margin", "margins", "quantiles", "running", "summed", "tree", "unlisted",
 }  # fmt: skip
 """Attributes that say which kind of answer a query has."""
@@ -47,7 +47,8 @@ _OF_A_KIND = {
     "Quantile", "QuantileCertificate", "QuantilePlan", "Quantiles", "Ranks", "RunningSums",
     "Summed", "Sums", "ThresholdCertificate",
 }  # fmt: skip
-_ASKING = ("cli", "report", *(f"tables/{one}" for one in ("answers", "plan", "publish", "query")))
+_STATIONS = ("answers", "layout", "noise", "plan", "publish", "query", "results")
+_ASKING = ("cli", "report", *(f"tables/{folder}" for folder in _STATIONS))
 _SPEC = """
 version = 1
 [data]
@@ -223,7 +224,7 @@ def release() -> dict[str, int]:
     """Return what one release of two queries enters and does, by running it once."""
     import leastnoise as ln
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.tables.layout.lay_out import lay_out_query
+    from leastnoise.tables.answers.kinds import lay_out_query
     from leastnoise.tables.parse import spec_file
 
     with tempfile.TemporaryDirectory() as name:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 import leastnoise as ln
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout import finding
-from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.rows import bounding, source
 from tests.quantile_laws import Law, mass_of, split_law
 

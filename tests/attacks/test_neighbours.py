@@ -20,7 +20,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.rows import bounding, source
 from tests.attacks import contributions

@@ -21,9 +21,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.expressions.language import parse as parse_expression
 from leastnoise.tables.expressions.tree import columns_of
-from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.engine import Engine

@@ -6,9 +6,8 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
+from leastnoise.tables.answers.kinds import lay_out_query, lay_out_ranks
 from leastnoise.tables.answers.sums.margin_tables import layouts_read
-from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source

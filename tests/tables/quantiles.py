@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leastnoise.tables.answers.quantiles.layout import Ranks
+from leastnoise.tables.layout.ranks import Ranks
 from leastnoise.tables.parse import spec_file
 
 CANDIDATES = {"from": 0, "to": 100, "step": 10}

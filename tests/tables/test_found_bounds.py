@@ -14,8 +14,8 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import OverBudget, Refused
 from leastnoise.report.page import report
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout import finding
-from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.parse import spec_file
 
 CANDIDATES = {"from": 0, "to": 1000, "step": 10}

@@ -251,7 +251,7 @@ def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
         ),
         ({"levels": {"a b": STATES}}, "group_by.county.levels", "A file would be called"),
         ({"levels": {"state": [1, *STATES[1:]]}}, "group_by.county.levels.state", "one type"),
-        ({"margins": True}, "group_by.county.levels", "margins"),
+        ({"margins": True}, "margins", "the only column"),
         ({"round": True}, "round", "wouldn't add up"),
         ({"clamp": True}, "clamp", "wouldn't add up"),
         ({"top": 2}, "top", "wouldn't add up"),

@@ -87,12 +87,10 @@ def _print_part(part: TablePart, plan: Plan) -> None:
 
 def _rows_of(layout: TableShape, unit: str, said: Sequence[str]) -> list[str]:
     """Return which rows count and for how much, in sentences, around those that are `said`."""
-    from leastnoise.tables.layout.axes import Bins
-
     dropped = [
         f"Rows are dropped where {axis.column} is {axis.dropped}."
         for axis in layout.axes
-        if isinstance(axis, Bins) and axis.dropped
+        if axis.dropped
     ]
     filters = [f"Only rows where {text} count." for text in layout.filters]
     limits = [] if layout.by_row else [f"Each {unit} {layout.limits}."]

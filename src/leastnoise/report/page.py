@@ -22,7 +22,6 @@ from leastnoise.report import words
 from leastnoise.report.table_section import TableSection, names_of
 from leastnoise.report.words import as_list, wide_table
 from leastnoise.tables.answers.base import Topic
-from leastnoise.tables.layout.axes import Bins
 from leastnoise.tables.plan.summary import (
     counted_in,
     limits_of_persons,
@@ -176,7 +175,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
         lines += [
             f"In {layout.name}, rows are left out where {called(axis.column)} is {axis.dropped}."
             for axis in layout.axes
-            if isinstance(axis, Bins) and axis.dropped
+            if axis.dropped
         ]
     lines += [said for layout in layouts for said in layout.missing]
     if not spec.privacy.by_row:

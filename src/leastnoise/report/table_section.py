@@ -12,7 +12,7 @@ from leastnoise._words import html
 from leastnoise.report.dot_chart import Dot, dot_chart
 from leastnoise.report.words import as_float, beside_noise, wide_table
 from leastnoise.tables.answers.base import Topic, texts
-from leastnoise.tables.layout.axes import Bins, Unlisted
+from leastnoise.tables.layout.axes import Bins, RunningBins
 from leastnoise.tables.results.table import statistics_of
 
 if TYPE_CHECKING:
@@ -210,14 +210,14 @@ def _keys(parts: Sequence[TableShape], columns: dict[str, list[Any]]) -> list[li
     found: list[list[str]] = []
     for axis in parts[0].axes:
         column = left.pop(0)
-        if isinstance(axis, Bins):
+        if isinstance(axis, Bins | RunningBins):
             found.append(_bands(axis, column, left.pop(0)))
         else:
             found.append([_key(one) for one in column])
     return [*found, *([_key(one) for one in column] for column in left)]
 
 
-def _bands(axis: Bins, lower: list[Any], upper: list[Any]) -> list[str]:
+def _bands(axis: Bins | RunningBins, lower: list[Any], upper: list[Any]) -> list[str]:
     """Return bands [a, b) in words, the last one of the axis closed, be it there or left out."""
     last = float(axis.edges[-1])
     said: list[str] = []
@@ -271,9 +271,6 @@ def _asked_in_words(parts: Sequence[TableShape], spec: Spec) -> str:
     if layout.conditions:
         return f"{what}, for each of {layout.cells:,} conditions."
     by = _words.in_turn([
-        spec.labels.get(axis.column, axis.column)
-        + (" (keys that nobody listed)" if isinstance(axis, Unlisted) else "")
-        + (" (cumulative)" if isinstance(axis, Bins) and axis.running else "")
-        for axis in layout.axes
+        spec.labels.get(axis.column, axis.column) + axis.note for axis in layout.axes
     ]) if layout.axes else ""  # fmt: skip
     return f"{what}, by {by}." if by else f"{what}."

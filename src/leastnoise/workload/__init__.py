@@ -9,4 +9,6 @@
 | `tree` | whole-number noise on a tree of the cells: the laws of the numbers of tables |
 | `tree_search` | which tree and shares are best, and what a certificate of its noise must say |
 | `ranks` | how far off quantiles are that are read off such counts |
+| `nested` | tables by the levels of a tree and by other columns |
+| `laplace_sums` | half-widths of sums of Laplace noise |
 """

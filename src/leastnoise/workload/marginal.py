@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 
@@ -71,6 +71,10 @@ class Marginals:
     def places(self) -> dict[int, int]:
         """The place of each table in `every`."""
         return {table: place for place, table in enumerate(self.every)}
+
+    def rank(self, table: int) -> int:
+        """The number of attributes that a table is by."""
+        return table.bit_count()
 
     def axes(self, table: int) -> tuple[int, ...]:
         """Return the attributes that a table is by, in order."""
@@ -242,8 +246,58 @@ PARTS = 1000
 _SCATTERED = 32  # starts beside the others: the largest variance has many local optima
 
 
+class Workload(Protocol):
+    """The tables that a search for shares weighs: those of `Marginals`, or by levels of a tree.
+
+    `every` table may be measured; the cells are the last. The others are as in `Marginals`.
+    """
+
+    @property
+    def every(self) -> Sequence[int]:
+        """All tables."""
+        ...
+
+    @property
+    def places(self) -> Mapping[int, int] | Sequence[int]:
+        """The place of each table in `every`."""
+        ...
+
+    @property
+    def tables(self) -> tuple[int, ...]:
+        """The published tables."""
+        ...
+
+    @property
+    def carried(self) -> Floats:
+        """N/n_M where A is a sum of M, shape (A, M)."""
+        ...
+
+    @property
+    def spread(self) -> Floats:
+        """What 1/θ of each A adds to v_B, shape (published tables, A)."""
+        ...
+
+    @property
+    def has_cells(self) -> bool:
+        """True if the cells may have noise."""
+        ...
+
+    @property
+    def is_small(self) -> bool:
+        """True if a search may begin with many tables."""
+        ...
+
+    def variances(self, theta: Floats) -> Floats:
+        """v_B of each published table; infinite where θ doesn't determine one."""
+        ...
+
+    def rank(self, table: int) -> int:
+        """The number of attributes that a table is by."""
+        ...
+
+
 def best_shares(
-    marginals: Marginals, weights: Sequence[float] | None, information: Information
+    marginals: Workload, weights: Sequence[float] | None, information: Information
 ) -> Shares:
     """Return shares of measured tables with a small Σ w_B ln v_B, or largest v_B without weights.
 
@@ -265,7 +319,7 @@ def best_shares(
 
 
 def log_variance(
-    marginals: Marginals,
+    marginals: Workload,
     shares: Mapping[int, Fraction],
     weights: Sequence[float] | None,
     information: Information,
@@ -322,15 +376,16 @@ def gaussian_information(sigma: float, reaches: Floats) -> Information:
     return lambda shares: (each * shares, each)
 
 
-def _starts(marginals: Marginals) -> list[Floats]:
+def _starts(marginals: Workload) -> list[Floats]:
     """Return shares to begin with: the cells and one more table, those published, and levels."""
-    last, depth = len(marginals.every) - 1, len(marginals.sizes)
+    last = len(marginals.every) - 1
+    depth = marginals.rank(marginals.every[last])
     published = tuple(marginals.places[one] for one in marginals.tables)
     groups: list[tuple[int, ...]] = [published]
     if marginals.is_small:
         groups += [(last,), tuple(range(last + 1)), *((one, last) for one in range(last))]
         groups += [
-            (*(one for one in marginals.every if one.bit_count() in {level, depth}),)
+            (*(one for one in marginals.every if marginals.rank(one) in {level, depth}),)
             for level in range(depth)
         ]
     else:
@@ -342,7 +397,7 @@ def _starts(marginals: Marginals) -> list[Floats]:
     return list(np.unique(found, axis=0))
 
 
-def _scatter(marginals: Marginals) -> list[Floats]:
+def _scatter(marginals: Workload) -> list[Floats]:
     """Return shares to begin with that are nowhere alike, from multiples of the golden ratio."""
     tables = len(marginals.every)
     places = np.arange(1, _SCATTERED * tables + 1) * ((math.sqrt(5) - 1) / 2)
@@ -353,7 +408,7 @@ def _scatter(marginals: Marginals) -> list[Floats]:
     return list(found / found.sum(axis=1, keepdims=True))
 
 
-def _descend(marginals: Marginals, shares: Floats, loss: Loss, information: Information) -> Floats:
+def _descend(marginals: Workload, shares: Floats, loss: Loss, information: Information) -> Floats:
     """Return a local optimum near some shares, of tables that have one; small ones become 0."""
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 

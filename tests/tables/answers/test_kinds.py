@@ -12,8 +12,8 @@ from leastnoise.certificate.plan import Block, Blocks
 from leastnoise.errors import CertificateRejected
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Topic
-from leastnoise.tables.answers.kinds import list_answers
-from leastnoise.tables.layout.kinds import Kind
+from leastnoise.tables.answers.kinds import KINDS, kind_of
+from leastnoise.tables.answers.matching import list_answers
 from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
@@ -41,6 +41,12 @@ SPEC: dict[str, Any] = {
             "statistics": ["count"],
             "group_by": {"plan": {"keys": PLANS, "levels": {"half": [1, 1, 2, 2]}}},
         },
+        {
+            "name": "nested",
+            "statistics": ["count"],
+            "group_by": {"plan": {"keys": PLANS, "levels": {"half": [1, 1, 2, 2]}}, "x": [1, 2]},
+            "margins": True,
+        },
         {"name": "chance", "statistics": ["median(x)"], "quantiles_by": "permute-and-flip"},
         {"name": "tree", "statistics": ["median(x)"], "quantiles_by": "tree"},
     ],
@@ -61,7 +67,7 @@ def blocks(laid: LaidOut) -> Blocks:
 @pytest.mark.dense
 def test_a_plan_is_read_back_from_its_certificate(laid: LaidOut) -> None:
     made = plan(laid)
-    assert {way.kind for parts in laid.queries for ways in parts for way in ways} == {*Kind}
+    assert {kind_of(laid.spec, query) for query in laid.spec.query} == {*KINDS}
     again = plan_as_certified(laid, made.certificate)
     assert again.to_record() == made.to_record()
     assert list(dict.fromkeys(part.query for part in made.parts)) == list(made.names)

@@ -14,7 +14,7 @@ from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Within
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.layout.limits import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.parse import spec_file

@@ -20,8 +20,8 @@ from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import Within
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.axes import KeyColumn
-from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source

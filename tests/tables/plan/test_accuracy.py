@@ -12,7 +12,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, OverBudget, Refused, SpecError
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.noise.errors import wishes
 from leastnoise.tables.plan import least_epsilon
 from leastnoise.tables.plan.plan import Plan

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leastnoise.tables.answers.columns import wrong_number
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse.spec_file import parse
 from leastnoise.tables.results.table import table_of

@@ -16,7 +16,7 @@ import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.release import Release

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.axes import Bins
-from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.results.table import Table, table_of

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidInput, SourceError
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.results.table import Table, table_of

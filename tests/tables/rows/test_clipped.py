@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
 from tests.tables.integers import integers
 from tests.tables.rows.test_bounding import exact, rows, spec_of

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.duckdb import databases

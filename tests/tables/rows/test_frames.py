@@ -17,7 +17,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.rows import bounding, source
 from tests.tables.reference import SALT
 from tests.tables.several import ROWS, raw_spec

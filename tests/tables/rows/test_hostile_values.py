@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import SpecError
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of

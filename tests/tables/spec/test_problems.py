@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leastnoise.errors import SpecError
-from leastnoise.tables.layout import lay_out
+from leastnoise.tables.answers import kinds
 from leastnoise.tables.parse import checks, spec_file
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import Query
@@ -250,7 +250,7 @@ def test_a_spec_is_checked_once_with_the_queries_that_it_asks_for(
 
     def lay_out_query(spec: Spec, query: Query) -> Any:
         laid.append(query.name)
-        return lay_out.lay_out_query(spec, query)
+        return kinds.lay_out_query(spec, query)
 
     monkeypatch.setattr(checks, "lay_out_query", lay_out_query)
     text = ASKING.replace('name = "use_by_plan"', 'name = "use_by_plan"\nclipping = "0.1"')

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.statistics.base import Four, Ingredients, NoiseError, Statistic

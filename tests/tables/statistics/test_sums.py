@@ -15,7 +15,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected
-from leastnoise.tables.layout.lay_out import lay_out_query
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from leastnoise.tables.plan.plan import BlockPlan

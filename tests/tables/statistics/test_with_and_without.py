@@ -17,8 +17,8 @@ import leastnoise as ln
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import CertificateRejected
 from leastnoise.noise.draw import make_sampler
+from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout import choices
-from leastnoise.tables.layout.lay_out import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan

@@ -14,7 +14,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise import _validate
-from leastnoise._record import A_DIMENSION, field, record, takes
+from leastnoise._record import A_DIMENSION, derived, field, record, takes
 from leastnoise.balls.core import PLAIN_BITS, ball, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import (
@@ -49,68 +49,10 @@ def positive_bounds(bounds: Sequence[Exact], *, name: str = "bounds") -> tuple[F
 A_BOUNDS = takes(positive_bounds)
 
 
-@final
-@record()
-class Segment(Body):
-    """[−bound, bound]: N(x) = |x|/bound. Raises InvalidArgument unless bound > 0.
+class _Intervals(Body):
+    """All x with |x_i| <= bounds[i]: N(x) = max |x_i|/bounds[i]."""
 
-    >>> Segment(bound=2).gauge(["-0.5"])
-    Fraction(1, 4)
-    """
-
-    kind: ClassVar[str] = "interval"
-    bound: FractionField = field(converter=takes(positive), scales=True)
-
-    @property
-    def dimension(self) -> int:
-        """1."""
-        return 1
-
-    def power(self, x: Point, exponent: int) -> Fraction:
-        return (abs(x[0]) / self.bound) ** exponent
-
-    def enclosure(self, x: Point) -> arb:
-        return ball(self.power(x, 1))
-
-    def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.abs(points[..., 0]) / float(self.bound)
-
-    def volume(self) -> arb:
-        """It is 2·bound."""
-        return ball(2 * self.bound)
-
-    @property
-    def second_moments(self) -> NDArray[np.float64]:
-        """It is bound²/3."""
-        return np.array([float(self.bound**2 / 3)])
-
-    @property
-    def first_moments(self) -> NDArray[np.float64]:
-        """It is bound/2."""
-        return np.array([float(self.bound / 2)])
-
-    @property
-    def corner_count(self) -> int:
-        """2."""
-        return 2
-
-    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
-        yield from ((self.bound,), (-self.bound,))
-
-
-@final
-@record()
-class Box(Body):
-    """All x with |x_i| <= bounds[i]: N(x) = max |x_i|/bounds[i].
-
-    Raises InvalidArgument unless there are 1 to 10,000 bounds, each > 0.
-
-    >>> Box(bounds=[1, 2]).gauge([1, -3])
-    Fraction(3, 2)
-    """
-
-    kind: ClassVar[str] = "box"
-    bounds: FractionsField = field(converter=A_BOUNDS, scales=True)
+    bounds: tuple[Fraction, ...]
 
     @property
     def dimension(self) -> int:
@@ -146,7 +88,7 @@ class Box(Body):
         return 2**self.dimension
 
     def _contains_by_structure(self, other: Body) -> bool:
-        return isinstance(other, Box) and all(
+        return isinstance(other, _Intervals) and all(
             theirs <= ours for theirs, ours in zip(other.bounds, self.bounds, strict=True)
         )
 
@@ -156,6 +98,35 @@ class Box(Body):
     @property
     def _floats(self) -> NDArray[np.float64]:
         return np.array([float(bound) for bound in self.bounds])
+
+
+@final
+@record()
+class Segment(_Intervals):
+    """[−bound, bound]: N(x) = |x|/bound. Raises InvalidArgument unless bound > 0.
+
+    >>> Segment(bound=2).gauge(["-0.5"])
+    Fraction(1, 4)
+    """
+
+    kind: ClassVar[str] = "interval"
+    bound: FractionField = field(converter=takes(positive), scales=True)
+    bounds: tuple[Fraction, ...] = derived(lambda one: (one.bound,), repr=False, compare=False)
+
+
+@final
+@record()
+class Box(_Intervals):
+    """All x with |x_i| <= bounds[i]: N(x) = max |x_i|/bounds[i].
+
+    Raises InvalidArgument unless there are 1 to 10,000 bounds, each > 0.
+
+    >>> Box(bounds=[1, 2]).gauge([1, -3])
+    Fraction(3, 2)
+    """
+
+    kind: ClassVar[str] = "box"
+    bounds: FractionsField = field(converter=A_BOUNDS, scales=True)
 
 
 @final

@@ -2,12 +2,13 @@
 
 | file | what |
 |---|---|
-| `base` | the protocols of an answer, of an answer with proved noise, and of its parts of tables |
+| `base` | the protocols of a kind of query, of an answer, of an answer with proved noise |
 | `plain` | queries of listed groups, with draws that they may share |
 | `sums` | margins, cumulative counts, levels of keys: tables that add up |
 | `unlisted` | groups that nobody listed, published from a noisy count on, or as keys alone |
 | `quantiles` | quantiles, by chance or by a tree |
 | `noisy`, `single` | the base of answers with noise, and of answers to one query |
 | `columns` | checks of the columns of a published table |
-| `kinds` | lists the answers to a spec, and matches certificates to them |
+| `kinds` | lists all kinds, says which of them a query has, and lays queries out |
+| `matching` | lists the answers to a spec, and matches certificates to them |
 """

@@ -10,8 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, final
 
+from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.columns import find_wrong, stated_deviations
 
 if TYPE_CHECKING:
@@ -27,16 +28,22 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
+    from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import LaidOut, Layout
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.noise.errors import Wish
+    from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Ends, NoiseError
 
+    Problem = tuple[str, str]
+    """The key that is wrong, and what is wrong with it."""
     Columns = Mapping[str, Sequence[Any]]
     """The columns of a table as a file of its format has them."""
 
+SomeClaim = TypeVar("SomeClaim")
 NO_NAMES: Mapping[str, str] = {}
 """Readers know each statistic by its label."""
 KEYS_CHECKED = (
@@ -356,6 +363,13 @@ class Reading:
     known: Sequence[Certificate]
 
 
+def expect_claim(claim: Claim, kind: type[SomeClaim], why: str) -> SomeClaim:
+    """The certificate, which must be of this kind. Raises CertificateRejected if it isn't."""
+    if not isinstance(claim, kind):
+        raise CertificateRejected(why)
+    return claim
+
+
 class Answer(Protocol):
     """Queries of a spec that are answered in one way."""
 
@@ -387,5 +401,27 @@ class Answer(Protocol):
         ...
 
 
-Kind = Callable[["LaidOut"], "Sequence[Answer]"]
-"""Lists the answers of one kind in a spec."""
+class QueryKind(ABC):
+    """A way to answer a query, as a spec asks for it: its layout, and all that may be wrong.
+
+    It has no state. `kinds` lists all of them, and says which of them a query has.
+    """
+
+    why_no_clipping: ClassVar[str] = ""
+    """Why no query can count what limits take away from it; "" if one can."""
+
+    def file_names(self, query: Query) -> list[str]:
+        """The names of the tables that a query publishes, and of their files."""
+        return [query.name]
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """What is wrong with a query that asks for this kind; `path` is its key in the spec."""
+        yield from ()
+
+    @abstractmethod
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The layouts of each part of a query, given what is summed for each statistic."""
+
+    @abstractmethod
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """The answers to queries of this kind, without their quantiles."""

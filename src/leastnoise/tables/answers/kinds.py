@@ -1,87 +1,94 @@
-"""The answers to the queries of a spec, by their kinds, and the certificates that are theirs."""
+"""The ways to answer a query, all in one list. Here alone is asked which of them a query has."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from leastnoise.errors import CertificateRejected
-from leastnoise.tables.answers.base import JOIN
-from leastnoise.tables.answers.plain.answer import list_plain
-from leastnoise.tables.answers.quantiles.answer import list_quantiles
-from leastnoise.tables.answers.sums.answer import LevelTables, MarginTables, RunningSums, Sums
-from leastnoise.tables.answers.unlisted.groups import UnlistedGroups
-from leastnoise.tables.answers.unlisted.keys import KeysAlone
-from leastnoise.tables.layout.kinds import Kind
-from leastnoise.tables.noise.shared_draws import list_blocks
+from leastnoise.tables.answers.plain.layout import PlainQueries
+from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
+from leastnoise.tables.answers.sums.cumulative_tables import CumulativeQueries
+from leastnoise.tables.answers.sums.level_tables import LevelQueries
+from leastnoise.tables.answers.sums.margin_tables import MarginQueries
+from leastnoise.tables.answers.sums.nested_tables import NestedQueries
+from leastnoise.tables.answers.unlisted.layout import KeyQueries, UnlistedQueries
+from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.spec.query import PrivateKeys
+from leastnoise.tables.statistics.base import Statistic
+from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
-    from leastnoise.certificate.plan import Block as Claim
-    from leastnoise.certificate.plan import PlanCertificate
-    from leastnoise.tables.answers.base import Answer, Answered, Reading
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.answers.base import Problem, QueryKind
+    from leastnoise.tables.layout.lay_out import Parts
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
 
-    Named = list[tuple[str, Claim]]
-
-
-def list_answers(laid: LaidOut) -> list[Answer]:
-    """The answers to all queries of a spec, first the answers that share draws."""
-    blocks = list_blocks(laid)
-    shared = [block for block in blocks if block.ways[0].kind is Kind.PLAIN]
-    alone = [
-        _OF_ONE_QUERY[kind](laid=laid, block=block)
-        for block in blocks
-        if (kind := block.ways[0].kind) is not Kind.PLAIN
-    ]
-    return [*list_plain(laid, shared), *alone, *list_quantiles(laid, first=len(blocks))]
+PLAIN, UNLISTED, KEYS = PlainQueries(), UnlistedQueries(), KeyQueries()
+MARGINS, CUMULATIVE = MarginQueries(), CumulativeQueries()
+LEVELS, NESTED = LevelQueries(), NestedQueries()
+KINDS: tuple[QueryKind, ...] = (PLAIN, UNLISTED, KEYS, MARGINS, CUMULATIVE, LEVELS, NESTED)
 
 
-_OF_ONE_QUERY: Mapping[Kind, Callable[..., Answer]] = {
-    Kind.UNLISTED: UnlistedGroups,
-    Kind.KEYS: KeysAlone,
-    Kind.MARGINS: partial(Sums, kind=MarginTables),
-    Kind.CUMULATIVE: partial(Sums, kind=RunningSums),
-    Kind.LEVELS: partial(Sums, kind=LevelTables),
-}
-"""The answer to a query that shares no draw, given the spec and the query."""
+def kind_of(spec: Spec, query: Query) -> QueryKind:
+    """The way in which a query is answered, except for its quantiles."""
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    private = any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values())
+    if private and not any(statistic.of_all_groups for statistic in asked):
+        numbers = query.statistics or query.histogram or query.conditions
+        return UNLISTED if numbers else KEYS
+    return next(kinds_of_sums(query), PLAIN)
 
 
-def read_answers(laid: LaidOut, reading: Reading) -> Iterator[Answered]:
-    """Match certificates to queries, and yield each draw in the order of the certificate.
+def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
+    """The kinds of tables that add up for which a query asks: at most one if nothing is wrong."""
+    nested = query.margins and query.hierarchies
+    if nested:
+        yield NESTED
+    elif query.margins or isinstance(query.margins, tuple):
+        yield MARGINS
+    if query.histogram is not None and query.histogram.cumulative:
+        yield CUMULATIVE
+    if query.hierarchies and not nested:
+        yield LEVELS
 
-    Raises CertificateRejected for a certificate that states something the spec does not imply, or
-    unless each query is in one draw, in the order of the spec.
+
+def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """What is wrong with the tables that add up for which a query asks."""
+    for kind in kinds_of_sums(query):
+        yield from kind.problems(spec, query, path)
+
+
+def why_no_clipping(spec: Spec, query: Query) -> str:
+    """Why no query can count what limits take away from this one; "" if its kind allows it."""
+    kinds = (*kinds_of_sums(query), kind_of(spec, query))
+    return next((kind.why_no_clipping for kind in kinds if kind.why_no_clipping), "")
+
+
+def file_names(query: Query) -> list[str]:
+    """The names of the tables that a query publishes, and of their files."""
+    return next(kinds_of_sums(query), PLAIN).file_names(query)
+
+
+def lay_out_query(spec: Spec, query: Query) -> Parts:
+    """The layouts of each part of a query, one for each way to bound a unit.
+
+    All have the same cells. A query without statistics that noise is added to has none: see
+    `lay_out_ranks`. Raises LayoutError if a part has none.
     """
-    answers = list_answers(laid)
-    by_label = {label: answer for answer in answers for label in answer.labels}
-    order = [block.label for block in list_blocks(laid)]
-    order += [label for label in by_label if label not in order]
-    draws = _by_draw(answers, by_label, reading.certificate)
-    if sorted(label for labels, _ in draws for label in labels) != sorted(order):
-        raise CertificateRejected("The certificate's queries are not the spec's queries.")
-    members = [[order.index(label) for label in labels] for labels, _ in draws]
-    if members != sorted(members) or any(places != sorted(places) for places in members):
-        raise CertificateRejected("The certificate's queries are not in the spec's order.")
-    for labels, claims in draws:
-        answer = by_label[labels[0]]
-        if len(labels) > 1 and not (answer.shares_draws and {*labels} <= {*answer.labels}):
-            name = JOIN.join(labels)
-            raise CertificateRejected(f"Query {name!r}: not all of these share a draw.")
-        yield answer.read(labels, claims, reading)
+    by_row = spec.privacy.by_row
+    asked = {
+        place: (statistic, statistic.components(spec, by_row=by_row))
+        for place, statistic in enumerate(known_statistics(query, by_row=by_row))
+        if isinstance(statistic, Statistic)
+    }
+    return kind_of(spec, query).lay_out(spec, query, asked)
 
 
-def _by_draw(
-    answers: Sequence[Answer], by_label: Mapping[str, Answer], certificate: PlanCertificate
-) -> list[tuple[list[str], Named]]:
-    """The labels and the certificates of each draw; a draw may have several certificates."""
-    draws: list[tuple[list[str], Named]] = []
-    for name, claim in certificate.blocks:
-        owners = [] if name in by_label else [answer for answer in answers if answer.owns(name)]
-        labels = [*owners[0].labels] if owners else name.split(JOIN)
-        if owners and draws and draws[-1][0] == labels:
-            draws[-1][1].append((name, claim))
-        else:
-            draws.append((labels, [(name, claim)]))
-    return draws
+def lay_out_spec(spec: Spec) -> LaidOut:
+    """A spec without problems, with the layouts of its queries."""
+    return LaidOut(
+        spec=spec,
+        queries=tuple(lay_out_query(spec, query) for query in spec.query),
+        ranks=tuple(lay_out_ranks(spec, query) for query in spec.query),
+    )

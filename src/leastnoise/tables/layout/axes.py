@@ -6,10 +6,11 @@ All of it is public, but for the keys of a column that are `Unlisted`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from leastnoise.tables.spec.query import Bands, PrivateKeys
 from leastnoise.tables.spec.values import MAX_TEXT
@@ -20,15 +21,46 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import ColumnType, Edge, Key
 
 
+@dataclass(frozen=True, kw_only=True)
+class Axis(ABC):
+    """A column by which rows are grouped."""
+
+    column: str
+
+    note: ClassVar[str] = ""
+    """A remark behind the name of the column, where a page lists the columns of a table."""
+    limit: ClassVar[str] = ""
+    """The limit of one unit, where it needs other words than its bounding has."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """Number of groups."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The columns of the result that tell the groups apart, each with a value a group."""
+
+    @property
+    def groups(self) -> int | None:
+        """Number of groups; None if nobody listed them."""
+        return self.cells
+
+    @property
+    def dropped(self) -> str:
+        """The rows that are left out, to end a sentence; empty if others say so, or none is."""
+        return ""
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
-class KeyColumn:
+class KeyColumn(Axis):
     """A column that rows are grouped by, and its public values.
 
     `levels` says by level what each value is part of, where tables by these are published, too.
     """
 
-    column: str
     values: tuple[Key, ...]
     levels: tuple[tuple[str, tuple[Key, ...]], ...] = ()
 
@@ -45,17 +77,14 @@ class KeyColumn:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Bins:
+class Bins(Axis):
     """A column and the increasing edges of its bins [a, b), the last one closed.
 
-    `missing` stands for what is no number; without it such rows are dropped. The `running` sums of
-    bins are from the first edge on, up to each other one.
+    `missing` stands for what is no number; without it such rows are dropped.
     """
 
-    column: str
     edges: tuple[Edge, ...]
     missing: Fraction | None
-    running: bool = False
 
     @property
     def cells(self) -> int:
@@ -66,12 +95,11 @@ class Bins:
     def columns(self) -> dict[str, tuple[Any, ...]]:
         """The columns of the result that tell the groups apart, each with a value a group."""
         low, *high = map(float, self.edges)
-        begin = [low] * len(high) if self.running else [low, *high[:-1]]
-        return {f"{self.column}_from": tuple(begin), f"{self.column}_to": tuple(high)}
+        return {f"{self.column}_from": (low, *high[:-1]), f"{self.column}_to": tuple(high)}
 
     @property
     def dropped(self) -> str:
-        """Which rows are in no bin, to end a sentence; empty if every row is in one."""
+        """The rows that are in no bin, to end a sentence; empty if every row is in one."""
         low, high = float(self.edges[0]), float(self.edges[-1])
         parts = [f"below {low:.6g}"] if math.isfinite(low) else []
         parts += [f"above {high:.6g}"] if math.isfinite(high) else []
@@ -81,20 +109,58 @@ class Bins:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Unlisted:
+class RunningBins(Axis):
+    """The running sums of `bins`: from the first edge on, up to each other one."""
+
+    bins: Bins
+
+    note: ClassVar[str] = " (cumulative)"
+    limit: ClassVar[str] = "is counted in at most one of the bins that are summed"
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """The edges of the bins."""
+        return self.bins.edges
+
+    @property
+    def cells(self) -> int:
+        """Number of sums, one for each bin."""
+        return self.bins.cells
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The first edge, and the edge up to which a sum is."""
+        low, *high = map(float, self.edges)
+        return {f"{self.column}_from": (low,) * len(high), f"{self.column}_to": tuple(high)}
+
+    @property
+    def dropped(self) -> str:
+        """The rows that are in no bin."""
+        return self.bins.dropped
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Unlisted(Axis):
     """A column that rows are grouped by, whose values nobody listed.
 
     `kind` is its type, None where the spec doesn't say it. A text is at most `longest` bytes.
     """
 
-    column: str
     kind: ColumnType | None
     longest: int
+
+    note: ClassVar[str] = " (keys that nobody listed)"
 
     @property
     def cells(self) -> int:
         """One: a group's row has a draw of noise of its own, and so all are alike."""
         return 1
+
+    @property
+    def groups(self) -> None:
+        """Nobody knows."""
+        return
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
@@ -104,14 +170,13 @@ class Unlisted:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Nearest:
+class Nearest(Axis):
     """A column whose values are each counted at the nearest of these candidates.
 
     Of two that are as near, at the larger one. `missing` stands for what is no number; without it
     such rows are dropped. No result has a column of it.
     """
 
-    column: str
     values: tuple[Fraction, ...]
     missing: Fraction | None
 
@@ -131,10 +196,6 @@ class Nearest:
         return {}
 
 
-Axis = KeyColumn | Bins | Unlisted | Nearest
-"""A column by which rows are grouped."""
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class Condition:
@@ -146,28 +207,20 @@ class Condition:
 
 def axes_of(spec: Spec, query: Query) -> tuple[Axis, ...]:
     """Return what the rows of `query` are grouped by; a histogram is one more column of bands."""
-    axes: list[Axis] = [_axis(spec, name, one) for name, one in spec.groupings(query).items()]
-    if query.hierarchy is not None:
-        name, one = query.hierarchy
-        above = tuple(one.levels.items())
-        axes = [
-            replace(axis, levels=above)
-            if isinstance(axis, KeyColumn) and axis.column == name
-            else axis
-            for axis in axes
-        ]
+    axes = [_axis(spec, query, name, one) for name, one in spec.groupings(query).items()]
     if query.histogram:
         axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
     return tuple(axes)
 
 
-def _axis(spec: Spec, column: str, grouping: Grouping) -> Axis:
+def _axis(spec: Spec, query: Query, column: str, grouping: Grouping) -> Axis:
     if isinstance(grouping, Bands):
         return _bins(spec, column, grouping.edges)
     if isinstance(grouping, PrivateKeys):
         longest = MAX_TEXT if grouping.longest is None else grouping.longest
         return Unlisted(column=column, kind=spec.data.types.get(column), longest=longest)
-    return KeyColumn(column=column, values=grouping)
+    levels = {name: tuple(keys.levels.items()) for name, keys in query.hierarchies.items()}
+    return KeyColumn(column=column, values=grouping, levels=levels.get(column, ()))
 
 
 def _bins(spec: Spec, column: str, edges: tuple[Edge, ...]) -> Bins:

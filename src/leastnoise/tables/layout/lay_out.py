@@ -9,25 +9,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.answers.sums import cumulative_tables as cumulative
-from leastnoise.tables.answers.sums import level_tables as levels
-from leastnoise.tables.answers.sums import margin_tables as margins
-from leastnoise.tables.layout import choices, missing
+from leastnoise.tables.layout import missing
 from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
-from leastnoise.tables.layout.choices import bound_groups, boundings, most_rows
-from leastnoise.tables.layout.kinds import Kind, kind_of
+from leastnoise.tables.layout.choices import boundings, most_rows
 from leastnoise.tables.layout.layout import (
     ASSUMED,
     EXACT_SUMS,
     INT64_END,
     MAX_BITS,
-    MAX_DIMENSION,
     MAX_ROWS,
     MAX_UNITS,
-    ONCE,
     Layout,
     LayoutError,
 )
@@ -41,9 +34,8 @@ from leastnoise.tables.layout.limits import (
     integer_limits,
 )
 from leastnoise.tables.spec.query import ACCURACY, TREE
-from leastnoise.tables.statistics.base import A_PERSON, IN_NO_GROUP, Component, Statistic
-from leastnoise.tables.statistics.quantiles import Quantile
-from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.tables.statistics.base import IN_NO_GROUP, Component, Statistic
+from leastnoise.tables.statistics.registry import known_statistics, quantiles_by_column
 from leastnoise.tables.statistics.totals import Clipped, Count
 
 if TYPE_CHECKING:
@@ -52,127 +44,18 @@ if TYPE_CHECKING:
 
 MIN_BITS = 8
 Needs = Mapping[int, tuple[Statistic, tuple[Component, ...]]]
-"""The statistics of a block with noise, by their place in it, and what is summed for each."""
+"""The statistics of a query with noise, by their place in it, and what is summed for each."""
+Parts = tuple[tuple[Layout, ...], ...]
+"""The layouts of each part of a query, one for each way to bound a unit."""
 
 
-def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
-    """Return the layouts of each part of `query`, one for each way to bound a person.
-
-    All have the same cells. None of a query without statistics that noise is added to: see
-    `lay_out_ranks`. Raises LayoutError if a part has none.
-    """
-    by_row = spec.privacy.by_row
-    asked = {
-        place: (one, one.components(spec, by_row=by_row))
-        for place, one in enumerate(known_statistics(query, by_row=by_row))
-        if isinstance(one, Statistic)
-    }
-    kind = kind_of(spec, query)
-    if not asked and kind is not Kind.KEYS:
-        return ()
-    if (of_one_part := _OF_ONE_PART.get(kind)) is not None:
-        layouts = of_one_part(spec, query, asked)
-        return (tuple(replace(layout, kind=kind) for layout in layouts),)
-    persons = [place for place, (_, needs) in asked.items() if needs in ONCE]
-    rows = [place for place in asked if place not in persons]
-    if not persons or not rows:
-        return (_of_part(spec, query, asked, [*asked], part=""),)
-    parts = sorted((("rows", rows), ("persons", persons)), key=lambda part: part[1])
-    return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
-
-
-def _of_part(
-    spec: Spec,
-    query: Query,
-    asked: Needs,
-    places: Sequence[int],
-    *,
-    part: str,
-) -> tuple[Layout, ...]:
-    """Return the layouts of the statistics at some `places` of a block, given what each needs."""
-    statistics = tuple(asked[place][0] for place in places)
-
-    def shaped(needs: Sequence[tuple[Component, ...]]) -> Layout:
-        # Distinct ones only, in order of first use: statistics share the count. Rows without a
-        # value are last, as in the body of a cell.
-        every = dict.fromkeys(component for need in needs for component in need)
-        components = tuple(sorted(every, key=lambda one: one.kind == "without"))
-        return shape_of(spec, query, statistics, places, needs, components, part=part)
-
-    own = [asked[place] for place in places]
-    ways = _boundings(spec, query, shaped([needs for _, needs in own]))
-    in_norm = any(not isinstance(way, FirstCells | InCells) for way in ways)
-    in_norm = in_norm or any(isinstance(way, InCells) and way.apart for way in ways)
-    needs = choices.about_middles(spec, query, own, in_norm=in_norm)
-    shape = shaped(needs)
-    ways = _boundings(spec, query, shape)
-    if parted := choices.with_and_without(spec, query, needs, ways, shape.numbers):
-        shape = shaped(parted)
-    if shape.dimension > MAX_DIMENSION:
-        raise LayoutError(
-            f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
-            "Split the query, or use fewer keys."
-        )
-    return _each_feasible(shape, choices.with_all_cells(ways, shape.numbers))
-
-
-def _of_unlisted(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
-    """Return the layout of a row of groups that nobody listed.
-
-    What decides of publication counts each unit once: else few persons with many rows would need as
-    much noise as all of them. It is asked for, or summed beside what is.
-    """
-    by_row, rows = spec.privacy.by_row, Component(kind="count")
-    way: FewGroups | str = FewGroups(groups=1, per_group=1)
-    if not by_row:
-        if spec.contribution is None:
-            raise KeyError("contribution")  # the checks of the spec come first
-        counts_rows = any(needs != (A_PERSON,) for _, needs in asked.values())
-        way = bound_groups(spec.contribution, counts_rows=counts_rows)
-    if isinstance(way, str):
-        raise LayoutError(way)
-    # where one row of a person counts, to count persons and rows is the same
-    once = rows if way.per_group == 1 else A_PERSON
-    needs = [tuple(once if one == A_PERSON else one for one in own) for _, own in asked.values()]
-    components = list(dict.fromkeys(component for need in needs for component in need))
-    counts = [one for one in components if one == once]
-    if way.per_group == 1:
-        counts += [one for one in components if one.kind == "count"]
-    if not counts:
-        components.append(once)
-        counts = [once]
-    statistics = tuple(one for one, _ in asked.values())
-    shape = shape_of(spec, query, statistics, [*asked], needs, tuple(components), part="")
-    shape = replace(shape, bounding=way, counted=components.index(counts[0]))
-    return (replace(shape, bits=find_bits(shape, way)),)
-
-
-def _with_margins(spec: Spec, query: Query, asked: Needs) -> tuple[Layout, ...]:
-    """Return the layout of the cells of a block with margins, whose sums are exact as well."""
-    statistics, needs = zip(*asked.values(), strict=True)
-    components = tuple(dict.fromkeys(component for own in needs for component in own))
-    whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
-    measured = margins.measured_components(spec, components)
-    whole = margins.keep_listed(spec, whole, margins.published_tables(query))
-    whole = replace(whole, measured=measured, projected=query.clamp)
-    shape = margins.measured_layout(whole)
-    if why := margins.too_large(shape):
-        raise LayoutError(why)
-    way = margins.choose_bounding(_boundings(spec, query, shape), shape)
-    if isinstance(way, str):
-        raise LayoutError(way)
-    total = margins.table_layout(replace(shape, bounding=way), 0)
-    bits = min(find_bits(shape, way), find_bits(total, total.bounding))
-    return (replace(whole, bounding=way, bits=bits),)
-
-
-def _in_one_cell(
+def lay_out_in_one_cell(
     spec: Spec,
     query: Query,
     asked: Needs,
     *,
     choose: Callable[[Sequence[Bounding], Layout], Bounding | str],
-) -> tuple[Layout, ...]:
+) -> Parts:
     """The layout of the cells of a query of which a tree of sums is published.
 
     They are the bins of a histogram with running sums, or keys with levels. `choose` returns the
@@ -181,20 +64,10 @@ def _in_one_cell(
     ((place, (statistic, needs)),) = asked.items()
     shape = shape_of(spec, query, (statistic,), (place,), [needs], needs, part="")
     shape = replace(shape, projected=query.clamp)
-    way = choose(_boundings(spec, query, shape), shape)
+    way = choose(list_boundings(spec, query, shape), shape)
     if isinstance(way, str):
         raise LayoutError(way)
-    return (replace(shape, bounding=way, bits=find_bits(shape, way)),)
-
-
-_OF_ONE_PART: Mapping[Kind, Callable[[Spec, Query, Needs], tuple[Layout, ...]]] = {
-    Kind.UNLISTED: _of_unlisted,
-    Kind.KEYS: _of_unlisted,
-    Kind.MARGINS: _with_margins,
-    Kind.CUMULATIVE: partial(_in_one_cell, choose=cumulative.choose_bounding),
-    Kind.LEVELS: partial(_in_one_cell, choose=levels.choose_bounding),
-}
-"""How queries are laid out whose numbers are one part."""
+    return ((replace(shape, bounding=way, bits=find_bits(shape, way)),),)
 
 
 def shape_of(  # noqa: PLR0917 (five calls of its own)
@@ -262,10 +135,11 @@ def tree_count(query: Query, *, by_row: bool) -> Count | None:
         return None
     if any(one.counts for one in asked):
         return None
-    return next((Count(column=one.column) for one in asked if isinstance(one, Quantile)), None)
+    return next((Count(column=column) for column in quantiles_by_column(query)), None)
 
 
-def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
+def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
+    """The ways to bound a unit in these numbers that the spec allows."""
     if query.conditions:
         return (FirstCells(most=query.max_conditions or len(query.conditions)),)
     if shape.by_row:
@@ -300,7 +174,8 @@ def _of_all_groups(given: Contribution, shape: Layout) -> tuple[Bounding, ...]:
     return tuple(found)
 
 
-def _each_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...]:
+def keep_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...]:
+    """A layout for each way to bound a unit that allows exact sums; LayoutError if none does."""
     found: list[Layout] = []
     reasons: list[LayoutError] = []
     for way in ways:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.layout import replaced
-from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn
-from leastnoise.tables.layout.kinds import Kind
+from leastnoise.tables.layout.axes import Axis, KeyColumn
 from leastnoise.tables.layout.limits import (
     CHOSEN,
     Bounding,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.answers.quantiles.layout import Ranks
+    from leastnoise.tables.layout.ranks import Ranks
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy
     from leastnoise.tables.statistics.base import NoiseError
@@ -74,10 +73,10 @@ class Layout(TableShape):
     value's, then that of the count that it is divided by, a variance the square's between them.
     With `by_row` nothing is bounded: a row is within `bounding` anyway.
 
-    The query is answered in one way: `kind`. With `unlisted` columns nobody knows how many groups
-    there are. It is then the shape of one row, which every group has, whatever public keys stand
-    beside, and whose number at `counted` says whether it is published. With `accurate` its noise is
-    chosen for small errors rather than to publish small groups.
+    With `unlisted` columns nobody knows how many groups there are. It is then the shape of one row,
+    which every group has, whatever public keys stand beside, and whose number at `counted` says
+    whether it is published. With `accurate` its noise is chosen for small errors rather than to
+    publish small groups.
 
     With `margins` these tables of sums of its cells are published, and noise is added to sums of
     the `measured` components, which all others are made of: see `margins`. With `projected` all
@@ -91,7 +90,6 @@ class Layout(TableShape):
     """
 
     statistics: tuple[Statistic, ...]
-    kind: Kind = Kind.PLAIN
     components: tuple[Component, ...]
     uses: tuple[tuple[int, ...], ...]
     bounding: Bounding
@@ -111,10 +109,10 @@ class Layout(TableShape):
     @property
     def limits(self) -> str:
         """What one unit can do, to end a sentence that begins with the unit."""
-        if self.axes and isinstance(self.axes[-1], Bins) and self.axes[-1].running:
-            return "is counted in at most one of the bins that are summed"
-        said = self.bounding.in_words(self.numbers)
-        return said.removesuffix(CHOSEN) if self.by_row else said
+        if limits := [axis.limit for axis in self.axes if axis.limit]:
+            return limits[0]
+        words = self.bounding.in_words(self.numbers)
+        return words.removesuffix(CHOSEN) if self.by_row else words
 
     @property
     def leaves_out(self) -> bool:
@@ -241,3 +239,13 @@ class LaidOut:
     spec: Spec
     queries: tuple[tuple[tuple[Layout, ...], ...], ...]
     ranks: tuple[tuple[Ranks, ...], ...]
+
+
+def share_parts(parts: Sequence[tuple[Layout, ...]], ranks: Sequence[Ranks]) -> list[Fraction]:
+    """The part of a query's budget that each of its parts has, then its quantiles.
+
+    In proportion to the numbers of a cell that each publishes.
+    """
+    numbers = [len(ways[0].components) for ways in parts]
+    numbers += [len(one.statistics) for one in ranks]
+    return [Fraction(one, sum(numbers)) for one in numbers]

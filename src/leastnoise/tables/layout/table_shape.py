@@ -51,11 +51,17 @@ class TableShape(ABC):
         return f"{self.name}.{self.part}" if self.part else self.name
 
     @property
-    def cells(self) -> int:
-        """Number of rows, or 1 where nobody knows how many groups there are."""
+    def listed_cells(self) -> int | None:
+        """Number of rows before any is left out; None if nobody listed the groups."""
         if self.conditions:
             return len(self.conditions)
-        return 1 if self.unlisted else math.prod(axis.cells for axis in self.axes)
+        groups = [axis.groups for axis in self.axes]
+        return None if None in groups else math.prod(axis.cells for axis in self.axes)
+
+    @property
+    def cells(self) -> int:
+        """Number of rows, or 1 where nobody knows how many groups there are."""
+        return 1 if self.listed_cells is None else self.listed_cells
 
     @property
     def unlisted(self) -> tuple[Unlisted, ...]:
@@ -65,14 +71,12 @@ class TableShape(ABC):
     @property
     def most_rows(self) -> int | None:
         """The most rows that are published; None where nobody knows how many groups there are."""
-        known = [] if self.unlisted else [self.cells]
-        known += [] if self.top is None else [self.top]
-        return min(known, default=None)
+        return min(filter(None, (self.listed_cells, self.top)), default=None)
 
     @property
     def rows_are_public(self) -> bool:
         """True if there is a row for every group, whatever the rows of the source are."""
-        return not self.unlisted and self.decides is None
+        return self.listed_cells is not None and self.decides is None
 
     @property
     @abstractmethod

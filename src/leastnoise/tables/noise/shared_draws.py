@@ -31,7 +31,7 @@ from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
 from leastnoise.numerics.searches import raised_shares
-from leastnoise.tables.answers.quantiles.layout import share_parts
+from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.layout.limits import FirstCells
 from leastnoise.tables.noise.estimates import (
     MOST_ADDED,
@@ -82,8 +82,13 @@ class DrawQuery:
         return next((way for way in self.ways if _fills_cells(way)), None)
 
     @property
+    def name(self) -> str:
+        """The name of the query."""
+        return self.ways[0].name
+
+    @property
     def label(self) -> str:
-        """What a draw of noise calls it."""
+        """The label in certificates."""
         return self.ways[0].label
 
     @property

@@ -7,9 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.answers.sums.cumulative_tables import is_cumulative
+from leastnoise.tables.answers import kinds
 from leastnoise.tables.layout import finding
-from leastnoise.tables.layout.kinds import is_about_keys
 from leastnoise.tables.parse.columns import SMALLEST_WIDTH, Problem
 from leastnoise.tables.spec.column import FindBounds
 from leastnoise.tables.spec.query import Bands, PrivateKeys, Query
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 _LEAST = 'Not used with epsilon = "least".'
 _LEVELS = (Fraction(1, 100), Fraction(99, 100))
 _WRITTEN = "Written by a release: leave it out, so that this one finds bounds of its own."
-KEYS_ALONE = "Not used where keys are published alone, without a number. Leave it out, or"
 _CANDIDATES = "candidates = { from = 0, to = 1000000, step = 1000 }"
 
 
@@ -51,18 +49,15 @@ def asking_problems(spec: Spec) -> Iterator[Problem]:
 
 def _why_no_clipping(spec: Spec, query: Query) -> str:
     """Why no query can count what limits and bounds take away from this one; "" if one can."""
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
-    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
-    nothing = "Nothing to count: no limit of rows or groups, and no bounds of a column."
-    reasons = {
-        "Not used beside conditions.": bool(query.conditions),
-        "Not used with levels: a person is in one group at most.": query.hierarchy is not None,
-        "Not used with cumulative: a person is in one bin at most.": is_cumulative(query),
-        _LEAST: spec.privacy.epsilon == LEAST,
-        f'{KEYS_ALONE} give the query statistics = ["count"].': private and is_about_keys(query),
-        nothing: bool(asked) and not _counted(spec, query),
-    }
-    return next((why for why, holds in reasons.items() if holds), "")
+    if query.conditions:
+        return "Not used beside conditions."
+    if why := kinds.why_no_clipping(spec, query):
+        return why
+    if spec.privacy.epsilon == LEAST:
+        return _LEAST
+    if known_statistics(query, by_row=spec.privacy.by_row) and not _counted(spec, query):
+        return "Nothing to count: no limit of rows or groups, and no bounds of a column."
+    return ""
 
 
 def _why_no_rest(spec: Spec, query: Query) -> str:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
-from leastnoise.tables.answers.quantiles.layout import lay_out_ranks, share_parts
+from leastnoise.tables.answers.kinds import file_names, lay_out_query, lay_out_ranks
 from leastnoise.tables.expressions.tree import columns_of
-from leastnoise.tables.layout.lay_out import lay_out_query
-from leastnoise.tables.layout.layout import LaidOut, LayoutError
+from leastnoise.tables.layout.layout import LaidOut, LayoutError, share_parts
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, column_problems, undeclared, unit_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
-from leastnoise.tables.results.table import file_names, result_columns
+from leastnoise.tables.results.table import result_columns
 from leastnoise.tables.spec.source import (
     IN_MEMORY,
     ON_SPARK,
@@ -37,8 +36,8 @@ from leastnoise.tables.spec.values import LEAST
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from leastnoise.tables.answers.quantiles.layout import Ranks
     from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.ranks import Ranks
     from leastnoise.tables.spec.model import Data, Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.source import Join

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from leastnoise import _files
-from leastnoise.tables.answers.sums.level_tables import MOVED, find_conflict
+from leastnoise.tables.spec.query import MOVED, find_conflict
 from leastnoise.tables.spec.values import KEY_FILES, LARGEST_SPEC
 from leastnoise.tables.values import csv_lines, parquet_rows
 from leastnoise.tables.values.casts import MAX_TEXT, TYPES

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
-from leastnoise.tables.answers.sums import cumulative_tables as cumulative
-from leastnoise.tables.answers.sums import level_tables as levels
-from leastnoise.tables.answers.sums import margin_tables as margins
-from leastnoise.tables.layout.kinds import Kind, kind_of_sums
+from leastnoise.tables.answers import kinds
 from leastnoise.tables.layout.lay_out import tree_count
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, has_bounds, unbounded, undeclared, uses_of
@@ -42,7 +39,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         return
     private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
     if not query.statistics and private:
-        yield from _keys_alone(spec, query, path)
+        yield from kinds.KEYS.problems(spec, query, path)
     elif not query.statistics:
         yield (
             path,
@@ -62,21 +59,6 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             if private and not isinstance(asked, Statistic):
                 why = "Not proved for groups that nobody listed. List the keys of group_by here, or"
                 yield key, f"{why} ask for {asked.label} in another query."
-
-
-def _keys_alone(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield what a query has no use for that publishes keys, and no number."""
-    if "statistics" not in query.model_fields_set:
-        why = 'Expected statistics, such as statistics = ["count"]; or [], for the keys alone.'
-        yield path, why
-    if spec.privacy.epsilon == LEAST:
-        why = 'Expected one: with epsilon = "least" an error decides, and keys alone have none.'
-        yield f"{path}.statistics", why
-    names = ("accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp")
-    for name in (*names, "min_count", "top", "prefer"):
-        if getattr(query, name):
-            why = f'{added_queries.KEYS_ALONE} give the query statistics = ["count"].'
-            yield f"{path}.{name}", why
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -121,8 +103,8 @@ def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if query.objective is None:
         return
     key, asked = f"{path}.objective", known_statistics(query, by_row=spec.privacy.by_row)
-    others = [one.label for one in asked if one.kind not in margins.COUNTS]
-    if kind_of_sums(query) is Kind.PLAIN:
+    others = [one.label for one in asked if not (one.adds_up and one.counts)]
+    if not any(kinds.kinds_of_sums(query)):
         why = "Not used: it is about tables that add up. Give margins, levels or cumulative = true,"
         yield key, f"{why} or leave it out."
     elif others:
@@ -288,8 +270,6 @@ QUERY_CHECKS: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _objective,
     _prefer,
     _accuracy,
-    margins.problems,
-    cumulative.problems,
-    levels.problems,
+    kinds.sum_problems,
     added_queries.problems,
 )

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, final
 from leastnoise import _words
 from leastnoise.errors import InvalidInput, Refused
 from leastnoise.tables.answers.base import Totals
-from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
+from leastnoise.tables.answers.kinds import lay_out_spec
 from leastnoise.tables.layout import finding
-from leastnoise.tables.layout.lay_out import lay_out_query
-from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.results.table import joined, select
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from leastnoise.tables.answers.base import Answered
+    from leastnoise.tables.layout.layout import LaidOut
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.rows.source import Source
@@ -98,13 +97,8 @@ def plan_with_bounds(
     What is certified stays as it is: scaled to its bounds a value is within [−1, 1] by any.
     """
     spec = finding.with_found(laid.spec, bounds)
-    again = LaidOut(
-        spec=spec,
-        queries=tuple(lay_out_query(spec, query) for query in spec.query),
-        ranks=tuple(lay_out_ranks(spec, query) for query in spec.query),
-    )
     splits = {answered.labels: answered.split for answered in plan.answered}
-    return plan_as_certified(again, plan.certificate, splits)
+    return plan_as_certified(lay_out_spec(spec), plan.certificate, splits)
 
 
 def try_bounds(laid: LaidOut, plan: Plan) -> None:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
-from leastnoise.tables.answers.kinds import list_answers
+from leastnoise.tables.answers.matching import list_answers
 from leastnoise.tables.layout import finding
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file

@@ -16,10 +16,6 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise._notebooks import MOST_ROWS, Framed, Shown, text_table
-from leastnoise.tables.answers.sums import cumulative_tables as cumulative
-from leastnoise.tables.answers.sums import level_tables as levels
-from leastnoise.tables.answers.sums import margin_tables as margins
-from leastnoise.tables.layout.kinds import Kind, kind_of_sums
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
 if TYPE_CHECKING:
@@ -30,21 +26,7 @@ if TYPE_CHECKING:
     from leastnoise._notebooks import Columns
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.layout.table_shape import TableShape
-    from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import Asked, Floats, Four, NoiseError
-
-
-def file_names(query: Query) -> list[str]:
-    """Return the names of the tables that a block publishes, and of their files."""
-    return _FILE_NAMES[kind_of_sums(query)](query)
-
-
-_FILE_NAMES: Mapping[Kind, Callable[[Query], list[str]]] = {
-    Kind.PLAIN: lambda query: [query.name],
-    Kind.MARGINS: margins.file_names,
-    Kind.CUMULATIVE: lambda query: [query.name, cumulative.table_name(query.name)],
-    Kind.LEVELS: levels.file_names,
-}
 
 
 def key_names(part: TableShape) -> list[str]:
@@ -110,7 +92,7 @@ def wrong_rows(layout: TableShape, told: Mapping[str, Sequence[float]]) -> str |
     if not all(_reaches(layout, count) for count in counts):
         return f"a {layout.decides} below min_count, {layout.min_count:,}"
     most = layout.most_rows
-    exact = layout.min_count is None and not layout.unlisted
+    exact = layout.min_count is None and layout.listed_cells is not None
     if most is not None and (len(counts) > most or (exact and len(counts) < most)):
         return f"other than the {most:,} groups that the spec says"
     return None
@@ -124,7 +106,9 @@ def describe_kept_groups(layout: Layout) -> Iterator[str]:
             "outwards; the std is that of the noise before."
         )
     if layout.min_count is not None:
-        which = "Of groups that reach the threshold those" if layout.unlisted else "Groups"
+        which = (
+            "Of groups that reach the threshold those" if layout.listed_cells is None else "Groups"
+        )
         least = f"{layout.decides} is below {layout.min_count:,}"
         yield f"{which} whose published {least} are left out."
     if layout.top is not None:

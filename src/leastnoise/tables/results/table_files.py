@@ -85,7 +85,7 @@ def as_read(values: list[Any], kind: str) -> list[Any]:
 def _largest(parts: Sequence[TableShape]) -> int:
     """Return more bytes than any table of a block with these parts has."""
     layout, columns = parts[0], result_columns(parts)
-    if layout.unlisted:
+    if layout.listed_cells is None:
         return 2**31  # any number of groups may be published
     letters = sum(map(len, columns))
     letters += sum(
@@ -196,7 +196,8 @@ def _quoted_name(name: str) -> str:
 
 def _read_parquet(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     with parquet_rows.opened(content) as rows:
-        found = rows if parts[0].unlisted else rows.limit(parts[0].cells + 1)
+        cells = parts[0].listed_cells
+        found = rows if cells is None else rows.limit(cells + 1)
         kinds = dict(zip(found.columns, map(str, found.types), strict=True))
         if not set(kinds.values()) <= set(_SQL_TYPES.values()):
             raise ValueError("columns of other types")

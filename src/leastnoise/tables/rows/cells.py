@@ -181,7 +181,7 @@ def in_cells(
         elif isinstance(axis, Nearest):
             frame = frame.filter(~nw.col(by).is_null())
             frame = engine.counted(frame, value=by, edges=axis.edges, count=at)
-        else:
+        elif isinstance(axis, KeyColumn):
             known = engine.keys(axis.values, key=by, index=at)
             frame = frame.join(known, on=by, how="inner")
     return frame.with_columns(cell_of(layout, layout.axes))

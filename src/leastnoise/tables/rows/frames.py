@@ -24,7 +24,7 @@ import numpy as np
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.databases import Copy
-from leastnoise.tables.rows.duckdb.inputs import Input
+from leastnoise.tables.rows.duckdb.inputs import Input, Reading
 from leastnoise.tables.rows.spark.engine import SparkRows
 from leastnoise.tables.values import arrow_values
 from leastnoise.tables.values.casts import MOST_DIGITS, FileRows, Held, held
@@ -32,7 +32,6 @@ from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from pathlib import Path
 
 _BEGUN: weakref.WeakSet[Any] = weakref.WeakSet()
 """Streams that were read, by this release or another, if only in part."""
@@ -169,23 +168,17 @@ class Frame(Input):
         ]
 
     @contextmanager
-    def opened(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        used: Collection[str],
-        *,
-        rehearsed: bool = False,
-    ) -> Iterator[FileRows]:
+    def opened(self, reading: Reading) -> Iterator[FileRows]:
         if not self._again:
-            with self._copied(folder, used, rehearsed=rehearsed).opened(connection, folder) as rows:
+            with self._copied(reading).opened(reading) as rows:
                 yield rows
             return
-        columns = self.columns(connection)
-        places = {place for place, (name, _) in enumerate(columns) if name in used}
-        connection.register("the_frame", self._readable(places, rehearsed=rehearsed))
+        columns, rehearsed = self.columns(reading.connection), reading.rehearsed
+        places = {place for place, (name, _) in enumerate(columns) if name in reading.used}
+        readable = self._readable(places, rehearsed=rehearsed)
+        reading.connection.register("the_frame", readable)
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
-        kept = {name: column for name, column in columns if name in used}
+        kept = {name: column for name, column in columns if name in reading.used}
         rows = FileRows(sql=f"the_frame AS t({listed})", columns=kept)
         yield rows.none() if rehearsed else rows
 
@@ -195,22 +188,22 @@ class Frame(Input):
             return arrow_values.without_rows(self._schema, places)
         return arrow_values.Checked(self._rows, places)
 
-    def _copied(self, folder: Path, used: Collection[str], *, rehearsed: bool) -> Copy:
-        """Return a private copy of the `used` columns, made once; it goes with this object.
+    def _copied(self, reading: Reading) -> Copy:
+        """Return a private copy of the used columns, made once; it goes with this object.
 
-        Of no row, and in `folder`, where it is `rehearsed`. Raises SourceError where a stream was
+        Of no row, and in its folder, where it is rehearsed. Raises SourceError where a stream was
         read before: what is left of it is too few rows.
         """
         if self._copy is not None:
             return self._copy
         with open_connection() as connection:
             columns = self.columns(connection)
-        kept = {name: held.sql for name, held in columns if name in used}
-        places = {place for place, (name, _) in enumerate(columns) if name in used}
+        kept = {name: held.sql for name, held in columns if name in reading.used}
+        places = {place for place, (name, _) in enumerate(columns) if name in reading.used}
         self._check_unread()
-        if rehearsed:
+        if reading.rehearsed:
             rows = self._readable(places, rehearsed=True)
-            return Copy.made(folder / "rows.duckdb", rows, kept, rehearsed=True)
+            return Copy.made(reading.folder / "rows.duckdb", rows, kept, rehearsed=True)
         self._begin()
         self._copy = Copy.kept(self, self._readable(places, rehearsed=False), kept)
         self._rows = self._schema  # what was collected isn't needed any more

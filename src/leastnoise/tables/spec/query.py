@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Literal, final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Literal, final
 
 from pydantic import Discriminator, Field, Tag
 
@@ -24,6 +25,11 @@ from leastnoise.tables.spec.values import (
     Text,
     Texts,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.tables.spec.values import Key
 
 SQL = "sql"
 """The key of a query that says it as SQL: reading a spec puts other keys in its place."""
@@ -104,6 +110,25 @@ class Hierarchy(Section):
         "what each key is part of, by level, the nearest first",
         'levels = { state = ["AL", "AL"] }',
     )
+
+
+MOVED = (
+    "puts a value into another one than before. Each key is part of one value of the first level, "
+    "and each value of one of the next level."
+)
+
+
+def find_conflict(levels: Sequence[Sequence[Key]]) -> int | None:
+    """The first row in which a value is part of another one than before; None if there is none.
+
+    `levels` are columns of the same length, the nearest level first.
+    """
+    rows: list[int] = []
+    for values, above in pairwise(levels):
+        first: dict[Key, Key] = {}
+        pairs = enumerate(zip(values, above, strict=True))
+        rows += [row for row, (value, top) in pairs if first.setdefault(value, top) != top][:1]
+    return min(rows, default=None)
 
 
 @final
@@ -274,10 +299,15 @@ class Query(Section):
     )
 
     @property
+    def hierarchies(self) -> dict[str, Hierarchy]:
+        """The columns whose keys have levels, and these levels."""
+        groups = self.group_by.items() if isinstance(self.group_by, dict) else ()
+        return {name: keys for name, keys in groups if isinstance(keys, Hierarchy)}
+
+    @property
     def hierarchy(self) -> tuple[str, Hierarchy] | None:
         """The first column whose keys have levels, and these; None without one."""
-        groups = self.group_by.items() if isinstance(self.group_by, dict) else ()
-        return next(((name, one) for name, one in groups if isinstance(one, Hierarchy)), None)
+        return next(iter(self.hierarchies.items()), None)
 
     @property
     def multiple(self) -> int:

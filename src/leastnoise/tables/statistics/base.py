@@ -184,6 +184,10 @@ class Asked(ABC):
     """`clamp` makes it 0 where noise makes it negative."""
     needs_size: ClassVar[bool]
     """Its error depends on how many values its group has, which isn't public."""
+    adds_up: ClassVar[bool] = False
+    """In a table by fewer columns it is the sum over the cells."""
+    has_margins: ClassVar[bool] = False
+    """A table by fewer columns may have it: it adds up, or is a quotient of numbers that do."""
     of_all_groups: ClassVar[bool] = False
     """It is one number, of all groups of its query together."""
 

@@ -251,6 +251,7 @@ class Mean(ColumnStatistic, Quotient):
     """
 
     kind: ClassVar[str] = "mean"
+    has_margins: ClassVar[bool] = True
     column_is: ClassVar[ColumnIs] = "required"
     of_values: ClassVar[bool] = True
     column_types = SUMMED_COLUMN

@@ -136,3 +136,12 @@ def known_statistics(query: Query, *, by_row: bool) -> tuple[Asked, ...]:
     """Return what a block asks for, without what can't be read."""
     found = (one for _, one in read_statistics(query, by_row=by_row))
     return tuple(one for one in found if not isinstance(one, ValueError))
+
+
+def quantiles_by_column(query: Query) -> dict[str, dict[int, Quantile]]:
+    """The quantiles of each column for which a query asks, by their place in its list."""
+    columns: dict[str, dict[int, Quantile]] = {}
+    for place, asked in read_statistics(query, by_row=True):
+        if isinstance(asked, Quantile):
+            columns.setdefault(asked.column, {})[place] = asked
+    return columns

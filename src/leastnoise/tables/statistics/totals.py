@@ -158,6 +158,8 @@ class Count(Total):
     """
 
     kind: ClassVar[str] = "count"
+    adds_up: ClassVar[bool] = True
+    has_margins: ClassVar[bool] = True
     column_is: ClassVar[ColumnIs] = "optional"
     of_values: ClassVar[bool] = False
     counts: ClassVar[bool] = True
@@ -179,6 +181,8 @@ class CountUnits(Total):
     """`count_units`: distinct persons; where a row is a unit, rows."""
 
     kind: ClassVar[str] = "count_units"
+    adds_up: ClassVar[bool] = True
+    has_margins: ClassVar[bool] = True
     column_is: ClassVar[ColumnIs] = "absent"
     of_values: ClassVar[bool] = False
     counts: ClassVar[bool] = True
@@ -198,6 +202,8 @@ class Sum(Total):
     """
 
     kind: ClassVar[str] = "sum"
+    adds_up: ClassVar[bool] = True
+    has_margins: ClassVar[bool] = True
     column_is: ClassVar[ColumnIs] = "required"
     of_values: ClassVar[bool] = True
     column_types = SUMMED_COLUMN

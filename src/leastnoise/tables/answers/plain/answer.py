@@ -15,10 +15,10 @@ from leastnoise.certificate.plan import COMPOSED
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic
+from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic, expect_claim
 from leastnoise.tables.answers.noisy import FINEST_GRID, BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.plain.search import search_draws
-from leastnoise.tables.answers.quantiles.layout import share_parts
+from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.noise import shared_draws
 from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.errors import noise_errors
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.answers.quantiles.layout import Ranks
     from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.ranks import Ranks
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import NoiseError
@@ -105,8 +105,8 @@ class Plain:
         blocks = tuple(block for block in self.blocks if block.label in labels)
         ((name, claim),) = claims
         where = f"Query {name!r}"
-        if not isinstance(claim, Certificate):
-            raise CertificateRejected(f"{where}: listed groups have noise, and no threshold.")
+        why = f"{where}: listed groups have noise, and no threshold."
+        claim = expect_claim(claim, Certificate, why)
         layouts = shared_draws.find_layouts(blocks, claim.sensitivity)
         if layouts is None:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")

@@ -2,6 +2,7 @@
 
 | file | what |
 |---|---|
+| `layout` | the candidates, and the limits of a unit |
 | `answer` | the answer: its noise, found and read back |
 | `plan` | the plan of quantiles, for both ways |
 | `publish` | from exact counts to published quantiles |

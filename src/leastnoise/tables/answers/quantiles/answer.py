@@ -18,13 +18,13 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.units import RowCounts
-from leastnoise.tables.answers.base import Offer, Sentence, Topic
-from leastnoise.tables.answers.quantiles.layout import share_parts
+from leastnoise.tables.answers.base import Offer, Sentence, Topic, expect_claim
 from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
 from leastnoise.tables.answers.quantiles.publish import (
     publish_by_chance,
     publish_by_tree,
 )
+from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.noise.trees import (
     find_tree,
     measure_table,
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.answers.quantiles.layout import Ranks
     from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.ranks import Ranks
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
@@ -98,8 +98,8 @@ class ByChance(QuantilePlan):
     def read(cls, asked: Asking, claim: Claim) -> ByChance:
         """The quantiles; only the certificate that `find` finds is about them."""
         layout, releases = asked.layout, asked.releases
-        if not isinstance(claim, QuantileCertificate):
-            raise CertificateRejected(f"Query {layout.label!r}: chance chooses its quantiles.")
+        why = f"Query {layout.label!r}: chance chooses its quantiles."
+        claim = expect_claim(claim, QuantileCertificate, why)
         if claim != cls.find(layout, asked.share, releases):
             raise CertificateRejected("The quantiles are not chosen as the spec implies.")
         whole = replace(claim.budget, epsilon=releases * claim.budget.epsilon)
@@ -177,10 +177,8 @@ class ByTree(QuantilePlan):
     def read(cls, asked: Asking, claim: Claim) -> ByTree:
         """The quantiles, if the certificate is about the noise of their trees."""
         layout = asked.layout
-        if not isinstance(claim, Certificate):
-            raise CertificateRejected(
-                f"Query {layout.label!r}: its quantiles are by a tree's noise."
-            )
+        why = f"Query {layout.label!r}: its quantiles are by a tree's noise."
+        claim = expect_claim(claim, Certificate, why)
         noise = list_rank_trees(layout).read(claim, asked.share)
         tree, error = RankTree(noise=noise, candidates=layout.candidates.cells), None
         if layout.count is not None:
@@ -299,7 +297,7 @@ class Quantiles:
 def list_quantiles(laid: LaidOut, *, first: int) -> Iterator[Quantiles]:
     """The answers for all quantiles of a spec, in its order; the index of the first is given."""
     ways = {True: ByTree, False: ByChance}
-    beside_trees = any(ranks.by_tree for several in laid.ranks for ranks in several)
+    used = {ways[ranks.by_tree] for several in laid.ranks for ranks in several}
     for query, parts, several in zip(laid.spec.query, laid.queries, laid.ranks, strict=True):
         shares = share_parts(parts, several)[len(parts) :]
         for layout, part in zip(several, shares, strict=True):
@@ -309,7 +307,7 @@ def list_quantiles(laid: LaidOut, *, first: int) -> Iterator[Quantiles]:
                 share=laid.spec.budget.share(laid.spec.share(query) * part),
                 releases=laid.spec.releases,
                 kind=ways[layout.by_tree],
-                beside_trees=beside_trees,
+                beside_trees=ByTree in used,
             )
             first += 1
 

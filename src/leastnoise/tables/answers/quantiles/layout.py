@@ -9,9 +9,8 @@ count isn't decided by their values.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from leastnoise.tables.layout import finding, missing
 from leastnoise.tables.layout.axes import Nearest
@@ -19,16 +18,14 @@ from leastnoise.tables.layout.choices import most_rows
 from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
 from leastnoise.tables.layout.limits import OF_A_ROW, InCells
-from leastnoise.tables.layout.table_shape import TableShape
+from leastnoise.tables.layout.ranks import Ranks
 from leastnoise.tables.spec.column import Column, list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.base import Component
 from leastnoise.tables.statistics.quantiles import Quantile
-from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.tables.statistics.registry import quantiles_by_column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -39,59 +36,15 @@ MOST_COUNTED = 1 << 15
 """Groups times candidates of a tree, which has less than twice as many cells (`noise.trees`)."""
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Ranks(TableShape):
-    """The quantiles of one column in a query.
-
-    `counted` is how rows are counted: as a histogram by the query's `axes` and the candidates.
-    What one unit adds to all its cells is at most `reach` in all. `sizes` are numbers of rows that
-    a plan compares an error in ranks with. With `by_tree` they are read off noisy counts. Where the
-    total of these decides which groups are published, `count` is the layout of its column.
-    """
-
-    statistics: tuple[Quantile, ...]
-    counted: Layout
-    reach: Fraction
-    sizes: tuple[int, ...]
-    by_tree: bool = False
-    count: Layout | None = None
-
-    @property
-    def candidates(self) -> Nearest:
-        """The candidates, and the column."""
-        (*_, axis) = self.counted.axes
-        if not isinstance(axis, Nearest):
-            raise TypeError("the rows are counted by candidates last")
-        return axis
-
-    @property
-    def published(self) -> list[int] | list[float]:
-        """The candidates as a table has them: whole numbers if all are."""
-        values = self.candidates.values
-        whole = all(one.denominator == 1 and abs(one) < 2**53 for one in values)
-        return list(map(int, values)) if whole else list(map(float, values))
-
-    @property
-    def limits(self) -> str:
-        """What one unit can do, to end a sentence that begins with the unit."""
-        rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
-        return f"counts for at most {rows} in its quantiles: with more, each row counts for less"
-
-
 def lay_out_ranks(spec: Spec, query: Query) -> tuple[Ranks, ...]:
     """Return the layouts of the quantiles of `query`, one for each column.
 
     Raises LayoutError if no limit bounds a person's rows, or there are too many cells.
     """
     spec = finding.as_asked(spec, query)
-    columns: dict[str, dict[int, Quantile]] = {}
-    for place, one in enumerate(known_statistics(query, by_row=spec.privacy.by_row)):
-        if isinstance(one, Quantile):
-            columns.setdefault(one.column, {})[place] = one
     laid = [
-        _of_column(spec, query, own, part=f"{PART}{index}" if index > 1 else PART)
-        for index, own in enumerate(columns.values(), start=1)
+        _of_column(spec, query, quantiles, part=f"{PART}{index}" if index > 1 else PART)
+        for index, quantiles in enumerate(quantiles_by_column(query).values(), start=1)
     ]
     count = tree_count(query, by_row=spec.privacy.by_row)
     if laid and count is not None:
@@ -103,16 +56,6 @@ def _count_layout(spec: Spec, query: Query, count: Count, *, part: str) -> Layou
     """The layout of a tree's total, as the last column of the table. It is in the tree's draw."""
     needs = count.components(spec, by_row=spec.privacy.by_row)
     return shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
-
-
-def share_parts(parts: Sequence[tuple[Layout, ...]], ranks: Sequence[Ranks]) -> list[Fraction]:
-    """Return the part of a block's budget that each of its parts has, then its quantiles.
-
-    In proportion to the numbers of a cell that each publishes.
-    """
-    numbers = [len(ways[0].components) for ways in parts]
-    numbers += [len(one.statistics) for one in ranks]
-    return [Fraction(one, sum(numbers)) for one in numbers]
 
 
 def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str) -> Ranks:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Columns
-    from leastnoise.tables.answers.quantiles.layout import Ranks
+    from leastnoise.tables.layout.ranks import Ranks
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec

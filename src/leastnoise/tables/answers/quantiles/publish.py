@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.certificate.quantiles import QuantileCertificate
-    from leastnoise.tables.answers.quantiles.layout import Ranks
     from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.layout.ranks import Ranks
     from leastnoise.tables.statistics.base import NoiseError
     from leastnoise.workload.ranks import RankTree
 

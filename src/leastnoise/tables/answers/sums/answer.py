@@ -28,6 +28,9 @@ from leastnoise.tables.answers.sums.margin_tables import (
 )
 from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, find_measured
+from leastnoise.tables.answers.sums.nested import NestedMargins, find_nested
+from leastnoise.tables.answers.sums.nested_tables import table_sensitivity
+from leastnoise.tables.answers.sums.publish_nested import check_nested, publish_nested
 from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words
 from leastnoise.tables.noise.baselines import Baselines
@@ -52,7 +55,7 @@ if TYPE_CHECKING:
 class Summed(NoisyAnswer):
     """The tables of one query, all from the same draw."""
 
-    whole: Margins | TreeSums
+    whole: Margins | TreeSums | NestedMargins
     """The noise, and the errors in each table."""
     may_be_composed: ClassVar[bool] = False
     """True if its noise may be proved together with other draws, or without them."""
@@ -384,3 +387,64 @@ class LevelTables(OnATree):
     def unlike_rows(self, place: int) -> str:
         """Rows, if nodes of the table's level are unlike."""
         return "" if self.whole.errors[place].rows is None else "rows"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NestedTables(Summed):
+    """Keys, their levels and other columns, with totals: see `answers.sums.nested`."""
+
+    whole: NestedMargins
+
+    may_be_composed: ClassVar[bool] = True
+
+    @staticmethod
+    def owns(label: str, name: str) -> bool:
+        """Certificates name the query and the columns of a measured table, such as `q.1x3`."""
+        return name.rpartition(".")[0] == label
+
+    @staticmethod
+    def find(cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
+        """The noise of each measured table."""
+        return find_nested(cells, share, pure=pure, releases=releases)
+
+    @classmethod
+    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
+        """The tables, with the certificate that takes most of the budget."""
+        whole = NestedMargins.of(cells, share, claims, composed=composed)
+        most = max(whole.measured.values(), key=lambda claim: claim.budget.epsilon)
+        return cls(certificate=most, whole=whole)
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """The layout of each published table."""
+        return self.whole.layouts
+
+    def plain(self, place: int, share: Budget) -> Baselines:
+        """Plain noise in one table."""
+        return Baselines.of((self.layouts[place],), share, self.certificate.compositions)
+
+    def noise_errors(self, place: int) -> tuple[NoiseError]:
+        """The error of the count of a cell."""
+        return (self.whole.errors[place],)
+
+    def moves(self, place: int) -> tuple[Sensitivity]:
+        """The shifts of the numbers by one unit."""
+        return (table_sensitivity(self.whole.cells, self.whole.nested.tables[place]),)
+
+    def table_record(self, place: int) -> dict[str, Any]:
+        """The record of the noise in plan.json, with a mark if the errors of rows differ."""
+        unlike = bool(self.unlike_rows(place))
+        return {"margins": {"unlike_rows": unlike, **self.whole.to_record()}}
+
+    def unlike_rows(self, place: int) -> str:
+        """Rows, if nodes of the table's level are unlike."""
+        return "" if self.whole.errors[place].rows is None else "rows"
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The published tables."""
+        return publish_nested(self.whole, self.parts, *totals.cells)
+
+    def check(self, folder: Path, kind: str) -> None:
+        """Raise CertificateRejected unless all tables add up."""
+        check_nested(self.whole, folder, self.parts, kind)

@@ -7,17 +7,22 @@ a value, are in no bin and in no sum. Noise is drawn for the bins (see `answers.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, final
 
+from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums.margin_tables import in_one_cell, wrong_forms
-from leastnoise.tables.layout.axes import Bins
+from leastnoise.tables.layout.axes import Bins, RunningBins
+from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
 from leastnoise.tables.spec.query import PrivateKeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import LaidOut, Layout
     from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
@@ -27,9 +32,32 @@ MOST_BINS = 1 << 15
 _LONGEST = 64 - len(_SUFFIX)  # of a name, so that a file can be called after it
 
 
-def is_cumulative(query: Query) -> bool:
-    """Whether the running sums of its histogram are published."""
-    return query.histogram is not None and query.histogram.cumulative
+@final
+class CumulativeQueries(QueryKind):
+    """Bins and their running sums."""
+
+    why_no_clipping: ClassVar[str] = "Not used with cumulative: a person is in one bin at most."
+
+    def file_names(self, query: Query) -> list[str]:
+        """The names of the published tables, and of their files."""
+        return [query.name, table_name(query.name)]
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """What doesn't go with running sums."""
+        return _problems(spec, query, path)
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The bins."""
+        return lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
+            RunningSums,
+            Sums,
+        )
+
+        return [Sums(laid=laid, block=query, kind=RunningSums) for query in queries]
 
 
 def table_name(query: str) -> str:
@@ -43,7 +71,9 @@ def table_layouts(layout: Layout) -> tuple[Layout, Layout]:
     if not isinstance(bins, Bins):
         raise TypeError("running sums are those of bins")
     return layout, replace(
-        layout, name=table_name(layout.name), axes=(*others, replace(bins, running=True))
+        layout,
+        name=table_name(layout.name),
+        axes=(*others, RunningBins(column=bins.column, bins=bins)),
     )
 
 
@@ -63,10 +93,8 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     )
 
 
-def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
+def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Yield what doesn't go with running sums."""
-    if not is_cumulative(query):
-        return
     key = f"{path}.histogram.cumulative"
     if query.histogram is not None and len(query.histogram.edges or ()) == 2:
         yield key, "Not used with one bin, whose count is its only sum."

@@ -10,12 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from leastnoise.tables.answers.sums.margin_tables import COUNTS, FILE, in_one_cell, kept_apart
+from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.answers.sums.margin_tables import FILE, in_one_cell, kept_apart
 from leastnoise.tables.layout.axes import KeyColumn
+from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.spec.query import MOVED, find_conflict
 from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
@@ -23,8 +26,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import LaidOut, Layout
     from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Hierarchy, Query
     from leastnoise.tables.spec.values import Key
@@ -33,10 +39,7 @@ if TYPE_CHECKING:
 
 MOST_KEYS = 1 << 15
 MOST_LEVELS = 8
-MOVED = (
-    "puts a value into another one than before. Each key is part of one value of the first level, "
-    "and each value of one of the next level."
-)
+NO_CLIPPING = "Not used with levels: a person is in one group at most."
 
 
 @final
@@ -101,10 +104,33 @@ def tree_of(column: KeyColumn) -> KeyTree:
     return KeyTree(columns=(*(own for _, own in reversed(column.levels)), column.values))
 
 
-def file_names(query: Query) -> list[str]:
-    """Return what the tables of a block, and their files, are called: the keys' as the block."""
-    _, found = query.hierarchy or ("", None)
-    return [query.name, *(f"{query.name}_by_{level}" for level in (found.levels if found else ()))]
+@final
+class LevelQueries(QueryKind):
+    """Keys and the levels above them."""
+
+    why_no_clipping: ClassVar[str] = NO_CLIPPING
+
+    def file_names(self, query: Query) -> list[str]:
+        """The names of the tables, and of their files: the table by key has the query's name."""
+        levels = [level for keys in query.hierarchies.values() for level in keys.levels]
+        return [query.name, *(f"{query.name}_by_{level}" for level in levels)]
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """What is wrong with the levels of a query's keys, and what doesn't go with them."""
+        return _problems(spec, query, path)
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The keys."""
+        return lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
+            LevelTables,
+            Sums,
+        )
+
+        return [Sums(laid=laid, block=query, kind=LevelTables) for query in queries]
 
 
 def table_layouts(layout: Layout) -> tuple[Layout, ...]:
@@ -134,45 +160,30 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     )
 
 
-def find_conflict(levels: Sequence[Sequence[Key]]) -> int | None:
-    """Return the first row in which a value is part of another one than before; None without one.
-
-    `levels` are columns of the same length, the nearest level first.
-    """
-    found: list[int] = []
-    for own, above in pairwise(levels):
-        first: dict[Key, Key] = {}
-        pairs = enumerate(zip(own, above, strict=True))
-        found += [row for row, (value, top) in pairs if first.setdefault(value, top) != top][:1]
-    return min(found, default=None)
-
-
-def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the levels of a block's keys, and what doesn't go with them."""
-    if query.hierarchy is None:
-        return
-    column, found = query.hierarchy
+def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """Yield what is wrong with the levels of a query's keys, and what doesn't go with them."""
+    column, found = next(iter(query.hierarchies.items()))
     key = f"{path}.group_by.{column}.levels"
-    yield from _columns(column, found, key)
+    yield from column_problems(column, found, key)
     if len(query.group_by) > 1:
-        yield key, "Not used beside other columns of group_by. Use margins for a cross-table."
-    if query.margins:
-        yield key, "Not used beside margins: give one of the two."
+        why = "Beside other columns of group_by a list says which tables are published. Give"
+        yield key, f"{why} margins = true for all, or such a list."
     if query.accuracy is not None and query.accuracy.std is not None:
         why = "Not used with levels, whose counts have a std each. Give half_width_95, which all"
         yield f"{path}.accuracy.std", f"{why} of them keep."
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    if len(asked) != 1 or asked[0].kind not in COUNTS:
+    if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
         why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
         yield key, why
     yield from kept_apart(query, path, key=key, called="Levels")
-    for name in file_names(query):
+    for name in LevelQueries().file_names(query):
         if query.name and not FILE.fullmatch(name):
             why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"
             yield key, f"{why} _: give a level such a name."
 
 
-def _columns(column: str, found: Hierarchy, key: str) -> Iterator[tuple[str, str]]:
+def column_problems(column: str, found: Hierarchy, key: str) -> Iterator[Problem]:
+    """The problems of the levels of a column's keys."""
     keys, levels = found.keys, list(found.levels.values())
     if not 1 <= len(levels) <= MOST_LEVELS:
         yield key, f"Expected 1 to {MOST_LEVELS} levels, got {len(levels)}."

@@ -16,14 +16,17 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, final
 
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.exact import float_at_least, root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import Linf
+from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Bins
+from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
+from leastnoise.tables.layout.layout import LayoutError
 from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InBall, InCells
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
@@ -35,20 +38,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise.guarantees.bodies.base import Body
-    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import LaidOut, Layout
     from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
 
 MOST_LISTED = 30  # columns, of which a list names some in each table
 MOST_TABLES = 1024  # with all tables by fewer columns
 FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-COUNTS = ("count", "count_units")
-ADDED = (*COUNTS, "sum")
-"""What adds up; a mean is a quotient of two that do."""
-_KINDS = (*ADDED, "mean")
-
-
 _LIMITS_OF_GROUPS = ("max_groups", "max_rows_per_group", "l1", "l2")
 
 
@@ -344,10 +344,53 @@ def _in_sums(layout: Layout) -> Bounding:
     return InCells(per_cell=most, total=most, apart=True)
 
 
-def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the margins of a block."""
-    if query.margins is not True and not isinstance(query.margins, tuple):
-        return
+@final
+class MarginQueries(QueryKind):
+    """Cells and their totals."""
+
+    def file_names(self, query: Query) -> list[str]:
+        """The names of the published tables, and of their files."""
+        return file_names(query)
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """What is wrong with the margins of a query."""
+        return _problems(spec, query, path)
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The cells."""
+        return _lay_out(spec, query, asked)
+
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
+            MarginTables,
+            Sums,
+        )
+
+        return [Sums(laid=laid, block=query, kind=MarginTables) for query in queries]
+
+
+def _lay_out(spec: Spec, query: Query, asked: Needs) -> Parts:
+    """The layout of the cells of a query with margins, whose sums are exact as well."""
+    statistics, needs = zip(*asked.values(), strict=True)
+    components = tuple(dict.fromkeys(component for own in needs for component in own))
+    whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
+    measured = measured_components(spec, components)
+    whole = keep_listed(spec, whole, published_tables(query))
+    whole = replace(whole, measured=measured, projected=query.clamp)
+    shape = measured_layout(whole)
+    if why := too_large(shape):
+        raise LayoutError(why)
+    way = choose_bounding(list_boundings(spec, query, shape), shape)
+    if isinstance(way, str):
+        raise LayoutError(way)
+    total = table_layout(replace(shape, bounding=way), 0)
+    bits = min(find_bits(shape, way), find_bits(total, total.bounding))
+    return ((replace(whole, bounding=way, bits=bits),),)
+
+
+def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """Yield what is wrong with the margins of a query."""
     key, columns = f"{path}.margins", list(query.group_by)
     if not query.margins:
         yield key, "Expected at least one table, such as margins = true or [[]], the total."
@@ -357,12 +400,15 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
         yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
     elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
-    elif query.margins is not True:
-        yield from _lists(query.margins, columns, key)
+    elif isinstance(query.margins, tuple):
+        yield from listed_problems(query.margins, columns, key)
     yield from _others(spec, query, key)
 
 
-def _lists(given: Sequence[Sequence[str]], columns: Sequence[str], key: str) -> Iterator[Any]:
+def listed_problems(
+    given: Sequence[Sequence[str]], columns: Sequence[str], key: str
+) -> Iterator[Problem]:
+    """The problems of a list of tables by some of the `columns`."""
     seen: set[frozenset[str]] = set()
     for place, by in enumerate(given):
         unknown = [one for one in by if one not in columns]
@@ -373,16 +419,16 @@ def _lists(given: Sequence[Sequence[str]], columns: Sequence[str], key: str) -> 
         seen.add(frozenset(by))
 
 
-def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
+def _others(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     """Yield what doesn't go with margins."""
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    others = [one.label for one in asked if one.kind not in _KINDS]
+    others = [one.label for one in asked if not one.has_margins]
     if others or not asked:
         why = 'are of counts, sums and means: statistics = ["count", "sum(x)", "mean(x)"]. Use'
         yield key, f"Margins {why} another query for {others[0] if others else 'others'}."
     elif len(asked) > 1 and not spec.privacy.by_row and any(x.kind == "count_units" for x in asked):
         yield key, "Beside count_units of persons no other statistic has margins. Use two queries."
-    path, counts = key.removesuffix(".margins"), all(one.kind in COUNTS for one in asked)
+    path, counts = key.removesuffix(".margins"), all(one.counts for one in asked)
     listed = query.margins is not True and isinstance(query.margins, tuple)
     every = set(query.group_by)
     if listed and query.clamp and not any(set(by) == every for by in query.margins or ()):
@@ -398,7 +444,7 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[tuple[str, str]]:
 
 def kept_apart(
     query: Query, path: str, *, key: str, called: str, counts: bool = True
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[Problem]:
     """Yield what doesn't go with tables of sums, which are `called` so: margins, or levels."""
     if query.histogram is not None or query.conditions:
         why = "Not used beside a histogram or conditions: give edges in group_by, or use another"
@@ -406,9 +452,7 @@ def kept_apart(
     yield from wrong_forms(query, path, called=called.lower(), counts=counts)
 
 
-def wrong_forms(
-    query: Query, path: str, *, called: str, counts: bool = True
-) -> Iterator[tuple[str, str]]:
+def wrong_forms(query: Query, path: str, *, called: str, counts: bool = True) -> Iterator[Problem]:
     """Yield what would be done to single numbers of tables that add up, which are `called` so.
 
     Where they are not of `counts` alone they can't be made whole all together, either.

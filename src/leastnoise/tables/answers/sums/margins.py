@@ -63,11 +63,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_FINEST, _STEPS = -18, -20
+FINEST, _STEPS = -18, -20
 """Estimates are on a grid of 2^−18, or 2^−20 of their noise: sums of 2^34 rows are floats."""
 _FINER = 2**6  # without cells, where a number is the sum of as many roundings as its table has
 _MOVED = 3  # halves of a step that a cell is off by where all cells have to add up to a known total
-_AGREE = "All tables are sums of one estimate of the cells, and add up exactly."
+AGREE = "All tables are sums of one estimate of the cells, and add up exactly."
 _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
     "that tables by fewer columns lack."
@@ -128,13 +128,13 @@ class Margins:
                 raise CertificateRejected(f"Query {name!r}: its cells are too many for noise.")
             if in_contrasts:
                 dimension, moves = marginals.contrasts(table), contrasts_sensitivity(drawn, table)
-                _check(name, claim, drawn, dimension, (moves,), families=("gaussian",))
+                check_claim(name, claim, drawn, dimension, (moves,), families=("gaussian",))
             else:
                 pure = (pure_family(drawn), "gaussian")
                 families = pure if chain is None else (chain.noise.name,)
                 dimension = table_layout(drawn, table).dimension
                 moves = table_sensitivities(drawn, table)
-                _check(name, claim, drawn, dimension, moves, families=families)
+                check_claim(name, claim, drawn, dimension, moves, families=families)
                 _check_body(name, claim, drawn, table)
             measured[table] = claim
         if list(measured) != sorted(measured):
@@ -244,7 +244,7 @@ class Margins:
         """What the cells' measured numbers are multiples of: powers of two, of public numbers."""
         if self.is_whole:
             return (Fraction(1),)
-        found = [_power_of_two(_FINEST, float(own)) for own in self._cell_variances]
+        found = [grid_of_variance(FINEST, float(own)) for own in self._cell_variances]
         whole = self.cells.projected or self.total_is_known
         return tuple(min(one, Fraction(1)) if whole else one for one in found)
 
@@ -257,7 +257,7 @@ class Margins:
                 own = np.array(added_up(self.cells)[place], dtype=float)
                 largest = math.ceil(math.log2(abs(one.centre) + one.radius))
                 scaled = (own / 2.0**largest) ** 2 @ self._cell_variances
-                found[place] = _power_of_two(_FINEST, float(scaled)) * Fraction(2) ** largest
+                found[place] = grid_of_variance(FINEST, float(scaled)) * Fraction(2) ** largest
         return tuple(found)
 
     @property
@@ -444,7 +444,7 @@ class Margins:
         said = f"Noise is drawn for the numbers by {'; '.join(drawn)}."
         if self.contrasts:
             said = _IN_CONTRASTS.format(count=len(self.measured))
-        agree = _AGREE if self.marginals.is_small else _AGREE.replace(" of the cells", "")
+        agree = AGREE if self.marginals.is_small else AGREE.replace(" of the cells", "")
         found = [f"{said if self.chain is None else self.chain.in_words(self.cells)} {agree}"]
         found += [] if self.marginals.has_cells else [_MOST_ROWS]
         found += [_KNOWN] if self.total_is_known else []
@@ -455,12 +455,12 @@ class Margins:
         return found if self.whole_counts is None else found + self.whole_counts.in_words()
 
 
-def _power_of_two(finest: int, variance: float) -> Fraction:
+def grid_of_variance(finest: int, variance: float) -> Fraction:
     """Return 2^finest, or 2^_STEPS of the noise if that is more."""
     return Fraction(2) ** max(finest, math.floor(math.log2(math.sqrt(variance))) + _STEPS)
 
 
-def _check(  # noqa: PLR0917 (three calls of its own)
+def check_claim(  # noqa: PLR0917 (four calls)
     name: str,
     claim: Certificate,
     cells: Layout,

@@ -21,7 +21,6 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.answers.sums.chain import draw_name, find_chain
 from leastnoise.tables.answers.sums.margin_tables import (
-    ADDED,
     always_counts,
     contrasts_sensitivity,
     in_one_cell,
@@ -216,9 +215,9 @@ def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Cer
     """Return noise that is purely private in each table, at its share of ε."""
     family, whole = pure_family(cells), replace(budget, delta=Fraction(0))
     return [
-        _on_grid(
+        put_on_grid(
             cells,
-            _candidate(
+            find_noise(
                 cells,
                 family,
                 table_sensitivities(cells, table)[0],
@@ -246,7 +245,7 @@ def _gaussian(
         )
         for table in shares
     }
-    return _together(cells, budget, shares, moves, times=times)
+    return compose_gaussians(cells, budget, shares, moves, times=times)
 
 
 def _contrasts(
@@ -257,10 +256,10 @@ def _contrasts(
     for table in shares:
         ball = contrasts_sensitivity(cells, table)
         moves[table] = ball, marginals.contrasts(table), float(ball.bound)
-    return _together(cells, budget, shares, moves, times=times)
+    return compose_gaussians(cells, budget, shares, moves, times=times)
 
 
-def _together(
+def compose_gaussians(
     cells: Layout,
     budget: Budget,
     shares: Shares,
@@ -276,7 +275,7 @@ def _together(
         return None
     try:
         alone = tuple(
-            _candidate(
+            find_noise(
                 cells,
                 "gaussian",
                 moves[table][0],
@@ -291,10 +290,10 @@ def _together(
     wanted = [moves[table][2] / math.sqrt(share) for table, share in shares.items()]
     own = [float(one.noise.scale) for one in alone]
     scaled = scale_together(budget, alone, [a / b for a, b in zip(wanted, own, strict=True)])
-    return None if scaled is None else [_on_grid(cells, one) for one in scaled]
+    return None if scaled is None else [put_on_grid(cells, one) for one in scaled]
 
 
-def _candidate(
+def find_noise(
     cells: Layout,
     family: str,
     moves: Sensitivity,
@@ -303,6 +302,7 @@ def _candidate(
     dimension: int,
     times: int,
 ) -> Mechanism:
+    """The noise of a family for what a unit moves in one table. Raises Refused if none serves."""
     question = Question(
         budget=budget, sensitivities=(moves,), dimension=dimension, compositions=times
     )
@@ -312,7 +312,8 @@ def _candidate(
         raise Refused(f"The query {cells.label!r}: {error}") from None
 
 
-def _on_grid(cells: Layout, made: Mechanism) -> Certificate:
+def put_on_grid(cells: Layout, made: Mechanism) -> Certificate:
+    """The certificate of noise in a table of the query, with the grid that releases round to."""
     stated = made.certificate.about(cells.neighbours)
     return stated.on_grid(max(default_grid(made.noise), FINEST_GRID))
 
@@ -368,7 +369,7 @@ def compare_ways(
     found: dict[str, Compared] = {}
     for asked, uses in zip(cells.statistics, cells.uses, strict=True):
         one = cells.components[uses[0]]
-        if asked.kind in ADDED:
+        if asked.adds_up:
             squares = weights_of(cells, one) ** 2
             values = [
                 min(float(add(np.log(squares @ own))) for own in ways)

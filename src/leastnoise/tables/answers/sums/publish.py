@@ -13,7 +13,7 @@ import numpy as np
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.answers.sums.margin_tables import ADDED, added_up, places_of, tables_read
+from leastnoise.tables.answers.sums.margin_tables import added_up, places_of, tables_read
 from leastnoise.tables.answers.sums.publish_whole import (
     check_whole_counts,
     put_whole_counts,
@@ -189,7 +189,7 @@ def _published(
     layout = block.layout
     table = table_of(layout, _vector(margins, numbers, sums), block.noise_errors)
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
-        if asked.kind in ADDED:  # as they are, and not but for one rounding more
+        if asked.adds_up:  # as they are, and not but for one rounding more
             place, _ = places_of(margins.cells, layout.components[uses[0]])
             table.columns[asked.label] = sums[place].tolist()
     return table
@@ -223,7 +223,7 @@ def check_sums(margins: Margins, folder: Path, blocks: Sequence[BlockPlan], kind
     `check_table` found them.
     """
     told = [read_table(folder / f"{one.name}.{kind}", [one.layout]) for one in blocks]
-    for asked in (one for one in margins.cells.statistics if one.kind in ADDED):
+    for asked in (one for one in margins.cells.statistics if one.adds_up):
         numbers = [np.array(own[asked.label], dtype=float) for own in told]
         for first, other, shared in _disagreeing(margins, numbers):
             name, cells = (f"{blocks[one].name}.{kind}" for one in (other, first))
@@ -277,12 +277,12 @@ def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]])
     sums = {
         places_of(cells, layout.components[uses[0]])[0]: np.array(told[asked.label], dtype=float)
         for asked, uses in pairs
-        if asked.kind in ADDED
+        if asked.adds_up
     }
     summed = margins.marginals.cells(margins.marginals.whole) // layout.cells
     for asked, uses in pairs:
         place, count = places_of(cells, layout.components[uses[0]])
-        if asked.kind != "mean" or count is None or not {place, count} <= sums.keys():
+        if asked.adds_up or count is None or not {place, count} <= sums.keys():
             continue
         middle, radius = float(measured[place].centre), float(measured[place].radius)
         size = np.where(sums[count] > 0, sums[count], np.inf)
@@ -320,7 +320,7 @@ def check_on_tree(whole: TreeSums, folder: Path, blocks: Sequence[BlockPlan], ki
     for block in blocks:
         columns = read_table(folder / f"{block.name}.{kind}", [block.layout])
         read.append(list(map(float, columns[block.layout.statistics[0].label])))
-    are_whole = all(count.is_integer() for count in read[0])
+    are_whole = all(float(count).is_integer() for count in read[0])
     if not are_whole or sum(map(abs, read[0])) > EXACT_SUMS:  # as `whole_steps` leaves them
         raise CertificateRejected(
             f"The table {blocks[0].name}.{kind} has a count that isn't whole."

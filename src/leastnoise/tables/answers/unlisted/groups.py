@@ -20,6 +20,7 @@ from leastnoise.tables.answers.base import (
     Reads,
     Sentence,
     Topic,
+    expect_claim,
 )
 from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
@@ -74,10 +75,8 @@ class UnlistedGroups(OfOneQuery):
         """The groups, published as `claims` say; rejects any other statement."""
         ((name, claim),) = claims
         where = f"Query {name!r}"
-        if not isinstance(claim, ThresholdCertificate):
-            raise CertificateRejected(
-                f"{where}: groups have a threshold, and chances decide of keys alone."
-            )
+        why = f"{where}: groups have a threshold, and chances decide of keys alone."
+        claim = expect_claim(claim, ThresholdCertificate, why)
         layouts = find_layouts((self.block,), claim.noise.sensitivity)
         if layouts is None:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")

@@ -20,6 +20,7 @@ from leastnoise.tables.answers.base import (
     Reads,
     Sentence,
     Topic,
+    expect_claim,
 )
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_keys
@@ -63,9 +64,8 @@ class KeysAlone(OfOneQuery):
     ) -> KeysPlan:
         """The keys, published as `claims` say; rejects any other statement."""
         ((name, claim),) = claims
-        if not isinstance(claim, KeysCertificate):
-            why = "chances decide which keys are published, and nothing else does."
-            raise CertificateRejected(f"Query {name!r}: {why}")
+        why = "chances decide which keys are published, and nothing else does."
+        claim = expect_claim(claim, KeysCertificate, f"Query {name!r}: {why}")
         check_keys(claim, self.layout, self.share_of_one, where=f"Query {name!r}")
         return KeysPlan(layout=self.layout, budget=self.share, claim=claim)
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, final
 import duckdb
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.rows.duckdb.inputs import Input
+from leastnoise.tables.rows.duckdb.inputs import Input, Reading
 from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import MAX_TEXT, FileRows, Held, held
 from leastnoise.tables.values.connection import open_connection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 _MAGIC = b"SQLite format 3\0"
@@ -88,20 +88,12 @@ class DuckDBTable(Input):
         return [(name, held(f"c{at}", str(kind))) for at, (name, kind) in enumerate(pairs)]
 
     @contextmanager
-    def opened(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        used: Collection[str],
-        *,
-        rehearsed: bool = False,
-    ) -> Iterator[FileRows]:
-        del folder
-        columns = self.columns(connection)
+    def opened(self, reading: Reading) -> Iterator[FileRows]:
+        columns = self.columns(reading.connection)
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
-        kept = {name: column for name, column in columns if name in used}
+        kept = {name: column for name, column in columns if name in reading.used}
         rows = FileRows(sql=f"{self._sql} AS t({listed})", columns=kept)
-        yield rows.none() if rehearsed else rows
+        yield rows.none() if reading.rehearsed else rows
 
 
 @final
@@ -142,10 +134,10 @@ class Copy:
         return cls.made(path, given, columns)
 
     @contextmanager
-    def opened(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[FileRows]:
-        """Yield the rows and all columns, by their names; see `Input.opened`."""
+    def opened(self, reading: Reading) -> Iterator[FileRows]:
+        """Yield the rows and all columns, by their names."""
         places = [f"c{at}" for at in range(len(self.names))]
-        with self.table.opened(connection, folder, places) as rows:
+        with self.table.opened(replace(reading, used=places, rehearsed=False)) as rows:
             found = (rows.columns[place] for place in places)
             yield replace(rows, columns=dict(zip(self.names, found, strict=True)))
 
@@ -186,23 +178,16 @@ class SqliteTable(Input):
         return [(name, Held(sql=f"c{at}", kind="VARCHAR")) for at, name in enumerate(names)]
 
     @contextmanager
-    def opened(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        used: Collection[str],
-        *,
-        rehearsed: bool = False,
-    ) -> Iterator[FileRows]:
+    def opened(self, reading: Reading) -> Iterator[FileRows]:
         """A copy of the used columns, which DuckDB may spill."""
-        del folder
-        places = {name: f"c{at}" for at, name in enumerate(used)}
+        connection = reading.connection
+        places = {name: f"c{at}" for at, name in enumerate(reading.used)}
         listed = ", ".join(f"{place} VARCHAR" for place in places.values()) or "nothing VARCHAR"
         connection.execute(f"CREATE TEMP TABLE the_rows ({listed})")
         try:
             with closing(self._connected()) as rows, connection.appender("the_rows") as appender:
-                wanted = ", ".join(map(_no_blob, used)) or "NULL"
-                limit = " LIMIT 0" if rehearsed else ""
+                wanted = ", ".join(map(_no_blob, reading.used)) or "NULL"
+                limit = " LIMIT 0" if reading.rehearsed else ""
                 cursor = rows.execute(f"SELECT {wanted} FROM {quoted(self.table)}{limit}")  # noqa: S608
                 while chunk := cursor.fetchmany(50_000):  # rows that are in Python at a time
                     appender.append_rows([tuple(map(_text, row)) for row in chunk])

@@ -16,6 +16,7 @@ from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns, given, uses
 from leastnoise.tables.rows.duckdb.even_edges import guess_of
+from leastnoise.tables.rows.duckdb.inputs import Reading
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.values import spill
 from leastnoise.tables.values.casts import as_day, by_use, finite
@@ -53,8 +54,10 @@ def open_engine(
             ExitStack() as feeders,
             _connected(folder, threads) as connection,
         ):
-            opened = source.opened(connection, folder, list(columns), rehearsed=rehearsed)
-            rows = feeders.enter_context(opened)
+            reading = Reading(
+                connection=connection, folder=folder, used=list(columns), rehearsed=rehearsed
+            )
+            rows = feeders.enter_context(source.opened(reading))
             engine = DuckDB(connection, rows, columns, computed, folder=folder)
             if rehearsed:
                 engine.shorten()

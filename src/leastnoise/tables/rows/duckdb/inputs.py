@@ -30,6 +30,27 @@ _PARAMETER = re.compile(r"\$(\w+)")
 _TOGETHER = 50  # files that are open at once: two or three descriptors each
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How rows are to be read: by a `connection`, the `used` columns alone; `folder` is private.
+
+    Where it is `rehearsed`, what is opened is the same, in the same way, but no row is looked at,
+    and what is yielded has none.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    folder: Path
+    used: Collection[str]
+    rehearsed: bool = False
+
+    def within(self, name: str, used: Collection[str]) -> Reading:
+        """The same of other columns, in a folder of its own, which is made."""
+        folder = self.folder / name
+        folder.mkdir()
+        return replace(self, folder=folder, used=used)
+
+
 class Input(ABC):
     """The rows of one release."""
 
@@ -51,19 +72,8 @@ class Input(ABC):
         """
 
     @abstractmethod
-    def opened(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        used: Collection[str],
-        *,
-        rehearsed: bool = False,
-    ) -> AbstractContextManager[FileRows]:
-        """Yield the rows and the `used` columns, which may be read once; `folder` is private.
-
-        Where it is `rehearsed`, what is opened is the same, in the same way, but no row is looked
-        at, and what is yielded has none.
-        """
+    def opened(self, reading: Reading) -> AbstractContextManager[FileRows]:
+        """Yield the rows and the used columns, which may be read once."""
 
     def rehearse(self, folder: Path) -> None:
         """Make what `opened` will need in a folder for temporary files; raises OSError."""
@@ -105,19 +115,13 @@ class CsvFile(Input):
         ]
 
     @contextmanager
-    def opened(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        used: Collection[str],
-        *,
-        rehearsed: bool = False,
-    ) -> Iterator[FileRows]:
+    def opened(self, reading: Reading) -> Iterator[FileRows]:
         """The file, or a pipe of its lines."""
-        del connection
-        readable = csv_lines.readable(self.path, folder, used, self.dialect, rehearsed=rehearsed)
+        readable = csv_lines.readable(
+            self.path, reading.folder, reading.used, self.dialect, rehearsed=reading.rehearsed
+        )
         with readable as path:
-            rows = csv_lines.rows(self.path, used, self.dialect)
+            rows = csv_lines.rows(self.path, reading.used, self.dialect)
             yield replace(rows, bound={"path": parquet_rows.one_file(path)})
 
     def rehearse(self, folder: Path) -> None:
@@ -146,16 +150,11 @@ class ParquetFile(Input):
             return parquet_rows.columns(connection, parquet_rows.named(self.path, folder))
 
     @contextmanager
-    def opened(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        used: Collection[str],
-        *,
-        rehearsed: bool = False,
-    ) -> Iterator[FileRows]:
-        path = parquet_rows.named(self.path, folder)
-        rows = parquet_rows.rows(connection, path, used, rehearsed=rehearsed)
+    def opened(self, reading: Reading) -> Iterator[FileRows]:
+        path = parquet_rows.named(self.path, reading.folder)
+        rows = parquet_rows.rows(
+            reading.connection, path, reading.used, rehearsed=reading.rehearsed
+        )
         yield replace(rows, bound={"path": parquet_rows.one_file(path)})
 
 
@@ -225,58 +224,39 @@ class Several(Input):
                 )
 
     @contextmanager
-    def opened(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        used: Collection[str],
-        *,
-        rehearsed: bool = False,
-    ) -> Iterator[FileRows]:
+    def opened(self, reading: Reading) -> Iterator[FileRows]:
         """One after the other.
 
         DuckDB opens every file of a query at once. Of more than there may be open, the used columns
         are copied into a table first, some files at a time; it may spill.
         """
-        kinds = dict(self.parts[0].file.columns(connection))
+        kinds, used = dict(self.parts[0].file.columns(reading.connection)), reading.used
         text = Held(sql="", kind="VARCHAR")  # what the names of folders say
         places = {name: f"s{place}" for place, name in enumerate(used)}
         held = {name: replace(kinds.get(name, text), sql=places[name]) for name in used}
         if len(self.parts) <= _TOGETHER:
-            joined = self._joined(self.parts, places, connection, folder, rehearsed=rehearsed)
-            with joined as (sql, bound):
+            with self._joined(self.parts, places, reading) as (sql, bound):
                 yield FileRows(sql=f"({sql})", columns=held, bound=bound)
             return
         for start in range(0, len(self.parts), _TOGETHER):
             some = self.parts[start : start + _TOGETHER]
-            inner = folder / str(start)
-            inner.mkdir()
-            joined = self._joined(some, places, connection, inner, rehearsed=rehearsed)
-            with joined as (sql, bound):
+            with self._joined(some, places, reading.within(str(start), used)) as (sql, bound):
                 into = "INSERT INTO the_files" if start else "CREATE TEMP TABLE the_files AS"
-                connection.execute(f"{into} {sql}", bound)
+                reading.connection.execute(f"{into} {sql}", bound)
         yield FileRows(sql="the_files", columns=held)
 
     @contextmanager
     def _joined(
-        self,
-        parts: Sequence[Part],
-        places: Mapping[str, str],
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        *,
-        rehearsed: bool,
+        self, parts: Sequence[Part], places: Mapping[str, str], reading: Reading
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield SQL for the rows of `parts`, columns called by their `places`, and parameters."""
         selects: list[str] = []
         bound: dict[str, Any] = {}
         with ExitStack() as stack:
             for index, part in enumerate(parts):
-                inner = folder / f"part{index}"
-                inner.mkdir()
                 within = [name for name in places if name not in part.keys]
-                opened = part.file.opened(connection, inner, within, rehearsed=rehearsed)
-                rows = stack.enter_context(opened)
+                inner = reading.within(f"part{index}", within)
+                rows = stack.enter_context(part.file.opened(inner))
                 bound |= {f"{name}_{index}": value for name, value in rows.bound.items()}
                 columns = [
                     f"{_renamed(rows.columns[name].sql, index)} AS {places[name]}"

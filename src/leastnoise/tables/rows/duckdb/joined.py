@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise import _validate
 from leastnoise.errors import SpecError
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
-from leastnoise.tables.rows.duckdb.inputs import Input, by_name
+from leastnoise.tables.rows.duckdb.inputs import Input, Reading, by_name
 from leastnoise.tables.values.casts import FileRows, Held, by_use
 
 if TYPE_CHECKING:
@@ -78,30 +78,21 @@ class Joined(Input):
         return list(found.items())
 
     @contextmanager
-    def opened(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        used: Collection[str],
-        *,
-        rehearsed: bool = False,
-    ) -> Iterator[FileRows]:
+    def opened(self, reading: Reading) -> Iterator[FileRows]:
         """What is used of each side is a table of this connection's, with one row a key."""
+        connection, used = reading.connection, reading.used
         own = {name for name, _ in self.left.columns(connection)}
         held: dict[str, Held] = {}
         joins: list[str] = []
         with ExitStack() as stack:
             for number, side in enumerate(self.sides):
-                (inner := folder / f"side{number}").mkdir()
                 theirs = [name for name, _ in _beside(side, connection) if name in used]
                 cursor = stack.enter_context(connection.cursor())  # whose views are its own
-                with side.rows.opened(
-                    cursor, inner, [side.on, *theirs], rehearsed=rehearsed
-                ) as rows:
+                inner = reading.within(f"side{number}", [side.on, *theirs])
+                with side.rows.opened(replace(inner, connection=cursor)) as rows:
                     held |= _one_a_key(cursor, rows, side, number=number)
             wanted = dict.fromkeys([*(name for name in used if name in own), *self._keys])
-            opened = self.left.opened(connection, folder, list(wanted), rehearsed=rehearsed)
-            rows = stack.enter_context(opened)
+            rows = stack.enter_context(self.left.opened(replace(reading, used=list(wanted))))
             lefts = {
                 name: replace(rows.columns[name], sql=f"l{at}") for at, name in enumerate(wanted)
             }

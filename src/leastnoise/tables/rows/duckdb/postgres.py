@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.rows.duckdb.databases import Copy, quoted
-from leastnoise.tables.rows.duckdb.inputs import Input
+from leastnoise.tables.rows.duckdb.inputs import Input, Reading
 from leastnoise.tables.values.casts import MAX_TEXT, MOST_DIGITS, FileRows, Held, held
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
+    from collections.abc import Iterator
 
     import duckdb
 
@@ -91,23 +90,17 @@ class PostgresTable(Input):
         return ".".join(map(quoted, self._table.split(".", maxsplit=1)))
 
     @contextmanager
-    def opened(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        folder: Path,
-        used: Collection[str],
-        *,
-        rehearsed: bool = False,
-    ) -> Iterator[FileRows]:
-        copy = self._copy or self._copied(folder, used, rehearsed=rehearsed)
-        with copy.opened(connection, folder) as rows:
+    def opened(self, reading: Reading) -> Iterator[FileRows]:
+        copy = self._copy or self._copied(reading)
+        with copy.opened(reading) as rows:
             yield rows
 
-    def _copied(self, folder: Path, used: Collection[str], *, rehearsed: bool) -> Copy:
-        """Return the `used` columns, as one query has them: the same rows for all of a release.
+    def _copied(self, reading: Reading) -> Copy:
+        """Return the used columns, as one query has them: the same rows for all of a release.
 
-        Of no row, and in `folder`, where it is `rehearsed`: the server is asked for none.
+        Of no row, and in its folder, where it is rehearsed: the server is asked for none.
         """
+        used = reading.used
         kinds = {name: _held(kind).kind for name, kind in self._kinds.items() if name in used}
         asked = [
             f"{_sent(quoted(name), kind)} AS c{at}" for at, (name, kind) in enumerate(kinds.items())
@@ -116,12 +109,12 @@ class PostgresTable(Input):
             name: f"TRY_CAST(c{at} AS {_held(self._kinds[name]).exactly})"
             for at, name in enumerate(kinds)
         }
-        limit = " LIMIT 0" if rehearsed else ""
+        limit = " LIMIT 0" if reading.rehearsed else ""
         with self._connected() as cursor:
             cursor.execute(f"SELECT {', '.join(asked) or '0 AS nothing'} FROM {self._sql}{limit}")  # noqa: S608  # names, quoted
             given = cursor.fetch_record_batch()
-            if rehearsed:
-                return Copy.made(folder / "rows.duckdb", given, made, rehearsed=True)
+            if reading.rehearsed:
+                return Copy.made(reading.folder / "rows.duckdb", given, made, rehearsed=True)
             self._copy = Copy.kept(self, given, made)
             return self._copy
 

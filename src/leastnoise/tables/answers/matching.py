@@ -1,0 +1,74 @@
+"""The answers to the queries of a spec, and the certificates that are theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leastnoise.errors import CertificateRejected
+from leastnoise.tables.answers.base import JOIN
+from leastnoise.tables.answers.kinds import KINDS, kind_of
+from leastnoise.tables.answers.quantiles.answer import list_quantiles
+from leastnoise.tables.noise.shared_draws import list_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.certificate.plan import PlanCertificate
+    from leastnoise.tables.answers.base import Answer, Answered, QueryKind, Reading
+    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.noise.shared_draws import DrawQuery
+
+    Named = list[tuple[str, Claim]]
+
+
+def list_answers(laid: LaidOut) -> list[Answer]:
+    """The answers to all queries of a spec, first the answers that share draws."""
+    queries, places = list_blocks(laid), dict[str, int]()
+    by_kind: dict[QueryKind, list[DrawQuery]] = {kind: [] for kind in KINDS}
+    kinds = {query.name: kind_of(laid.spec, query) for query in laid.spec.query}
+    for query in queries:
+        places[query.label] = query.index
+        by_kind[kinds[query.name]].append(query)
+    answers = [answer for kind in KINDS for answer in kind.list_answers(laid, by_kind[kind])]
+    answers.sort(key=lambda answer: (not answer.shares_draws, places[answer.labels[0]]))
+    return [*answers, *list_quantiles(laid, first=len(queries))]
+
+
+def read_answers(laid: LaidOut, reading: Reading) -> Iterator[Answered]:
+    """Match certificates to queries, and yield each draw in the order of the certificate.
+
+    Raises CertificateRejected for a certificate that states something the spec does not imply, or
+    unless each query is in one draw, in the order of the spec.
+    """
+    answers = list_answers(laid)
+    by_label = {label: answer for answer in answers for label in answer.labels}
+    order = [block.label for block in list_blocks(laid)]
+    order += [label for label in by_label if label not in order]
+    draws = _by_draw(answers, by_label, reading.certificate)
+    if sorted(label for labels, _ in draws for label in labels) != sorted(order):
+        raise CertificateRejected("The certificate's queries are not the spec's queries.")
+    members = [[order.index(label) for label in labels] for labels, _ in draws]
+    if members != sorted(members) or any(places != sorted(places) for places in members):
+        raise CertificateRejected("The certificate's queries are not in the spec's order.")
+    for labels, claims in draws:
+        answer = by_label[labels[0]]
+        if len(labels) > 1 and not (answer.shares_draws and {*labels} <= {*answer.labels}):
+            name = JOIN.join(labels)
+            raise CertificateRejected(f"Query {name!r}: not all of these share a draw.")
+        yield answer.read(labels, claims, reading)
+
+
+def _by_draw(
+    answers: Sequence[Answer], by_label: Mapping[str, Answer], certificate: PlanCertificate
+) -> list[tuple[list[str], Named]]:
+    """The labels and the certificates of each draw; a draw may have several certificates."""
+    draws: list[tuple[list[str], Named]] = []
+    for name, claim in certificate.blocks:
+        owners = [] if name in by_label else [answer for answer in answers if answer.owns(name)]
+        labels = [*owners[0].labels] if owners else name.split(JOIN)
+        if owners and draws and draws[-1][0] == labels:
+            draws[-1][1].append((name, claim))
+        else:
+            draws.append((labels, [(name, claim)]))
+    return draws

@@ -1,0 +1,79 @@
+"""The layout of queries of listed groups: persons and rows are two parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.layout import choices
+from leastnoise.tables.layout.lay_out import keep_feasible, list_boundings, shape_of
+from leastnoise.tables.layout.layout import MAX_DIMENSION, ONCE, LayoutError
+from leastnoise.tables.layout.limits import FirstCells, InCells
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.tables.answers.base import Answer
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.base import Component
+
+
+@final
+class PlainQueries(QueryKind):
+    """Queries of listed groups that no other kind of answer serves."""
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """One part, or two where persons and rows are counted; none without noise."""
+        if not asked:
+            return ()
+        persons = [place for place, (_, needs) in asked.items() if needs in ONCE]
+        rows = [place for place in asked if place not in persons]
+        if not persons or not rows:
+            return (_of_part(spec, query, asked, [*asked], part=""),)
+        parts = sorted((("rows", rows), ("persons", persons)), key=lambda part: part[1])
+        return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
+
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """The one answer to all of these queries; none if there are no queries."""
+        from leastnoise.tables.answers.plain.answer import Plain  # noqa: PLC0415  (0.5 s)
+
+        return [Plain(laid=laid, blocks=tuple(queries))] if queries else []
+
+
+def _of_part(
+    spec: Spec,
+    query: Query,
+    asked: Needs,
+    places: Sequence[int],
+    *,
+    part: str,
+) -> tuple[Layout, ...]:
+    """The layouts of the statistics at some `places` of a query, given what each needs."""
+    statistics = tuple(asked[place][0] for place in places)
+
+    def shaped(needs: Sequence[tuple[Component, ...]]) -> Layout:
+        # Distinct ones only, in order of first use: statistics share the count. Rows without a
+        # value are last, as in the body of a cell.
+        every = dict.fromkeys(component for need in needs for component in need)
+        components = tuple(sorted(every, key=lambda one: one.kind == "without"))
+        return shape_of(spec, query, statistics, places, needs, components, part=part)
+
+    own = [asked[place] for place in places]
+    ways = list_boundings(spec, query, shaped([needs for _, needs in own]))
+    in_norm = any(not isinstance(way, FirstCells | InCells) for way in ways)
+    in_norm = in_norm or any(isinstance(way, InCells) and way.apart for way in ways)
+    needs = choices.about_middles(spec, query, own, in_norm=in_norm)
+    shape = shaped(needs)
+    ways = list_boundings(spec, query, shape)
+    if parted := choices.with_and_without(spec, query, needs, ways, shape.numbers):
+        shape = shaped(parted)
+    if shape.dimension > MAX_DIMENSION:
+        raise LayoutError(
+            f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
+            "Split the query, or use fewer keys."
+        )
+    return keep_feasible(shape, choices.with_all_cells(ways, shape.numbers))

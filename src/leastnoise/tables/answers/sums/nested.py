@@ -1,0 +1,428 @@
+"""Noise for keys with levels beside other columns: which tables get it, and what that leaves.
+
+Some tables of exact sums, not all of them published, get noise of their own, each at a share of the
+query's budget. All published tables are sums of one least squares estimate of the cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from leastnoise import _words
+from leastnoise.calibration import find_gaussian
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.errors import CertificateRejected, Refused
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.answers.sums.chain import draw_name
+from leastnoise.tables.answers.sums.margins import AGREE, FINEST, check_claim, grid_of_variance
+from leastnoise.tables.answers.sums.measured import (
+    FOR_THE_LARGEST,
+    Compared,
+    compose_gaussians,
+    find_noise,
+    put_on_grid,
+)
+from leastnoise.tables.answers.sums.nested_tables import (
+    columns_in_words,
+    count_moved,
+    nested_of,
+    table_layout,
+    table_sensitivity,
+    tree_column,
+)
+from leastnoise.tables.noise.errors import PROBABILITIES
+from leastnoise.tables.spec.query import LARGEST
+from leastnoise.tables.statistics.base import NoiseError, RowErrors
+from leastnoise.workload.laplace_sums import half_width_of_laplace_sum
+from leastnoise.workload.marginal import (
+    Marginals,
+    best_shares,
+    choose_loss,
+    gaussian_information,
+    geometric_mean_std,
+    pure_information,
+)
+from leastnoise.workload.marginal_bounds import bound, bound_of_largest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.certificate.plan import Block, Blocks
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.workload.marginal import Information, Shares
+    from leastnoise.workload.nested import Nested
+
+    Floats = NDArray[np.float64]
+    Search = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
+
+_FAMILIES = ("laplace", "gaussian")
+_MOST_EPSILON = 400  # of noise whose variance is no float any more
+_ALIKE = 1e-9
+_UNLIKE = (
+    "Rows of a table may have unlike standard deviations: the root of their mean square is shown, "
+    "and the largest ±."
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NestedMargins:
+    """The published tables by levels and other columns, and the noise that they come from.
+
+    `cells` is the layout of the cells, `measured` the noise of each measured table, by number.
+    """
+
+    cells: Layout
+    budget: Budget
+    measured: dict[int, Certificate]
+
+    @classmethod
+    def of(
+        cls,
+        cells: Layout,
+        budget: Budget,
+        claims: Sequence[tuple[str, Block]],
+        *,
+        composed: bool,
+    ) -> NestedMargins:
+        """The tables that are released as `claims` say, which are proved or not.
+
+        Raises CertificateRejected unless the claims are about tables of the spec, have noise of one
+        family and are within the budget; where all noise is `composed` they have its δ, and ε is a
+        matter of all together.
+        """
+        nested = nested_of(cells)
+        names = {noise_name(cells, table): table for table in nested.every}
+        measured = dict[int, Certificate]()
+        for name, claim in claims:
+            table = names.get(name)
+            if table is None or table in measured or not isinstance(claim, Certificate):
+                raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
+            moves = (table_sensitivity(cells, table),)
+            check_claim(name, claim, cells, nested.cells(table), moves, families=_FAMILIES)
+            if claim.geometry is not None:
+                raise CertificateRejected(f"Query {name!r}: noise is alike in all numbers.")
+            measured[table] = claim
+        label = f"The tables of {cells.name!r}"
+        if list(measured) != sorted(measured):
+            raise CertificateRejected(f"{label} aren't in order.")
+        if len({claim.noise.name for claim in measured.values()}) != 1:
+            raise CertificateRejected(f"{label} have noise of several families.")
+        for part in ("delta",) if composed else ("epsilon", "delta"):
+            spent = sum((getattr(claim.budget, part) for claim in measured.values()), Fraction(0))
+            if spent > getattr(budget, part):
+                raise CertificateRejected(f"{label} spend more {part} than their share.")
+        whole = cls(cells=cells, budget=budget, measured=measured)
+        if not all(np.isfinite(rows).all() and (rows > 0).all() for rows in whole.variances):
+            raise CertificateRejected(f"The noise of {cells.name!r} says nothing of some table.")
+        return whole
+
+    @property
+    def nested(self) -> Nested:
+        """The published tables."""
+        return nested_of(self.cells)
+
+    @cached_property
+    def layouts(self) -> tuple[Layout, ...]:
+        """The layout of each published table."""
+        return tuple(table_layout(self.cells, table) for table in self.nested.tables)
+
+    @cached_property
+    def information(self) -> Floats:
+        """1/variance of a number of each table; 0 of a table that isn't measured."""
+        information = np.zeros(len(self.nested.every))
+        for table, claim in self.measured.items():
+            information[table] = 1 / claim.noise.variance
+        return information
+
+    @cached_property
+    def variances(self) -> list[Floats]:
+        """The variance of a number at each node, of each published table."""
+        return self.nested.row_variances(self.information)
+
+    @property
+    def whole_counts(self) -> None:
+        """None: counts aren't made whole."""
+        return
+
+    @cached_property
+    def grid(self) -> Fraction:
+        """The step of the cells' counts: a power of two, from public numbers."""
+        return grid_of_variance(FINEST, min(float(rows.min()) for rows in self.variances))
+
+    def rows_of(self, table: int, by_node: Floats) -> Floats:
+        """The values of all rows of a published table, given the value at each node."""
+        shape = self.nested.shape(table)
+        columns = np.ones(len(shape), dtype=int)
+        columns[0] = -1
+        return self.in_order(np.broadcast_to(by_node.reshape(columns), shape), table)
+
+    def in_order(self, numbers: NDArray[Any], table: int) -> NDArray[Any]:
+        """The numbers of a table in the order of its rows; `numbers` have the nodes first."""
+        level, mask = self.nested.split(table)
+        place, _ = tree_column(self.cells)
+        before = (mask & ((1 << place) - 1)).bit_count() if level else 0
+        return np.moveaxis(numbers, 0, before).reshape(-1)
+
+    def nodes_first(self, numbers: NDArray[Any], table: int) -> NDArray[Any]:
+        """The inverse of `in_order`, in the shape of the table."""
+        level, mask = self.nested.split(table)
+        place, _ = tree_column(self.cells)
+        before = (mask & ((1 << place) - 1)).bit_count() if level else 0
+        nodes, *others = self.nested.shape(table)
+        others.insert(before, nodes)
+        return np.moveaxis(numbers.reshape(others), before, 0)
+
+    @cached_property
+    def errors(self) -> tuple[NoiseError, ...]:
+        """The errors of all published tables, and of each row where they are unlike."""
+        return tuple(map(self._error, range(len(self.nested.tables))))
+
+    def _error(self, place: int) -> NoiseError:
+        """The error of a table: of a sum of independent noise, and of the cells' rounding.
+
+        Each of n measured numbers is rounded to a grid g, where its noise has a standard deviation
+        s. So that moves a number with a standard deviation d by (d/2)·√Σ(g/s)² at most (Cauchy and
+        Schwarz), and adds d² max(g/s)²/12 to its variance.
+        """
+        table, step = self.nested.tables[place], float(self.grid)
+        deviations = np.sqrt(self.variances[place])
+        roundings = self._sums_of_cells(table)
+        steps = [
+            (claim.dimension, float(claim.grid or 0) / math.sqrt(claim.noise.variance))
+            for claim in self.measured.values()
+        ]
+        shift = math.sqrt(sum(count * ratio**2 for count, ratio in steps)) / 2
+        widths = [
+            deviations * (factor + shift) + step * roundings / 2 for factor in self._factors(table)
+        ]
+        finest = max(ratio for _, ratio in steps)
+        stds = np.sqrt(deviations**2 * (1 + finest**2 / 12) + roundings * step**2 / 12)
+        rows = None
+        if float(np.ptp(stds)) > _ALIKE * float(stds.max()):
+            all_stds, halves = (self.rows_of(table, own).tolist() for own in (stds, widths[0]))
+            rows = RowErrors(std=tuple(all_stds), half95=tuple(halves))
+        half95, half975, half983 = (float(own.max()) for own in widths)
+        std = math.sqrt(float((stds**2).mean()))
+        return NoiseError(std=std, half95=half95, half975=half975, half983=half983, rows=rows)
+
+    def _factors(self, table: int) -> list[float]:
+        """Half-widths of a number of a table over its standard deviation, of PROBABILITIES."""
+        if next(iter(self.measured.values())).noise.name == "gaussian":
+            return [NormalDist().inv_cdf((1 + one) / 2) for one in PROBABILITIES]
+        largest = self.nested.largest_part(self.information, table)
+        return [half_width_of_laplace_sum(one, largest) for one in PROBABILITIES]
+
+    @property
+    def largest_std(self) -> float:
+        """The largest standard deviation of a number, without the rounding."""
+        return math.sqrt(max(float(rows.max()) for rows in self.variances))
+
+    @cached_property
+    def compared(self) -> Compared:
+        """The standard deviations of these tables beside other ways to make them."""
+        largest, tables = self.cells.largest, self.nested.tables
+        releases = next(iter(self.measured.values())).compositions
+        cells = [self._sums_of_cells(table) for table in tables]
+        alone, apart = list[float](), list[float]()
+        last = self.nested.every[-1]
+        for variance in _variances_of_shares(self.cells, self.budget, releases):
+            alone.append(_log_total([variance(last, 1.0) * own for own in cells], largest=largest))
+            shares = [np.full(1, variance(table, 1 / len(tables))) for table in tables]
+            apart.append(_log_total(shares, largest=largest))
+        count = 1 if largest else len(tables)
+        values = [_log_total(self.variances, largest=largest), min(alone), min(apart)]
+        stds = [geometric_mean_std(value, count) for value in values]
+        return Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=self._bound(releases))
+
+    def _sums_of_cells(self, table: int) -> Floats:
+        """The number of cells in a number of a table, at each node."""
+        level, _ = self.nested.split(table)
+        per_node = self.nested.cells(table) // self.nested.counts[level]
+        inner = float(math.prod(self.nested.sizes) // per_node)
+        return inner * self.nested.leaves[level].astype(float)
+
+    def _bound(self, releases: int) -> float | None:
+        """The least of any additive noise, as is proved; None where the tree is uneven."""
+        branches = self.nested.branches
+        if branches is None:
+            return None
+        levels = len(branches)
+        masks = [
+            (1 << level) - 1 | mask << levels
+            for level, mask in map(self.nested.split, self.nested.tables)
+        ]
+        marginals = Marginals(sizes=(*branches, *self.nested.sizes), tables=tuple(masks))
+        # at δ = 0 losses add up in a series
+        budget = self.budget if self.budget.delta else self.budget.share(Fraction(1, releases))
+        if self.cells.largest:
+            return geometric_mean_std(bound_of_largest(marginals, budget=budget), 1)
+        count = len(masks)
+        return geometric_mean_std(bound(marginals, [Fraction(1)] * count, budget=budget), count)
+
+    def to_record(self) -> dict[str, Any]:
+        """The plan as JSON values, all of which a certificate can confirm."""
+        largest = self.cells.largest
+        return {
+            "measured": [
+                {
+                    "by": columns_in_words(self.cells, table),
+                    "epsilon": decimal_text(claim.budget.epsilon),
+                    "delta": decimal_text(claim.budget.delta),
+                    "noise": claim.noise.name,
+                    "std": math.sqrt(claim.noise.variance),
+                }
+                for table, claim in self.measured.items()
+            ],
+            **({"objective": LARGEST, "largest_std": self.largest_std} if largest else {}),
+            "compared": {self.cells.statistics[0].label: vars(self.compared)},
+        }
+
+    def in_words(self) -> list[str]:
+        """The noise, and a comparison with other ways, in sentences."""
+        drawn = [
+            f"{_by(self.cells, table)} ({claim.noise.name}, "
+            f"std {math.sqrt(claim.noise.variance):.4g})"
+            for table, claim in self.measured.items()
+        ]
+        largest = self.cells.largest
+        return [
+            f"Noise is drawn for the numbers by {'; '.join(drawn)}. {AGREE}",
+            *([_UNLIKE] if any(error.rows is not None for error in self.errors) else []),
+            *([FOR_THE_LARGEST] if largest else []),
+            self.compared.in_words("The", largest=largest),
+        ]
+
+
+def noise_name(cells: Layout, table: int) -> str:
+    """The name of a table's noise in certificates: by columns 1 and 3 it is `query.1x3`.
+
+    Levels are numbered after all columns, the nearest first.
+    """
+    place, column = tree_column(cells)
+    level, mask = nested_of(cells).split(table)
+    last = len(column.levels) + 1
+    columns = [i for i in range(len(cells.axes)) if i != place]
+    by = [i for at, i in enumerate(columns) if mask >> at & 1]
+    if level:
+        by.append(place if level == last else len(cells.axes) + last - 1 - level)
+    return draw_name(cells, sorted(by))
+
+
+def _by(cells: Layout, table: int) -> str:
+    columns = columns_in_words(cells, table)
+    return _words.in_turn(columns, "and") if columns else "the total"
+
+
+def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> Blocks:
+    """The noise of each measured table, proved; the names are as certificates have them.
+
+    The noise with the least Σ ln(mean variance) of the published tables, or least largest variance:
+    Laplace noise, whose ε add up, or, unless `pure`, Gaussian noise that meets the budget together.
+    Shares are found in a tree as even as it can be. Raises Refused if there is none.
+    """
+    if budget.epsilon > _MOST_EPSILON * releases:
+        raise Refused(
+            f"The query {cells.label!r}: beyond epsilon = {_MOST_EPSILON} noise in counts with "
+            "margins is 0 as a float. Lower epsilon."
+        )
+    nested = nested_of(cells)
+    weights = None if cells.largest else [1.0] * len(nested.tables)
+    offers: list[tuple[float, Search, Shares]] = []
+    for search, information in _list_searches(cells, budget, releases, pure=pure):
+        shares = best_shares(nested, weights, information)
+        given = np.array([float(shares.get(table, 0)) for table in nested.every])
+        rows = nested.row_variances(information(given)[0])
+        offers.append((_log_total(rows, largest=cells.largest), search, shares))
+    for _, search, shares in sorted(offers, key=lambda offer: offer[0]):
+        claims = search(cells, budget, shares, releases)
+        if claims is not None:
+            names = (noise_name(cells, table) for table in shares)
+            return tuple(zip(names, claims, strict=True))
+    raise Refused(
+        f"The query {cells.label!r}: no noise is proved for tables with margins at this part of "
+        "the budget. Raise epsilon."
+    )
+
+
+def _log_total(variances: Sequence[Floats], *, largest: bool) -> float:
+    """Σ ln(mean variance) of tables, or the largest ln(variance), given those of their rows."""
+    _, total = choose_loss(largest=largest)
+    return total(math.log(float(rows.max() if largest else rows.mean())) for rows in variances)
+
+
+def _moved(cells: Layout) -> Floats:
+    return np.array([float(count_moved(cells, table)) for table in nested_of(cells).every])
+
+
+def _list_searches(
+    cells: Layout, budget: Budget, releases: int, *, pure: bool
+) -> list[tuple[Search, Information]]:
+    """The kinds of noise, and 1/variance at shares of the budget of one release."""
+    searches, moved = list[tuple["Search", "Information"]](), _moved(cells)
+    if budget.epsilon:
+        epsilon, whole = float(budget.epsilon / releases), np.zeros(len(moved), dtype=bool)
+        searches.append((_laplace, pure_information(epsilon, moved, whole=whole)))
+    if budget.delta and not pure:
+        sigma = float(find_gaussian(budget).scale) * releases**0.5
+        searches.append((_gaussian, gaussian_information(sigma, np.sqrt(moved))))
+    return searches
+
+
+def _variances_of_shares(
+    cells: Layout, budget: Budget, releases: int
+) -> list[Callable[[int, float], float]]:
+    """The variance of a number of a table at a share of the budget, of whole and Gaussian noise."""
+    kinds, moved = list["Information"](), _moved(cells)
+    if budget.epsilon:
+        whole = np.ones(len(moved), dtype=bool)
+        kinds.append(pure_information(float(budget.epsilon / releases), moved, whole=whole))
+    if budget.delta:
+        sigma = float(find_gaussian(budget).scale) * releases**0.5
+        kinds.append(gaussian_information(sigma, np.sqrt(moved)))
+
+    def variance(information: Information, table: int, share: float) -> float:
+        return float(1 / information(np.full(len(moved), share))[0][table])
+
+    return [partial(variance, information) for information in kinds]
+
+
+def _laplace(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
+    """Laplace noise in each table, at its share of ε."""
+    whole = replace(budget, delta=Fraction(0))
+    nested = nested_of(cells)
+    return [
+        put_on_grid(
+            cells,
+            find_noise(
+                cells,
+                "laplace",
+                table_sensitivity(cells, table),
+                whole.share(share),
+                dimension=nested.cells(table),
+                times=times,
+            ),
+        )
+        for table, share in shares.items()
+    ]
+
+
+def _gaussian(
+    cells: Layout, budget: Budget, shares: Shares, times: int
+) -> list[Certificate] | None:
+    """Gaussian noise in all tables that meets the budget together; None if that isn't proved."""
+    nested, moves = nested_of(cells), dict[int, tuple["Sensitivity", int, float]]()
+    for table in shares:
+        radius = math.sqrt(count_moved(cells, table))
+        moves[table] = table_sensitivity(cells, table), nested.cells(table), radius
+    return compose_gaussians(cells, budget, shares, moves, times=times)

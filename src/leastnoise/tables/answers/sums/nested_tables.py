@@ -1,0 +1,283 @@
+"""Keys with levels beside other columns: the published tables, and the shifts by one unit in each.
+
+Municipalities in regions, by age and sex: a table is by the municipality, its region or neither,
+and by some of the other columns. It has a number as in `workload.nested`: the level of the tree,
+and a bit for each of the other columns, in their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from leastnoise.guarantees.sensitivity import Integer
+from leastnoise.guarantees.structured import Linf
+from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.answers.sums.level_tables import NO_CLIPPING, column_problems, tree_of
+from leastnoise.tables.answers.sums.margin_tables import (
+    FILE,
+    in_one_cell,
+    kept_apart,
+    listed_problems,
+)
+from leastnoise.tables.layout.axes import Bins, KeyColumn
+from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.spec.query import PrivateKeys
+from leastnoise.tables.statistics.registry import known_statistics
+from leastnoise.workload.marginal import MOST_CELLS
+from leastnoise.workload.nested import Nested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.axes import Axis
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+
+MOST_TABLES = 64
+"""Levels with the total, times sets of other columns: as many as six columns of margins have."""
+
+
+@final
+class NestedQueries(QueryKind):
+    """Keys, the levels above them and other columns, with totals."""
+
+    why_no_clipping: ClassVar[str] = NO_CLIPPING
+
+    def file_names(self, query: Query) -> list[str]:
+        """The names of the published tables, and of their files."""
+        return file_names(query)
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """What is wrong with margins beside levels."""
+        return _problems(spec, query, path)
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The cells."""
+        ((cells,),) = lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        return ((replace(cells, margins=published_tables(query)),),)
+
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
+            NestedTables,
+            Sums,
+        )
+
+        return [Sums(laid=laid, block=query, kind=NestedTables) for query in queries]
+
+
+def published_tables(query: Query) -> tuple[int, ...]:
+    """The numbers of the tables that `margins` lists, or of all if it is true; the cells first."""
+    levels, others = _names(query)
+    masks = 1 << len(others)
+    if query.margins is True:
+        tables = [*range((len(levels) + 1) * masks)]
+    else:
+        tables = [_number(by, levels, others) for by in query.margins or ()]
+    return tuple(sorted(tables, key=lambda table: (-_rank(table, masks), table)))
+
+
+def _names(query: Query) -> tuple[list[str], list[str]]:
+    """The levels of the tree, the highest first and the column of the keys last; other columns."""
+    column, keys = next(iter(query.hierarchies.items()))
+    return [*reversed(keys.levels), column], [name for name in query.group_by if name != column]
+
+
+def _number(by: Sequence[str], levels: Sequence[str], others: Sequence[str]) -> int:
+    level = max((levels.index(name) + 1 for name in by if name in levels), default=0)
+    return level << len(others) | sum(1 << i for i, name in enumerate(others) if name in by)
+
+
+def _rank(table: int, masks: int) -> int:
+    level, mask = divmod(table, masks)
+    return level + mask.bit_count()
+
+
+def file_names(query: Query) -> list[str]:
+    """The names of the published tables, and of their files."""
+    levels, others = _names(query)
+    known = {*levels, *others}
+    listed = () if query.margins is True else query.margins or ()
+    if not all(known.issuperset(by) for by in listed) or len(others) >= MOST_TABLES.bit_length():
+        return [query.name]
+    names: list[str] = []
+    for table in published_tables(query):
+        level, mask = divmod(table, 1 << len(others))
+        chosen = {name for i, name in enumerate(others) if mask >> i & 1}
+        by = [
+            levels[level - 1] if name == levels[-1] else name
+            for name in query.group_by
+            if name in chosen or (name == levels[-1] and level)
+        ]
+        whole = level == len(levels) and len(by) == len(query.group_by)
+        names.append(query.name if whole else _file_name(query.name, by))
+    return names
+
+
+def _file_name(query: str, by: Sequence[str]) -> str:
+    return f"{query}_by_{'_'.join(by)}" if by else f"{query}_total"
+
+
+def tree_column(layout: Layout) -> tuple[int, KeyColumn]:
+    """The place and the column of the keys with levels."""
+    return next(
+        (place, axis)
+        for place, axis in enumerate(layout.axes)
+        if isinstance(axis, KeyColumn) and axis.levels
+    )
+
+
+def level_names(layout: Layout) -> tuple[str, ...]:
+    """The names of the levels from 1 on, the highest first and the column of the keys last."""
+    _, column = tree_column(layout)
+    return (*(name for name, _ in reversed(column.levels)), column.column)
+
+
+def nested_of(layout: Layout) -> Nested:
+    """The published tables, of the levels and of the other columns."""
+    place, column = tree_column(layout)
+    sizes = tuple(axis.cells for i, axis in enumerate(layout.axes) if i != place)
+    return _nested(column, sizes, layout.margins)
+
+
+@lru_cache(maxsize=16)
+def _nested(column: KeyColumn, sizes: tuple[int, ...], tables: tuple[int, ...]) -> Nested:
+    tree = tree_of(column)
+    above, parents = np.zeros(len(column.values), dtype=np.int64), list[tuple[int, ...]]()
+    for places, values in zip(tree.places, tree.values, strict=True):
+        level = np.empty(len(values), dtype=np.int64)
+        level[places] = above
+        parents.append(tuple(level.tolist()))
+        above = places
+    return Nested(parents=tuple(parents), sizes=sizes, tables=tables)
+
+
+def table_axes(layout: Layout, table: int) -> tuple[Axis, ...]:
+    """The columns of a table, in the order of the query: a level instead of the keys."""
+    place, column = tree_column(layout)
+    level, mask = nested_of(layout).split(table)
+    axes: list[Axis] = []
+    others = 0
+    for i, axis in enumerate(layout.axes):
+        if i == place:
+            if level:
+                name, values = level_names(layout)[level - 1], tree_of(column).values[level - 1]
+                axes.append(KeyColumn(column=name, values=values))
+            continue
+        if mask >> others & 1:
+            axes.append(axis)
+        others += 1
+    return tuple(axes)
+
+
+def table_layout(layout: Layout, table: int) -> Layout:
+    """The layout of one published or measured table, given the layout of the cells."""
+    axes, nested = table_axes(layout, table), nested_of(layout)
+    by = [axis.column for axis in axes]
+    name = layout.name if table == nested.every[-1] else _file_name(layout.name, by)
+    dropped = tuple(
+        f"Rows are left out where {axis.column} is {axis.dropped}."
+        for axis in layout.axes
+        if axis not in axes and isinstance(axis, Bins) and axis.dropped
+    )
+    return replace(layout, name=name, axes=axes, missing=layout.missing + dropped, margins=())
+
+
+def columns_in_words(layout: Layout, table: int) -> list[str]:
+    """The names of the columns and levels that a table is by."""
+    return [axis.column for axis in table_axes(layout, table)]
+
+
+def table_sensitivity(layout: Layout, table: int) -> Sensitivity:
+    """The set of all shifts of a table by one unit, which is in one cell at most."""
+    if nested_of(layout).cells(table) == 1:
+        return Integer(1)
+    return Linf(1, l0=count_moved(layout, table), whole=True)
+
+
+def count_moved(layout: Layout, table: int) -> int:
+    """The most numbers of a table that one unit moves, each by 1: two if it replaces another."""
+    several = nested_of(layout).cells(table) > 1
+    return 2 if layout.neighbours == "replace-one" and several else 1
+
+
+def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
+    """The way that leaves a unit in one cell; a sentence if there is none."""
+    if shape.cells > MOST_CELLS:
+        return (
+            f"Expected at most {MOST_CELLS:,} cells with levels and margins, got {shape.cells:,}. "
+            "Use fewer keys."
+        )
+    for way in ways:
+        if in_one_cell(replace(shape, bounding=way)):
+            return way
+    return (
+        "A person may be in several groups, or count for a part of a row, and tables by levels are "
+        "of persons in one group. Give max_rows = 1 in [contribution], or leave levels out."
+    )
+
+
+def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """The problems of margins beside levels, each with its key."""
+    column, keys = next(iter(query.hierarchies.items()))
+    key, levels = f"{path}.margins", f"{path}.group_by.{column}.levels"
+    yield from column_problems(column, keys, levels)
+    names, others = _names(query)
+    groupings = spec.groupings(query)
+    if len(query.hierarchies) > 1:
+        yield key, "Expected levels of one column alone. Leave them out of the others."
+    elif any(isinstance(grouping, PrivateKeys) for grouping in groupings.values()):
+        yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
+    elif same := [name for name in others if name in names]:
+        yield f"{levels}.{same[0]}", "A column of group_by has this name. Give the level another."
+    elif not others:
+        yield key, "Not used with levels of the only column, each of which has a table anyway."
+    elif (len(names) + 1) << len(others) > MOST_TABLES:
+        tables = f"{(len(names) + 1) << len(others):,}"
+        why = f"Expected at most {MOST_TABLES} tables by levels and sets of other columns, got"
+        yield key, f"{why} {tables}. Use fewer columns."
+    elif isinstance(query.margins, tuple):
+        yield from listed_problems(query.margins, [*names, *others], key)
+        yield from _twice(query.margins, names, key)
+    yield from _others(spec, query, path)
+
+
+def _twice(given: Sequence[Sequence[str]], names: Sequence[str], key: str) -> Iterator[Problem]:
+    for place, by in enumerate(given):
+        chosen = [name for name in by if name in names]
+        if len(chosen) > 1:
+            low, *above = sorted(chosen, key=names.index, reverse=True)
+            why = f"A table by {low} is one by {above[0]}, too. Leave {above[0]} out."
+            yield f"{key}[{place}]", why
+
+
+def _others(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    """The problems of other keys of the query beside levels and margins."""
+    key = f"{path}.margins"
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
+        why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
+        yield key, why
+    if query.accuracy is not None and query.accuracy.std is not None:
+        why = "Not used with levels, whose counts have a std each. Give half_width_95, which all"
+        yield f"{path}.accuracy.std", f"{why} of them keep."
+    if query.round or query.clamp:
+        name = "round" if query.round else "clamp"
+        why = "Not used with levels beside other columns: no rule is known yet that keeps sums."
+        yield f"{path}.{name}", f"{why} Leave it out."
+    else:
+        yield from kept_apart(query, path, key=key, called="Levels")
+    for name in file_names(query):
+        if query.name and not FILE.fullmatch(name):
+            why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"
+            yield key, f"{why} _: give a level or a column such a name."

@@ -1,0 +1,84 @@
+"""Tables by levels and other columns: from exact cells to what is published, and its checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.errors import CertificateRejected
+from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.answers.sums.nested_tables import columns_in_words
+from leastnoise.tables.answers.sums.publish import whole_steps
+from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
+from leastnoise.tables.results.table import table_of
+from leastnoise.tables.results.table_files import read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.sums.nested import NestedMargins
+    from leastnoise.tables.results.table import Table
+
+
+def publish_nested(
+    whole: NestedMargins, parts: Sequence[BlockPlan], cells: NDArray[np.int64]
+) -> list[Table]:
+    """The published tables, given the exact integers of the cells.
+
+    Noise goes into each measured table; the rest is post-processing. A sum that int64 can't hold
+    ends where int64 does, so that a unit moves it by no more. The cells' estimates are rounded to
+    whole steps of a grid, of which all tables are sums, exactly.
+    """
+    nested, grid = whole.nested, float(whole.grid)
+    last = nested.every[-1]
+    exact = whole.nodes_first(cells.astype(object), last)
+    noisy: dict[int, NDArray[np.float64]] = {}
+    for table, claim in whole.measured.items():
+        sums = np.clip(nested.sums(exact, table, of=last), 1 - INT64_END, INT64_END - 1)
+        integers = sums.reshape(-1).astype(np.int64)
+        values = ScaledIntegers(numerators=integers, bits=whole.cells.bits)
+        noisy[table] = Mechanism(claim).release(values).values
+    steps = whole_steps(nested.estimate(whole.information, noisy) / grid)
+    tables: list[Table] = []
+    for part, table in zip(parts, nested.tables, strict=True):
+        numbers = whole.in_order(nested.sums(steps, table, of=last), table)
+        tables.append(table_of(part.layout, numbers * grid, part.noise_errors))
+    return tables
+
+
+def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[BlockPlan], kind: str) -> None:
+    """Raise CertificateRejected unless all tables have the same sums by what they share.
+
+    The tables are as `check_table` found them.
+    """
+    nested, grid = whole.nested, float(whole.grid)
+    numbers: list[NDArray[np.int64]] = []
+    for part, table in zip(parts, nested.tables, strict=True):
+        columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
+        label = part.layout.statistics[0].label
+        steps = np.array(columns[label], dtype=float) / grid  # a power of two: exact
+        if (steps != np.rint(steps)).any() or np.abs(steps).sum() > EXACT_SUMS:
+            why = f"has a count that isn't a multiple of {whole.grid}"
+            raise CertificateRejected(f"The table {part.name}.{kind} {why}.")
+        numbers.append(whole.nodes_first(steps.astype(np.int64), table))
+    first: dict[int, int] = {}
+    shared = {nested.meet(table, other) for table in nested.tables for other in nested.tables}
+    for by in sorted(shared):
+        for place, table in enumerate(nested.tables):
+            if nested.meet(by, table) != by:
+                continue
+            begin = first.setdefault(by, place)
+            sums, wanted = (
+                nested.sums(numbers[at], by, of=nested.tables[at]) for at in (place, begin)
+            )
+            if (sums != wanted).any():
+                name, other = (f"{parts[at].name}.{kind}" for at in (place, begin))
+                columns_of = " and ".join(columns_in_words(whole.cells, by)) or "no column"
+                why = f"don't have the same sums by {columns_of}"
+                raise CertificateRejected(f"The tables {name} and {other} {why}.")

@@ -1,0 +1,110 @@
+"""The layout of queries by keys that nobody listed: the row of one group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, final
+
+from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.layout.choices import bound_groups
+from leastnoise.tables.layout.lay_out import find_bits, shape_of
+from leastnoise.tables.layout.layout import LayoutError
+from leastnoise.tables.layout.limits import FewGroups
+from leastnoise.tables.spec.values import LEAST
+from leastnoise.tables.statistics.base import A_PERSON, Component
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+
+_NO_NUMBER = (
+    "Not used where keys are published alone, without a number. Leave it out, or give the query "
+    'statistics = ["count"].'
+)
+_OF_NUMBERS = (
+    "accuracy", "assume", "quantiles_by", "margins", "round", "round_to", "clamp", "min_count",
+    "top", "prefer",
+)  # fmt: skip
+
+
+@final
+class UnlistedQueries(QueryKind):
+    """Groups that nobody listed, published from a noisy count on."""
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The row of a group."""
+        return _row_of_group(spec, query, asked)
+
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.unlisted.groups import (  # noqa: PLC0415  (0.5 s)
+            UnlistedGroups,
+        )
+
+        return [UnlistedGroups(laid=laid, block=query) for query in queries]
+
+
+@final
+class KeyQueries(QueryKind):
+    """The keys that exist, without a number."""
+
+    why_no_clipping: ClassVar[str] = _NO_NUMBER
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """What a query has no use for that publishes keys alone."""
+        if "statistics" not in query.model_fields_set:
+            why = 'Expected statistics, such as statistics = ["count"]; or [], for the keys alone.'
+            yield path, why
+        if spec.privacy.epsilon == LEAST:
+            why = 'Expected one: with epsilon = "least" an error decides, and keys alone have none.'
+            yield f"{path}.statistics", why
+        for name in _OF_NUMBERS:
+            if getattr(query, name):
+                yield f"{path}.{name}", _NO_NUMBER
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The row of a group, whose one number is not published."""
+        return _row_of_group(spec, query, asked)
+
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.unlisted.keys import KeysAlone  # noqa: PLC0415  (0.5 s)
+
+        return [KeysAlone(laid=laid, block=query) for query in queries]
+
+
+def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:
+    """The layout of a row of groups that nobody listed.
+
+    The number that decides on publication counts each unit once. Otherwise few persons with many
+    rows would need as much noise as all of them. It is asked for, or summed beside what is.
+    """
+    by_row, rows = spec.privacy.by_row, Component(kind="count")
+    way: FewGroups | str = FewGroups(groups=1, per_group=1)
+    if not by_row:
+        if spec.contribution is None:
+            raise KeyError("contribution")  # the checks of the spec come first
+        counts_rows = any(needs != (A_PERSON,) for _, needs in asked.values())
+        way = bound_groups(spec.contribution, counts_rows=counts_rows)
+    if isinstance(way, str):
+        raise LayoutError(way)
+    # where one row of a person counts, to count persons and rows is the same
+    once = rows if way.per_group == 1 else A_PERSON
+    needs = [tuple(once if one == A_PERSON else one for one in own) for _, own in asked.values()]
+    components = list(dict.fromkeys(component for need in needs for component in need))
+    counts = [one for one in components if one == once]
+    if way.per_group == 1:
+        counts += [one for one in components if one.kind == "count"]
+    if not counts:
+        components.append(once)
+        counts = [once]
+    statistics = tuple(one for one, _ in asked.values())
+    shape = shape_of(spec, query, statistics, [*asked], needs, tuple(components), part="")
+    shape = replace(shape, bounding=way, counted=components.index(counts[0]))
+    return ((replace(shape, bits=find_bits(shape, way)),),)

@@ -1,0 +1,349 @@
+"""Tables by the levels of a tree and by other columns: the least squares estimate, its variances.
+
+Municipalities in regions, by age and sex: a table is by one level of the tree and by some of the
+other columns. Regions may have unlike numbers of municipalities.
+
+notation: levels 0 … L, c_l nodes in level l, one in level 0; other columns of sizes n_1 … n_d,
+K = Πn_i; a table (l, B) is by the nodes of level l and the columns B, a bit mask, and its number is
+l·2^d + B; n_B, r_A and P_A as in `marginal`; τ_(l,M) = 1/variance of a number of a measured table,
+w_l(A) = Σ_{M⊇A} τ_(l,M) K/n_M. For each A the estimate of P_A is that of counts on the tree where a
+node of level l is measured with the information w_l(A). Proofs: theory/marginals.md §15.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Wholes = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Nested:
+    """The published `tables` of a tree and of other columns, by number, distinct.
+
+    `parents` has, for each level from 1 on, the node above each of its nodes; every node above the
+    last level has a child. `sizes` are the numbers of keys of the other columns.
+    """
+
+    parents: tuple[tuple[int, ...], ...]
+    sizes: tuple[int, ...]
+    tables: tuple[int, ...]
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """c_l of every level."""
+        return (1, *map(len, self.parents))
+
+    @cached_property
+    def leaves(self) -> tuple[Wholes, ...]:
+        """The number of nodes of the last level below each node, of every level."""
+        below = [np.ones(self.counts[-1], dtype=np.int64)]
+        for above, count in zip(self._above[::-1], self.counts[-2::-1], strict=True):
+            sums = np.zeros(count, dtype=np.int64)
+            np.add.at(sums, above, below[0])
+            below.insert(0, sums)
+        return tuple(below)
+
+    @cached_property
+    def branches(self) -> tuple[int, ...] | None:
+        """The number of children of every node, a number a level; None if the tree is uneven."""
+        branches: list[int] = []
+        for above in self._above:
+            children = np.bincount(above)
+            if (children != children[0]).any():
+                return None
+            branches.append(int(children[0]))
+        return tuple(branches)
+
+    @cached_property
+    def _above(self) -> tuple[Wholes, ...]:
+        return tuple(np.array(level, dtype=np.int64) for level in self.parents)
+
+    @property
+    def masks(self) -> int:
+        """2^d, the number of sets of other columns."""
+        return 1 << len(self.sizes)
+
+    @property
+    def every(self) -> Sequence[int]:
+        """All tables, the cells last: each of them may be measured."""
+        return range(len(self.counts) * self.masks)
+
+    @property
+    def places(self) -> Sequence[int]:
+        """The place of each table in `every`."""
+        return self.every
+
+    @property
+    def has_cells(self) -> bool:
+        """True: the cells are few enough to have noise."""
+        return True
+
+    @property
+    def is_small(self) -> bool:
+        """True: every table may be measured."""
+        return True
+
+    def split(self, table: int) -> tuple[int, int]:
+        """The level and the other columns of a table."""
+        return divmod(table, self.masks)
+
+    def rank(self, table: int) -> int:
+        """The number of levels and columns that a table is by."""
+        level, mask = self.split(table)
+        return level + mask.bit_count()
+
+    def shape(self, table: int) -> tuple[int, ...]:
+        """The sizes of a table, the nodes of its level first."""
+        level, mask = self.split(table)
+        return (self.counts[level], *self._sizes(mask))
+
+    def cells(self, table: int) -> int:
+        """The number of cells of a table."""
+        return math.prod(self.shape(table))
+
+    def sums(self, numbers: NDArray[Any], table: int, *, of: int) -> NDArray[Any]:
+        """The numbers of a `table`, given those of another that it is a sum `of`; in its shape."""
+        (level, mask), (lowest, wider) = self.split(table), self.split(of)
+        array = numbers.reshape(self.shape(of))
+        columns = [i for i in range(len(self.sizes)) if wider >> i & 1]
+        others = tuple(at + 1 for at, i in enumerate(columns) if not mask >> i & 1)
+        array = array.sum(axis=others)
+        for at in range(lowest - 1, level - 1, -1):
+            added = np.zeros((self.counts[at], *array.shape[1:]), dtype=array.dtype)
+            np.add.at(added, self._above[at], array)
+            array = added
+        return array
+
+    def meet(self, table: int, other: int) -> int:
+        """The largest table that both are sums to."""
+        (level, mask), (at, columns) = self.split(table), self.split(other)
+        return min(level, at) * self.masks + (mask & columns)
+
+    def _sizes(self, mask: int) -> tuple[int, ...]:
+        return tuple(size for i, size in enumerate(self.sizes) if mask >> i & 1)
+
+    # A tree as even as it can be: a node of level l holds N/c_l cells. Its variances are those of
+    # `marginal`, with the contrasts of a level instead of a column's. A search for shares is in it.
+
+    @cached_property
+    def within(self) -> NDArray[np.bool_]:
+        """True where table A is a sum of table B; shape (A, B)."""
+        levels, masks = np.divmod(np.array(self.every), self.masks)
+        columns = (masks[:, None] & masks[None, :]) == masks[:, None]
+        return columns & (levels[:, None] <= levels[None, :])
+
+    @cached_property
+    def carried(self) -> Floats:
+        """N/(cells of M) where A is a sum of M, shape (A, M)."""
+        cells = np.array([self.cells(table) for table in self.every], dtype=float)
+        return self.within * (cells[-1] / cells)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """N·(contrasts of A)/(cells of B)² where A is a sum of B; shape (published tables, A)."""
+        cells = np.array([self.cells(table) for table in self.tables], dtype=float)
+        contrasts = np.array([self._contrasts(table) for table in self.every], dtype=float)
+        inside = self.within[:, list(self.tables)].T
+        return inside * contrasts * (self.cells(self.every[-1]) / cells**2)[:, None]
+
+    def _contrasts(self, table: int) -> int:
+        level, mask = self.split(table)
+        new = self.counts[level] - (self.counts[level - 1] if level else 0)
+        return new * math.prod(size - 1 for size in self._sizes(mask))
+
+    def variances(self, theta: Floats) -> Floats:
+        """The variance of a number of each published table in the even tree; infinite if unknown.
+
+        `theta` is `carried` times 1/variance of each measured table.
+        """
+        needed = (self.spread > 0).any(axis=0)
+        if (theta[needed] <= 0).any():
+            return np.full(len(self.tables), math.inf)
+        return self.spread @ (1 / np.where(needed, theta, 1.0))
+
+    # The tree as it is.
+
+    def _weights(self, information: Floats) -> Floats:
+        """w_l(A), shape (levels, masks), of the 1/variance of every table."""
+        sizes = np.array([math.prod(self._sizes(mask)) for mask in range(self.masks)], dtype=float)
+        masks = np.arange(self.masks)
+        inside = (masks[:, None] & masks[None, :]) == masks[:, None]
+        return information.reshape(-1, self.masks) @ (inside * (sizes[-1] / sizes)).T
+
+    def _climb(self, weights: Floats) -> _Climb:
+        """From the last level up: the children of a node are independent before it is measured.
+
+        So q_v = Σ a_c, and 1/a_v = w_l + 1/q_v.
+        """
+        infinite = np.full((self.counts[-1], self.masks), math.inf)
+        alone, summed = [_merged(weights[-1], infinite)], list["Floats"]()
+        for level in range(len(self.parents) - 1, -1, -1):
+            below = _sums_of_children(self._above[level], alone[0], self.counts[level])
+            summed.insert(0, below)
+            alone.insert(0, _merged(weights[level], below))
+        return _Climb(weights=weights, alone=alone, summed=summed)
+
+    def _shares(self, level: int, climb: _Climb) -> Floats:
+        """The share a_c/q_v of each child of a level in the difference of its parent's estimate.
+
+        That is the difference from what the children add up to. Where nothing is measured below,
+        all children have the same share.
+        """
+        alone, summed, above = climb.alone[level + 1], climb.summed[level], self._above[level]
+        children = np.bincount(above)[above].astype(float)[:, None]
+        known = np.isfinite(alone)
+        return np.where(known, alone, 1.0) / np.where(known, summed[above], children)
+
+    def node_variances(self, information: Floats) -> list[Floats]:
+        """The variance of every node's estimate of each P_A, of each level shape (nodes, masks).
+
+        From the top down V_c = a_c − a_c²/q_v + (a_c/q_v)² V_v. Infinite where it is unknown.
+        """
+        climb = self._climb(self._weights(information))
+        variances = [climb.alone[0]]
+        for level, alone in enumerate(climb.alone[1:]):
+            known, shares = np.isfinite(alone), self._shares(level, climb)
+            above = np.where(known, variances[level][self._above[level]], 0.0)
+            inner = np.where(known, alone, 0.0) * (1 - shares) + shares**2 * above
+            variances.append(np.where(known, inner, math.inf))
+        return variances
+
+    def row_variances(
+        self, information: Floats, tables: Sequence[int] | None = None
+    ) -> list[Floats]:
+        """The variances of the numbers of tables at each node, of each table shape (nodes,).
+
+        Of the published tables, if none are given. `information` has 1/variance of every table.
+        """
+        nodes = self.node_variances(information)
+        whole = math.prod(self.sizes)
+        rows: list[Floats] = []
+        for table in self.tables if tables is None else tables:
+            level, mask = self.split(table)
+            numbers = np.zeros(self.counts[level])
+            for part in range(self.masks):
+                contrasts = math.prod(size - 1 for size in self._sizes(part))
+                if part & mask == part and contrasts:
+                    factor = whole * contrasts / math.prod(self._sizes(mask)) ** 2
+                    numbers += factor * nodes[level][:, part]
+            rows.append(numbers)
+        return rows
+
+    def largest_part(self, information: Floats, table: int) -> float:
+        """A bound on the part of the variance of a number of `table` that one measured number has.
+
+        By symmetry numbers of a measured table M that differ in columns outside of `table` alone
+        have equal coefficients. Of n such numbers each has the part (τ/n²)·Cov(Σ, number)²/variance
+        at most, where the variance of their sum Σ bounds the quotient (Cauchy and Schwarz).
+        """
+        parts: list[float] = []
+        _, mask = self.split(table)
+        for measured in np.flatnonzero(information).tolist():
+            level, columns = self.split(measured)
+            shared = level * self.masks + (columns & mask)
+            (variances,) = self.row_variances(information, (shared,))
+            alike = self.cells(measured) / self.cells(shared)
+            parts.append(float(information[measured] * variances.max()) / alike**2)
+        return max(parts)
+
+    def estimate(self, information: Floats, measured: Mapping[int, Floats]) -> Floats:
+        """The least squares estimate of all cells, shape (c_L, *sizes).
+
+        `measured` holds the numbers of each table with an information above 0. What they don't
+        determine is spread evenly.
+        """
+        climb = self._climb(self._weights(information))
+        cells = np.zeros(self.shape(self.every[-1]))
+        for part in range(self.masks):
+            means = self._measured_means(information, measured, part)
+            numbers = self._smooth(climb, means, part)
+            shape = [size if part >> i & 1 else 1 for i, size in enumerate(self.sizes)]
+            factor = math.prod(self._sizes(part)) / math.prod(self.sizes)
+            cells += numbers.reshape(-1, *shape) * factor
+        return cells
+
+    def _measured_means(
+        self, information: Floats, measured: Mapping[int, Floats], part: int
+    ) -> list[Floats]:
+        """What is measured of P_A, of each level: the mean of its tables, weighted by τ K/n_M.
+
+        Shape (nodes, sizes of A), with sums of 0 along each column.
+        """
+        means: list[Floats] = []
+        for level, count in enumerate(self.counts):
+            total, added = np.zeros((count, *self._sizes(part))), 0.0
+            for table, values in measured.items():
+                of, mask = self.split(table)
+                if of == level and part & mask == part:
+                    columns = [i for i in range(len(self.sizes)) if mask >> i & 1]
+                    others = [at + 1 for at, i in enumerate(columns) if not part >> i & 1]
+                    weight = float(information[table]) * self.counts[level] / self.cells(table)
+                    total += weight * values.reshape(self.shape(table)).sum(axis=tuple(others))
+                    added += weight
+            for axis in range(1, total.ndim):
+                total -= total.mean(axis=axis, keepdims=True)
+            means.append((total / added if added else total).reshape(count, -1))
+        return means
+
+    def _smooth(self, climb: _Climb, means: Sequence[Floats], part: int) -> Floats:
+        """The estimate of P_A at the nodes of the last level, shape (c_L, n_A).
+
+        Up: the mean of what a node is measured as and what its children add up to, by information.
+        Down: each child takes its share of what its parent's estimate differs by from their sum.
+        """
+        climbed, below = [means[-1]], list["Floats"]()
+        for level in range(len(self.parents) - 1, -1, -1):
+            sums = _sums_of_children(self._above[level], climbed[0], self.counts[level])
+            below.insert(0, sums)
+            weight = float(climb.weights[level, part])
+            if weight:  # w_l a_v is 1 where nothing is measured below
+                share = weight * climb.alone[level][:, part, None]
+                climbed.insert(0, share * means[level] + (1 - share) * sums)
+            else:
+                climbed.insert(0, sums)
+        numbers = climbed[0]
+        for level, sums in enumerate(below):
+            shares = self._shares(level, climb)[:, part, None]
+            numbers = climbed[level + 1] + shares * (numbers - sums)[self._above[level]]
+        return numbers
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Climb:
+    """What the tree tells of each node from below, for each P_A.
+
+    `weights` are w_l(A), shape (levels, masks); `alone` has a_v, the variance from what is measured
+    in and below a node, and `summed` has q_v, that of the sum of its children. Both have an array
+    of shape (nodes, masks) for each level. They are infinite where nothing is measured, in all
+    nodes of a level alike.
+    """
+
+    weights: Floats
+    alone: Sequence[Floats]
+    summed: Sequence[Floats]
+
+
+def _merged(weights: Floats, below: Floats) -> Floats:
+    """1/(w + 1/q) of every node, infinite where both say nothing; shape (nodes, masks)."""
+    with np.errstate(divide="ignore"):
+        return 1 / (weights[None, :] + 1 / below)
+
+
+def _sums_of_children(parents: Wholes, numbers: Floats, count: int) -> Floats:
+    """The sums over the children of each of `count` nodes, shape (count, columns)."""
+    sums = np.zeros((count, numbers.shape[1]))
+    np.add.at(sums, parents, numbers)
+    return sums
