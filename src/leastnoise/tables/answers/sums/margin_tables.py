@@ -31,8 +31,8 @@ from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InBall, InCell
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
 from leastnoise.tables.statistics.registry import known_statistics
-from leastnoise.workload.contrasts import squared_reach
-from leastnoise.workload.marginal import MOST_CELLS, MOST_COLUMNS, Marginals
+from leastnoise.workloads.contrasts import squared_reach
+from leastnoise.workloads.marginal import MOST_CELLS, MOST_COLUMNS, Marginals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -238,7 +238,7 @@ def too_large(layout: Layout) -> str | None:
 
 
 def contrasts_sensitivity(layout: Layout, table: int) -> L2:
-    """Return the ball that holds all shifts of a table's `workload.contrasts` by one unit.
+    """Return the ball that holds all shifts of a table's `workloads.contrasts` by one unit.
 
     Of a unit that is in one cell at most.
     """

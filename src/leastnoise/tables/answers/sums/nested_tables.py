@@ -1,7 +1,7 @@
 """Keys with levels beside other columns: the published tables, and the shifts by one unit in each.
 
 Municipalities in regions, by age and sex: a table is by the municipality, its region or neither,
-and by some of the other columns. It has a number as in `workload.nested`: the level of the tree,
+and by some of the other columns. It has a number as in `workloads.nested`: the level of the tree,
 and a bit for each of the other columns, in their order.
 """
 
@@ -29,8 +29,8 @@ from leastnoise.tables.layout.axes import Bins, KeyColumn
 from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.registry import known_statistics
-from leastnoise.workload.marginal import MOST_CELLS
-from leastnoise.workload.nested import Nested
+from leastnoise.workloads.marginal import MOST_CELLS
+from leastnoise.workloads.nested import Nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
