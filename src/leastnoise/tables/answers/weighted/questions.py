@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
@@ -66,9 +66,7 @@ _OPEN = {"-inf": -math.inf, "inf": math.inf}
 class SumQueries(QueryKind):
     """Named sums of the cells, in place of the cells."""
 
-    def is_asked(self, query: Query) -> bool:
-        """True if a query has sums."""
-        return query.sums is not None
+    keys_of_sums: ClassVar[frozenset[str]] = frozenset({"sums"})
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """The problems of the sums of a query, and the keys that don't go with them."""
@@ -357,9 +355,9 @@ def _beside(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
         yield key, "Expected the cells beside sums: group_by, or a histogram."
     if any(isinstance(keys, PrivateKeys) for keys in groupings.values()):
         yield key, "Not used with keys that nobody listed. List the keys of group_by."
-    if query.margins or query.hierarchies:
+    if query.keys_of_sums & {"margins", "levels"}:
         yield key, "Not used beside margins or levels: name their sums here, too."
-    if query.histogram is not None and query.histogram.cumulative:
+    if "cumulative" in query.keys_of_sums:
         yield key, "Not used beside cumulative: name the running sums here."
     if reserved := {SUM, WEIGHT} & {*groupings}:
         why = "is a column of the CSV. Give the column of the source another name in [derive]."
