@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
 from leastnoise.tables.answers.sums.answer import NestedTables
-from leastnoise.tables.answers.sums.nested import NestedMargins, noise_name
+from leastnoise.tables.answers.sums.nested import NestedMargins, _pure, noise_name
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
@@ -312,6 +313,20 @@ def test_noise_of_two_families_is_rejected() -> None:
     ]
     with pytest.raises(CertificateRejected, match="several families"):
         NestedMargins.of(both.cells, both.budget, claims, composed=True)
+
+
+def test_whole_noise_is_in_the_cells_alone() -> None:
+    """Only there are half-widths those of its law."""
+    whole = whole_of(plan_of(spec_of(margins=LISTED)))
+    shares = {5: Fraction(1, 2), 11: Fraction(1, 2)}
+    claims = _pure("geometric", whole.cells, whole.budget, shares, times=1)
+    named = [(noise_name(whole.cells, at), own) for at, own in zip(shares, claims, strict=True)]
+    with pytest.raises(CertificateRejected, match="whole noise in others"):
+        NestedMargins.of(whole.cells, whole.budget, named, composed=False)
+    cells = NestedMargins.of(whole.cells, whole.budget, named[1:], composed=False)
+    assert {error.half95 for error in cells.errors} == {
+        math.floor(error.half95) for error in cells.errors
+    }
 
 
 @pytest.mark.dense
