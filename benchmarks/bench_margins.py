@@ -29,7 +29,7 @@ from leastnoise.tables.answers.sums.publish import sum_exactly
 from leastnoise.tables.answers.sums.publish_whole import sums_by
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.workload.marginal import (
+from leastnoise.workloads.marginal import (
     Marginals,
     best_shares,
     gaussian_information,
@@ -37,7 +37,7 @@ from leastnoise.workload.marginal import (
     log_variance,
     pure_information,
 )
-from leastnoise.workload.marginal_bounds import bound, bound_of_largest, cheapest, gaussian_optimum
+from leastnoise.workloads.marginal_bounds import bound, bound_of_largest, cheapest, gaussian_optimum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -106,6 +106,13 @@ def cumulative(bins: int) -> dict[str, Any]:
     return {"histogram": {"column": "x", "edges": [*range(bins + 1)], "cumulative": True}}
 
 
+def named_sums(cells: int) -> dict[str, Any]:
+    """A query of the running sums of so many bands, as named sums."""
+    lines = ["sum,x_to", *(f"below {end},{end}" for end in range(1, cells + 1))]
+    bands = {"x": {"edges": [*range(cells + 1)]}}
+    return {"statistics": ["count"], "group_by": bands, "sums": "\n".join(lines)}
+
+
 def by_levels(*branches: int) -> dict[str, Any]:
     """A query of counts by keys with levels: a nation of so many states of so many counties, …"""
     cells = range(math.prod(branches))
@@ -159,6 +166,8 @@ TREES: list[tuple[str, str, list[dict[str, Any]]]] = [
     ("levels, 10 × 10 × 10 × 10 × 3 keys", ".002", [by_levels(10, 10, 10, 10, 3)]),
     ("levels with margins, 20 × 150 keys, × 10 × 2", "1", [NESTED]),
     ("quantiles by a tree, 1,000 × 30 groups", "1", [QUANTILES]),
+    ("100 named sums of 100 cells", "1", [named_sums(100)]),
+    ("300 named sums of 300 cells", "1", [named_sums(300)]),
     ("3 × (count, mean)", "least", [MEANS, MEANS, MEANS]),
     ("cumulative, 100 bins", "least", [cumulative(100) | WITHIN_30]),
     ("margins, 20 × 2 × 10", "least", [MARGINS | WITHIN_10]),

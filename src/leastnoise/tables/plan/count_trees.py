@@ -36,7 +36,7 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import FLIP
 from leastnoise.tables.statistics.base import NoiseError
-from leastnoise.workload.marginal import choose_loss
+from leastnoise.workloads.marginal import choose_loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

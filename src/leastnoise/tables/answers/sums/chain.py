@@ -28,7 +28,7 @@ from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.sums.margin_tables import in_one_cell, table_sensitivity
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.statistics.base import NoiseError
-from leastnoise.workload.marginal import choose_loss
+from leastnoise.workloads.marginal import choose_loss
 
 if TYPE_CHECKING:
     import numpy as np

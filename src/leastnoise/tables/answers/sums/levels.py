@@ -34,8 +34,8 @@ from leastnoise.tables.answers.sums.whole_counts import WholeCounts
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
-from leastnoise.workload.marginal import Marginals, choose_loss
-from leastnoise.workload.marginal_bounds import bound, bound_of_largest
+from leastnoise.workloads.marginal import Marginals, choose_loss
+from leastnoise.workloads.marginal_bounds import bound, bound_of_largest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -42,8 +42,8 @@ from leastnoise.tables.answers.sums.nested_tables import (
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
-from leastnoise.workload.laplace_sums import half_width_of_laplace_sum
-from leastnoise.workload.marginal import (
+from leastnoise.workloads.laplace_sums import half_width_of_laplace_sum
+from leastnoise.workloads.marginal import (
     Marginals,
     best_shares,
     choose_loss,
@@ -51,7 +51,7 @@ from leastnoise.workload.marginal import (
     geometric_mean_std,
     pure_information,
 )
-from leastnoise.workload.marginal_bounds import bound, bound_of_largest
+from leastnoise.workloads.marginal_bounds import bound, bound_of_largest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.layout.layout import Layout
-    from leastnoise.workload.marginal import Information, Shares
-    from leastnoise.workload.nested import Nested
+    from leastnoise.workloads.marginal import Information, Shares
+    from leastnoise.workloads.nested import Nested
 
     Floats = NDArray[np.float64]
     Search = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
