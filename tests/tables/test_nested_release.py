@@ -178,6 +178,7 @@ def test_counts_without_much_noise_are_those_of_the_rows(
         assert (table["count_low"] <= table["count"]).all()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("order", "privacy"),
     [
@@ -234,6 +235,7 @@ def _draw(noise: str, stds: np.ndarray) -> np.ndarray:
     return random.normal(size=size) * stds
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("unit", ["row", "who"])
 def test_all_tables_add_up_exactly(tmp_path: Path, unit: str) -> None:
     folder = released(tmp_path, unit=unit, group_by={"sex": SEX, "town": LEVELS, "age": AGE})
@@ -251,6 +253,7 @@ def test_all_tables_add_up_exactly(tmp_path: Path, unit: str) -> None:
     assert "levels" in report(folder) or "region" in report(folder)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("place", "by", "why"),
     [
@@ -347,6 +350,7 @@ def test_thousands_of_towns(sizes: list[int], bound: float | None) -> None:
     assert compared.bound == (bound and pytest.approx(bound, abs=1e-3))
 
 
+@pytest.mark.dense
 def test_the_largest_error_is_smaller_if_asked_for() -> None:
     typical, largest = (
         whole_of(plan_of(spec_of(objective=objective))) for objective in (None, "largest")
@@ -365,6 +369,7 @@ def test_a_list_of_coarse_tables_needs_no_cells(tmp_path: Path) -> None:
     assert sum(map(Fraction, towns["count"])) == sum(map(Fraction, regions["count"]))
 
 
+@pytest.mark.dense
 def test_a_series_and_the_least_epsilon() -> None:
     once = whole_of(plan_of(spec_of(margins=LISTED)))
     raw = spec_of(margins=LISTED)
