@@ -105,7 +105,7 @@ def labels(level: str | None, columns: list[str]) -> list[tuple[str, str, int]]:
 
 def sum_matrix(rows: list[tuple[str, str, int]], level: str | None, columns: list[str]) -> Any:
     shown = labels(level, columns)
-    return np.array([[float(row == one) for one in shown] for row in rows])
+    return np.array([[float(row == cell) for cell in shown] for row in rows])
 
 
 def rows_in(table: pd.DataFrame) -> list[tuple[str, str, int]]:
@@ -323,9 +323,12 @@ def test_whole_noise_is_in_the_cells_alone() -> None:
     whole = whole_of(plan_of(spec_of(margins=LISTED)))
     shares = {5: Fraction(1, 2), 11: Fraction(1, 2)}
     claims = _pure("geometric", whole.cells, whole.budget, shares, times=1)
-    named = [(noise_name(whole.cells, at), own) for at, own in zip(shares, claims, strict=True)]
+    named = [(noise_name(whole.cells, at), claim) for at, claim in zip(shares, claims, strict=True)]
     with pytest.raises(CertificateRejected, match="whole noise in others"):
         NestedMargins.of(whole.cells, whole.budget, named, composed=False)
+    coarse = [(name, claim.on_grid(4)) for name, claim in named[1:]]
+    with pytest.raises(CertificateRejected, match="aren't whole"):
+        NestedMargins.of(whole.cells, whole.budget, coarse, composed=False)
     cells = NestedMargins.of(whole.cells, whole.budget, named[1:], composed=False)
     assert {error.half95 for error in cells.errors} == {
         math.floor(error.half95) for error in cells.errors
