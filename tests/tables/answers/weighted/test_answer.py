@@ -168,6 +168,26 @@ def test_noise_is_in_merged_cells() -> None:
     assert answered.stds == pytest.approx([1.3569] * 3, abs=1e-4)
 
 
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("lines", [["all,,,"], ["low,0,8,", "high,8,,"], ["all,0,30,"]])
+def test_persons_with_several_rows_never_count_as_whole(lines: Any, neighbours: Any) -> None:
+    """A person beyond the limit is made smaller, so that whole noise would tell of fractions."""
+    for limits in ({"max_rows": 3}, {"l1": "2.5"}, {"max_rows_per_group": 1, "max_groups": 2}):
+        laid = laid_of(lines, rows=3, privacy={"neighbours": neighbours})
+        raw = spec_file.to_dict(laid.spec) | {"contribution": limits}
+        answered = answered_in(plan(spec_file.lay_out(raw)))
+        certificate = answered.certificate
+        assert not certificate.noise.for_whole_numbers
+        reach = answered.cells.bounding.l1(answered.cells.numbers)
+        replaced = neighbours == "replace-one" and answered.sums.merged > 1
+        norm = certificate.sensitivity.radius("l1", dimension=certificate.dimension)
+        assert norm is not None
+        if answered.ways.strategy is None:
+            assert norm == reach * (2 if replaced else 1)
+        elif answered.sums.merged == 1:
+            assert norm >= reach * answered.ways.strategy.reach("l1", neighbours)
+
+
 def strategy_of(claim: Certificate) -> Strategy:
     assert isinstance(claim.sensitivity, SumsOfCells)
     return claim.sensitivity.strategy
