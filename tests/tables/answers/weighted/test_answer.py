@@ -21,6 +21,7 @@ from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.guarantees.strategy import Strategy, SumsOfCells
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.tables.answers.weighted.answer import AnsweredSums
+from leastnoise.tables.answers.weighted.questions import list_moves
 from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
@@ -178,6 +179,9 @@ def test_persons_with_several_rows_never_count_as_whole(lines: Any, neighbours: 
         answered = answered_in(plan(spec_file.lay_out(raw)))
         certificate = answered.certificate
         assert not certificate.noise.for_whole_numbers
+        for moves in list_moves(answered.cells, answered.sums):
+            assert moves.rows(dimension=answered.sums.merged) is None
+            assert moves.radius("integer", dimension=answered.sums.merged) is None
         reach = answered.cells.bounding.l1(answered.cells.numbers)
         replaced = neighbours == "replace-one" and answered.sums.merged > 1
         norm = certificate.sensitivity.radius("l1", dimension=certificate.dimension)
