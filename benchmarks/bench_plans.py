@@ -129,6 +129,18 @@ MARGINS: dict[str, Any] = {
     "group_by": {"a": [*range(20)], "b": ["f", "m"], "c": [*range(10)]},
     "margins": True,
 }
+NESTED: dict[str, Any] = {
+    "statistics": ["count"],
+    "group_by": {
+        "town": {
+            "keys": [*range(3_000)],
+            "levels": {"region": [f"{i // 150}" for i in range(3_000)]},
+        },
+        "age": [*range(10)],
+        "sex": ["f", "m"],
+    },
+    "margins": True,
+}
 QUANTILES: dict[str, Any] = {
     "statistics": ["median(y)"],
     "group_by": {"g": [*range(30)]},
@@ -152,6 +164,7 @@ TREES: list[tuple[str, str, list[dict[str, Any]]]] = [
     ("margins, 20 × 2 × 10, for the largest", "1", [MARGINS | {"objective": "largest"}]),
     ("levels, 50 × 20 × 30 keys", "1", [by_levels(50, 20, 30)]),
     ("levels, 10 × 10 × 10 × 10 × 3 keys", ".002", [by_levels(10, 10, 10, 10, 3)]),
+    ("levels with margins, 20 × 150 keys, × 10 × 2", "1", [NESTED]),
     ("quantiles by a tree, 1,000 × 30 groups", "1", [QUANTILES]),
     ("100 named sums of 100 cells", "1", [named_sums(100)]),
     ("300 named sums of 300 cells", "1", [named_sums(300)]),

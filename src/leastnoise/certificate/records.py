@@ -17,8 +17,7 @@ from typing import Any, Literal, TypeVar, cast, final, get_args, get_origin
 from leastnoise import _validate, _words
 from leastnoise._files import LARGEST_CERTIFICATE
 from leastnoise._record import list_arguments
-from leastnoise._validate import MOST_SHOWN
-from leastnoise.errors import CertificateRejected, InvalidInput
+from leastnoise.errors import MOST_SHOWN, CertificateRejected, InvalidInput
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts

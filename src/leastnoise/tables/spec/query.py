@@ -244,8 +244,8 @@ class Query(Section):
         default=None,
     )
     margins: Margins = key(
-        "tables by fewer of the columns, which add up exactly: the listed ones and no other, or "
-        "all of them and the cells (true)",
+        "tables by fewer of the columns or by levels of their keys, which add up exactly: the "
+        "listed ones and no other, or all of them and the cells (true)",
         'margins = [["region"], []]',
         default=False,
     )
@@ -304,6 +304,11 @@ class Query(Section):
         'rest = "0.05"',
         default=None,
     )
+
+    @property
+    def listed_tables(self) -> tuple[tuple[str, ...], ...] | None:
+        """The tables that `margins` asks for, each by some columns; None if that is all tables."""
+        return None if self.margins is True else self.margins or ()
 
     @property
     def hierarchies(self) -> dict[str, Hierarchy]:

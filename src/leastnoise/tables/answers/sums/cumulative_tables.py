@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.answers.sums.margin_tables import in_one_cell, wrong_forms
+from leastnoise.tables.answers.sums.margin_tables import in_one_cell, std_problems, wrong_forms
 from leastnoise.tables.layout.axes import Bins, RunningBins
 from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
 from leastnoise.tables.spec.query import PrivateKeys
@@ -48,7 +48,18 @@ class CumulativeQueries(QueryKind):
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """What doesn't go with running sums."""
-        return _problems(spec, query, path)
+        key = f"{path}.histogram.cumulative"
+        if query.histogram is not None and len(query.histogram.edges or ()) == 2:
+            yield key, "Not used with one bin, whose count is its only sum."
+        if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
+            yield key, "Not used with keys that nobody listed. List the keys of group_by."
+        yield from wrong_forms(query, path, called="cumulative")
+        yield from std_problems(query, path, called="cumulative")
+        if len(query.name) > _LONGEST:
+            yield (
+                f"{path}.name",
+                f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}.",
+            )
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The bins."""
@@ -95,18 +106,3 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
         "A person may be in several bins, or count for a part of a row, and cumulative counts are "
         "of persons in one bin. Give max_rows = 1 in [contribution], or leave cumulative out."
     )
-
-
-def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield what doesn't go with running sums."""
-    key = f"{path}.histogram.cumulative"
-    if query.histogram is not None and len(query.histogram.edges or ()) == 2:
-        yield key, "Not used with one bin, whose count is its only sum."
-    if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
-        yield key, "Not used with keys that nobody listed. List the keys of group_by."
-    yield from wrong_forms(query, path, called="cumulative")
-    if query.accuracy is not None and query.accuracy.std is not None:
-        why = "Not used with cumulative, whose counts have a std each. Give half_width_95, which"
-        yield f"{path}.accuracy.std", f"{why} all of them keep."
-    if len(query.name) > _LONGEST:
-        yield f"{path}.name", f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}."
