@@ -15,7 +15,6 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.strategy import Strategy, SumsOfCells
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.selection.least_squares import LeastSquares
 from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
@@ -37,6 +36,7 @@ from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.results.table import table_of
 from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.statistics.base import CLOSE
+from leastnoise.workloads.matrix import LeastSquares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

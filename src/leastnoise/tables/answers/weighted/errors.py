@@ -10,9 +10,9 @@ import numpy as np
 
 from leastnoise.mechanism.accuracy import Term, half_width, half_widths_of_sum
 from leastnoise.noise.registry import registered
-from leastnoise.selection.least_squares import FINER_BITS
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
+from leastnoise.workloads.matrix import FINER_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.selection.least_squares import LeastSquares
+    from leastnoise.workloads.matrix import LeastSquares
 
     Floats = NDArray[np.float64]
 

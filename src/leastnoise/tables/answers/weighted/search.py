@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.design.bounds.variance_bound import least_rms
-from leastnoise.design.strategies import gaussian_strategy
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import CellGeometry
@@ -22,11 +21,12 @@ from leastnoise.mechanism.rounding import default_grid
 from leastnoise.noise.draw import find_characteristic
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import registered
-from leastnoise.selection.least_squares import LeastSquares
 from leastnoise.selection.public import find_candidate
 from leastnoise.selection.workload import Try, list_tries, rank
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.answers.weighted.questions import list_moves, rows_of
+from leastnoise.workloads.matrix import LeastSquares
+from leastnoise.workloads.matrix_search import gaussian_strategy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
