@@ -33,7 +33,7 @@ _MOST_EXACT = 50_000
 
 def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> NoiseError:
     """The error of each sum, given its standard deviation. Raises NotApplicable if it's unknown."""
-    exactly = np.count_nonzero(ways.of_noise) <= _MOST_EXACT
+    exactly = int(np.count_nonzero(ways.of_noise)) <= _MOST_EXACT
     known: dict[tuple[tuple[float, int], ...], Sequence[float]] = {}
     widths = np.empty((len(stds), len(PROBABILITIES)))
     for row, weights in enumerate(ways.of_noise):
