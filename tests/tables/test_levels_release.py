@@ -18,17 +18,17 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import LevelLaw
 from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.sums import levels as levels_plan
 from leastnoise.tables.answers.sums.answer import LevelTables
 from leastnoise.tables.answers.sums.level_tables import find_conflict
 from leastnoise.tables.answers.sums.levels import Levels
-from leastnoise.tables.answers.sums.publish import publish_levels
+from leastnoise.tables.answers.sums.publish import publish_on_tree
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.workloads import tree_search
 from tests.noise.trees.oracle import enumerated
 
 # in no order; b has one county
@@ -207,7 +207,7 @@ def test_noise_goes_to_the_keys_that_it_was_drawn_for() -> None:
     """Of many draws, each county's spread is its own: b1 is a state by itself, with less noise."""
     plan = plan_of(spec_of())
     drawn = [
-        publish_levels(whole_of(plan), plan.blocks, np.zeros(16, dtype=np.int64))
+        publish_on_tree(whole_of(plan), plan.blocks, np.zeros(16, dtype=np.int64))
         for _ in range(400)
     ]
     for place, block in enumerate(plan.blocks):
@@ -284,7 +284,7 @@ def test_an_epsilon_of_too_much_noise_is_refused_before_any_search(
     def search_shares(*_given: object, **_named: object) -> tuple[Fraction, ...]:
         raise AssertionError("no share may be searched")
 
-    monkeypatch.setattr(levels_plan, "search_shares", search_shares)
+    monkeypatch.setattr(tree_search, "search_shares", search_shares)
     with pytest.raises(Refused, match="larger epsilon"):
         plan_of(large([60] * 50) | {"privacy": {"unit": "row", "epsilon": "0.001"}})
 

@@ -24,11 +24,11 @@ from leastnoise.tables.answers.sums.answer import LevelTables, Summed
 from leastnoise.tables.answers.sums.chain import find_chain
 from leastnoise.tables.answers.sums.publish import publish_margins
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.plan.count_trees import list_trees
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.workloads.tree_search import list_trees
 from tests.noise.trees.oracle import enumerated
 from tests.tables import cumulative, margins
 from tests.tables.resealed import verify_resealed

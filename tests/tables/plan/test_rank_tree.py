@@ -20,12 +20,13 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.prefixes import MOST_WORK, moments_work
 from leastnoise.noise.trees.sampler import draw_cells
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.quantiles.answer import ByTree
+from leastnoise.tables.answers.quantiles.answer import ByTree, list_rank_trees
 from leastnoise.tables.answers.quantiles.publish import read_places
 from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.plan.count_trees import RankTree, find_noise, list_trees, read_tree
 from leastnoise.tables.plan.make_plan import plan
+from leastnoise.workloads.ranks import RankTree
+from leastnoise.workloads.tree_search import list_trees
 from tests.noise.trees.oracle import enumerated
 
 NINETY_NINE = tuple(Fraction(k, 100) for k in range(1, 100))
@@ -164,10 +165,10 @@ def test_noise_that_is_for_other_quantiles_is_rejected() -> None:
         (fewer.certificate, made, made.budget),
         (laplace.certificate, made, made.budget),
     ]
-    assert read_tree(made.layout, claim, made.budget) == made.tree
+    assert list_rank_trees(made.layout).read(claim, made.budget) == made.tree.noise
     for given, asked, budget in wrong:
         with pytest.raises(CertificateRejected, match=r"Query 'q\.quantiles'"):
-            read_tree(asked.layout, given, budget)
+            list_rank_trees(asked.layout).read(given, budget)
 
 
 def test_a_tree_of_groups_is_below_a_root_without_a_share() -> None:
@@ -175,14 +176,14 @@ def test_a_tree_of_groups_is_below_a_root_without_a_share() -> None:
     noise = made.tree.noise
     layout = replace(made.layout, axes=(KeyColumn(column="k", values=(1, 2)),))
     assert layout.cells == 2
-    claim = find_noise(layout, made.budget, 1)
+    claim = ByTree.find(layout, made.budget, 1)
     assert isinstance(claim.noise, Agreeing)
     assert claim.noise.branches == (2, *noise.branches)
     assert claim.noise.shares == (0, *noise.shares)
-    assert read_tree(layout, claim, made.budget).noise == noise
+    assert list_rank_trees(layout).read(claim, made.budget) == noise
     three = replace(layout, axes=(KeyColumn(column="k", values=(1, 2, 3)),))
     with pytest.raises(CertificateRejected, match="of other groups"):
-        read_tree(three, claim, made.budget)
+        list_rank_trees(three).read(claim, made.budget)
 
 
 def test_too_little_epsilon_is_refused() -> None:
@@ -206,7 +207,7 @@ def test_attack_a_tree_that_takes_too_much_to_verify_is_rejected() -> None:
     assert isinstance(claim, Certificate)
     noise = Agreeing(scale=1, branches=(1_000,), shares=(0, 1))
     with pytest.raises(CertificateRejected, match="units of work"):
-        read_tree(made.layout, replace(claim, noise=noise), made.budget)
+        list_rank_trees(made.layout).read(replace(claim, noise=noise), made.budget)
 
 
 @pytest.mark.dense

@@ -5,4 +5,5 @@
 | `shared_draws`, `estimates` | groups of queries that may share a draw, guessed in floats |
 | `joint_budget` | all draws under the budget together, in place of a share for each |
 | `errors`, `baselines` | the errors of published numbers, and those of plain noise |
+| `trees` | certificates of noise on trees of counts, and the errors of their tables |
 """

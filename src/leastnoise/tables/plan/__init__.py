@@ -6,7 +6,6 @@ The modules in the order in which a plan is made, and best read:
 |---|---|
 | `least_epsilon` | begins, and searches ε where the spec asks for the least |
 | `make_plan` | has each answer find its noise, proves all together, reads the answers back |
-| `count_trees` | trees of counts, for cumulative counts and for quantiles |
 | `plan` | the record that people, `verify` and `publish` read: a loop over answers |
 | `summary` | its text |
 """

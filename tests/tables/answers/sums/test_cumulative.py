@@ -17,12 +17,11 @@ from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.fit import search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.sums import cumulative as cumulative_plan
 from leastnoise.tables.answers.sums.answer import RunningSums
 from leastnoise.tables.answers.sums.cumulative import Cumulative
-from leastnoise.tables.answers.sums.publish import publish_running_sums
-from leastnoise.tables.plan import count_trees
+from leastnoise.tables.answers.sums.publish import publish_on_tree
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.workloads import tree, tree_search
 from tests.noise.trees.oracle import enumerated, largest_loss, moved_by_rows
 from tests.tables.cumulative import plan_of, spec_of, whole_of
 
@@ -91,7 +90,7 @@ def test_what_is_published_has_the_stated_errors(bins: int) -> None:
     plan = plan_of(spec_of(group_by=REGIONS)) if bins == 4 else padded(plan_of(spec_of(**THREE)))
     truth = np.arange(3 * bins, dtype=np.int64) * 10**6
     bits = plan.blocks[0].layout.bits
-    draws = [publish_running_sums(whole_of(plan), plan.blocks, truth << bits) for _ in range(800)]
+    draws = [publish_on_tree(whole_of(plan), plan.blocks, truth << bits) for _ in range(800)]
     exact = (truth, truth.reshape(3, bins).cumsum(axis=1).reshape(-1))
     for place in range(2):
         errors = np.array([one[place].columns["count"] for one in draws]) - exact[place]
@@ -263,7 +262,7 @@ def test_what_no_tree_can_serve_is_refused_before_a_search(
     def search(*_: Any, **__: Any) -> None:
         raise AssertionError("shares are searched")
 
-    monkeypatch.setattr(count_trees, "search_shares", search)
+    monkeypatch.setattr(tree_search, "search_shares", search)
     raw = spec_of(edges=range(30_001), privacy={"epsilon": epsilon})
     with pytest.raises(Refused, match="of 30,000 counts no tree can be used"):
         plan_of(raw)
@@ -273,7 +272,7 @@ def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) 
     def prefix_half_widths(_noise: Agreeing, coverage: float) -> None:
         raise InvalidArgument(name="coverage", value=coverage, expected="coverage <= 0.97")
 
-    monkeypatch.setattr(cumulative_plan, "prefix_half_widths", prefix_half_widths)
+    monkeypatch.setattr(tree, "prefix_half_widths", prefix_half_widths)
     with pytest.raises(Refused, match=r"can't be told .* Give fewer edges or a larger epsilon"):
         plan_of(spec_of())
 
@@ -285,9 +284,9 @@ def test_scales_that_are_alike_are_searched_once(monkeypatch: pytest.MonkeyPatch
         scales.append((branches, scale))
         return search_shares(branches, scale, *arguments, **more)
 
-    monkeypatch.setattr(count_trees, "search_shares", search)
-    count_trees._best_tree.cache_clear()
-    count_trees._best_shares.cache_clear()
+    monkeypatch.setattr(tree_search, "search_shares", search)
+    tree_search.rank_noise.cache_clear()
+    tree_search._best_shares.cache_clear()
     edges = (0, 1, 2, 3, 4, 5, 6)
     stds = [
         plan_of(spec_of(edges=edges, privacy={"epsilon": one})).blocks[1].errors[0].std

@@ -17,8 +17,7 @@ def test_counts_whose_sum_no_int64_holds(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(summed, "read_table", lambda path, parts: {"count": told[path.name]})
     layout = SimpleNamespace(statistics=[SimpleNamespace(label="count")])
     blocks: Any = [SimpleNamespace(name=name, layout=layout) for name in ("keys", "all")]
-    whole: Any = SimpleNamespace(whole_counts=None)
+    workload = SimpleNamespace(add_up=lambda own: [own, own.sum(keepdims=True)])
+    whole: Any = SimpleNamespace(whole_counts=None, workload=workload, summed="sum")
     with pytest.raises(CertificateRejected, match="isn't whole"):
-        summed._check(
-            whole, Path(), blocks, "csv", sums=lambda own: [own, own.sum(keepdims=True)], what="sum"
-        )
+        summed.check_on_tree(whole, Path(), blocks, "csv")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
+from leastnoise.guarantees.units import RowCounts
 from leastnoise.tables.answers.base import Offer, Sentence, Topic, expect_claim
 from leastnoise.tables.answers.quantiles.plan import Asking, QuantilePlan
 from leastnoise.tables.answers.quantiles.publish import (
@@ -24,15 +25,17 @@ from leastnoise.tables.answers.quantiles.publish import (
     publish_by_tree,
 )
 from leastnoise.tables.layout.layout import share_parts
-from leastnoise.tables.plan.count_trees import (
-    MISSED,
-    RankTree,
-    find_noise,
-    read_tree,
+from leastnoise.tables.noise.trees import (
+    find_tree,
+    measure_table,
+    tree_in_words,
     tree_to_record,
 )
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.quantiles import ROWS_95
+from leastnoise.workloads.ranks import MISSED, RankTree
+from leastnoise.workloads.tree import Prefixes
+from leastnoise.workloads.tree_search import Trees, offer_prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,6 +66,12 @@ _MOST_PARTS = 4096
 """Candidates of fewer are cut into parts for nested draws: more parts than ties need do harm."""
 
 
+_READ_OFF = (
+    "The quantiles of {column} are read off counts of rows at each candidate, with whole noise of "
+    "a tree {tree}."
+)
+_DEEPEST = 4
+"""The most levels of a tree of candidates."""
 _NEAREST = "A value counts at the nearest candidate, one outside at the first or the last."
 
 
@@ -161,7 +170,8 @@ class ByTree(QuantilePlan):
     @staticmethod
     def find(layout: Ranks, share: Budget, releases: int) -> Certificate:
         """The noise of the trees of all groups."""
-        return find_noise(layout, share, releases)
+        trees = list_rank_trees(layout)
+        return find_tree(trees, share, releases, lambda claim: trees.read(claim, share))
 
     @classmethod
     def read(cls, asked: Asking, claim: Claim) -> ByTree:
@@ -169,8 +179,13 @@ class ByTree(QuantilePlan):
         layout = asked.layout
         why = f"Query {layout.label!r}: its quantiles are by a tree's noise."
         claim = expect_claim(claim, Certificate, why)
-        tree = read_tree(layout, claim, asked.share)
-        error = None if layout.count is None else tree.total_error()
+        noise = list_rank_trees(layout).read(claim, asked.share)
+        tree, error = RankTree(noise=noise, candidates=layout.candidates.cells), None
+        if layout.count is not None:
+            error = measure_table(tree.total, 0)
+            if not error.std:  # a _std of 0 would say that there is no noise
+                why = "the noise of a group's total is 0 as a float. Lower epsilon, or ask for"
+                raise NotApplicable(family=claim.noise.name, why=f"{why} a count")
         return cls(
             layout=layout, budget=claim.budget, certificate=claim, tree=tree, total_error=error
         )
@@ -187,7 +202,8 @@ class ByTree(QuantilePlan):
 
     def describe_draw(self) -> list[str]:
         """The shape of the tree, and the error of its total."""
-        words = [_NEAREST, self.tree.in_words(self.layout.candidates.column)]
+        column, tree = self.layout.candidates.column, tree_in_words(self.tree.noise)
+        words = [_NEAREST, _READ_OFF.format(column=column, tree=tree)]
         if (error := self.count_error) is not None:
             words.append(
                 f"{error.statistic} is the total of these counts: with 95 % it is off by at most "
@@ -294,6 +310,25 @@ def list_quantiles(laid: LaidOut, *, first: int) -> Iterator[Quantiles]:
                 beside_trees=ByTree in used,
             )
             first += 1
+
+
+def list_rank_trees(layout: Ranks) -> Trees:
+    """The trees of counts that quantiles may be read off.
+
+    A unit moves counts by whole rows: for other moves there are no trees.
+    """
+    if layout.reach.denominator != 1:
+        raise ValueError("a tree counts whole rows")
+    candidates = layout.candidates.cells
+    levels = tuple(asked.level for asked in layout.statistics)
+    return Trees(
+        label=layout.label,
+        groups=layout.cells,
+        counts=candidates,
+        moves=RowCounts(layout.reach.numerator, neighbours=layout.neighbours),
+        offers=offer_prefixes(Prefixes(count=candidates, levels=levels), _DEEPEST),
+        advice=f'Give fewer candidates or a larger epsilon, or use quantiles_by = "{FLIP}"',
+    )
 
 
 def _claim(layout: Ranks, epsilon: Fraction) -> QuantileCertificate:

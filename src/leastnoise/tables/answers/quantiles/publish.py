@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from leastnoise.certificate.quantiles import QuantileCertificate
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.layout.ranks import Ranks
-    from leastnoise.tables.plan.count_trees import RankTree
     from leastnoise.tables.statistics.base import NoiseError
+    from leastnoise.workloads.ranks import RankTree
 
 
 def publish_by_chance(

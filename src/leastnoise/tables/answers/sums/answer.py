@@ -18,8 +18,8 @@ from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.sums import publish as summed
-from leastnoise.tables.answers.sums.cumulative import Cumulative, find_running
-from leastnoise.tables.answers.sums.levels import Levels, find_levels
+from leastnoise.tables.answers.sums.cumulative import Cumulative
+from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.answers.sums.margin_tables import (
     layouts_read,
     measured_layout,
@@ -31,6 +31,7 @@ from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, find_measur
 from leastnoise.tables.answers.sums.nested import NestedMargins, find_nested
 from leastnoise.tables.answers.sums.nested_tables import table_sensitivity
 from leastnoise.tables.answers.sums.publish_nested import check_nested, publish_nested
+from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words
 from leastnoise.tables.noise.baselines import Baselines
 
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 class Summed(NoisyAnswer):
     """The tables of one query, all from the same draw."""
 
-    whole: Margins | Cumulative | Levels | NestedMargins
+    whole: Margins | TreeSums | NestedMargins
     """The noise, and the errors in each table."""
     may_be_composed: ClassVar[bool] = False
     """True if its noise may be proved together with other draws, or without them."""
@@ -305,7 +306,20 @@ class MarginTables(Summed):
 class OnATree(Summed):
     """Tables of counts with whole noise on a tree of their cells."""
 
-    whole: Cumulative | Levels
+    whole: TreeSums
+
+    kind: ClassVar[type[TreeSums]]
+
+    @classmethod
+    def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
+        """The noise of the counts."""
+        return cls.kind.find(cells, share, releases)
+
+    @classmethod
+    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
+        """The tables that are released as `claims` say."""
+        whole = cls.kind.of(cells, share, claims)
+        return cls(certificate=whole.claim, whole=whole)
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
@@ -320,6 +334,14 @@ class OnATree(Summed):
         """The shifts of all cells by one unit."""
         return (self.certificate.sensitivity,)
 
+    def draw(self, totals: Totals) -> list[Table]:
+        """All tables."""
+        return summed.publish_on_tree(self.whole, self.parts, *totals.cells)
+
+    def check(self, folder: Path, kind: str) -> None:
+        """Raise CertificateRejected unless all tables are sums of whole counts."""
+        summed.check_on_tree(self.whole, folder, self.parts, kind)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -328,20 +350,11 @@ class RunningSums(OnATree):
 
     whole: Cumulative
 
-    @staticmethod
-    def find(cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """The noise of the bins."""
-        return find_running(cells, share, releases=releases)
-
-    @classmethod
-    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
-        """The tables of bins and of running sums."""
-        whole = Cumulative.of(cells, share, claims)
-        return cls(certificate=whole.claim, whole=whole)
+    kind: ClassVar[type[TreeSums]] = Cumulative
 
     def plain(self, place: int, share: Budget) -> Baselines:
         """Plain noise in the bins, summed, with the share of both tables."""
-        releases, times = self.certificate.compositions, self.whole.summed[place]
+        releases, times = self.certificate.compositions, self.whole.plain_growth[place]
         return Baselines.of((self.layouts[place],), self.whole.budget, releases, summed=times)
 
     def table_record(self, place: int) -> dict[str, Any]:
@@ -352,14 +365,6 @@ class RunningSums(OnATree):
         """The edges of running sums."""
         return "edges" if place else ""
 
-    def draw(self, totals: Totals) -> list[Table]:
-        """The tables of bins and of running sums."""
-        return summed.publish_running_sums(self.whole, self.parts, *totals.cells)
-
-    def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless cumulative counts are sums of whole bins."""
-        summed.check_running_sums(self.whole, folder, self.parts, kind)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -368,16 +373,7 @@ class LevelTables(OnATree):
 
     whole: Levels
 
-    @staticmethod
-    def find(cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """The noise of the keys."""
-        return find_levels(cells, share, releases=releases)
-
-    @classmethod
-    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
-        """The tables by key and by each level."""
-        whole = Levels.of(cells, share, claims)
-        return cls(certificate=whole.claim, whole=whole)
+    kind: ClassVar[type[TreeSums]] = Levels
 
     def plain(self, place: int, share: Budget) -> Baselines:
         """Plain noise in one table."""
@@ -391,14 +387,6 @@ class LevelTables(OnATree):
     def unlike_rows(self, place: int) -> str:
         """Rows, if nodes of the table's level are unlike."""
         return "" if self.whole.errors[place].rows is None else "rows"
-
-    def draw(self, totals: Totals) -> list[Table]:
-        """The tables by key and by each level."""
-        return summed.publish_levels(self.whole, self.parts, *totals.cells)
-
-    def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless all counts are sums of whole counts by key."""
-        summed.check_levels(self.whole, folder, self.parts, kind)
 
 
 @final

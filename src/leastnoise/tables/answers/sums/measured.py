@@ -80,8 +80,6 @@ _COMPARED = (
     "each table, which don't add up, {apart:.4g}."
 )
 _BOUND = " No additive noise has less than {bound:.4g}."
-WIDTH_UNKNOWN = "its sums have so much noise that their ± can't be told from rounding"
-"""Why there is no plan where a law of sums is known too badly for a half-width."""
 FOR_THE_LARGEST = (
     f'The noise is chosen to make the largest standard deviation small (objective = "{LARGEST}").'
 )
@@ -175,12 +173,13 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
     on_a_tree = marginals.is_small and not marginals.total_is_known
     chain = find_chain(cells, budget, releases) if on_a_tree else None
     if chain is not None:
-        along, made = chain
+        along, claim = chain
         variances = [along.variance(table) for table in cells.margins]
         least = min((value for value, *_ in offers), default=math.inf)
         # beyond ε = 35 they are 0 as floats, and tell nothing
         if min(variances) > 0 and total(map(math.log, variances)) < least - _GAINS:
-            return ((draw_name(cells, along.order), put_on_grid(cells, made)),)
+            grid = max(default_grid(claim.noise), FINEST_GRID)
+            return ((draw_name(cells, along.order), claim.on_grid(grid)),)
     for _, way, shares in sorted(offers, key=lambda one: one[0]):
         found = way(cells, budget, shares, releases)
         if found is not None:

@@ -13,12 +13,10 @@ import numpy as np
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.answers.sums.level_tables import KeyTree, tree_of
 from leastnoise.tables.answers.sums.margin_tables import added_up, places_of, tables_read
 from leastnoise.tables.answers.sums.publish_whole import (
     check_whole_counts,
     put_whole_counts,
-    sums_by,
 )
 from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
 from leastnoise.tables.results.table import table_of
@@ -27,20 +25,18 @@ from leastnoise.tables.statistics.base import CLOSE
 from leastnoise.workloads.contrasts import BITS, exact_contrasts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from leastnoise.tables.answers.noisy import BlockPlan
-    from leastnoise.tables.answers.sums.cumulative import Cumulative
-    from leastnoise.tables.answers.sums.levels import Levels
     from leastnoise.tables.answers.sums.margins import Margins
+    from leastnoise.tables.answers.sums.trees import TreeSums
     from leastnoise.tables.results.table import Table
     from leastnoise.workloads.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]
-    Sums = Callable[[NDArray[Any]], list[NDArray[Any]]]
 
 
 def sum_exactly(
@@ -74,11 +70,14 @@ def publish_margins(
     for table, claim in margins.measured.items():
         of = next(wider for wider in read if wider & table == table)
         numbers, chain = sum_exactly(margins, read[of], table, of=of), margins.chain
-        numbers, bits = numbers if chain is None else chain.placed(numbers), margins.cells.bits
+        numbers, bits = (
+            numbers if chain is None else chain.strategy.place(numbers),
+            margins.cells.bits,
+        )
         if margins.contrasts:  # of counts, which are whole
             numbers, bits = exact_contrasts(numbers >> bits, margins.sizes(table)), BITS
         values = Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
-        noisy[table] = values if chain is None else chain.replaced(values)
+        noisy[table] = values if chain is None else chain.strategy.estimate(values)
     return add_up(margins, blocks, noisy, total=total)
 
 
@@ -294,106 +293,42 @@ def _wrong_means(margins: Margins, block: BlockPlan, told: dict[str, list[Any]])
             yield asked.label
 
 
-def publish_running_sums(
-    whole: Cumulative, blocks: Sequence[BlockPlan], cells: NDArray[np.int64]
+def publish_on_tree(
+    whole: TreeSums, blocks: Sequence[BlockPlan], cells: NDArray[np.int64]
 ) -> list[Table]:
-    """Return the tables of bins and of running sums, given the exact integers of the bins.
+    """Return all tables that are sums of counts, given the exact integers of the counts.
 
-    Noise goes into the bins, and into cells of the trees that are no bin; the rest is
-    post-processing.
+    Noise goes into the cells of the trees; the rest is post-processing.
     """
-    padded = np.zeros((whole.groups, whole.noise.dimension), dtype=np.int64)
-    padded[:, : whole.bins] = cells.reshape(whole.groups, whole.bins)
-    integers = ScaledIntegers(numerators=padded.reshape(-1), bits=whole.cells.bits)
-    noisy = Mechanism(whole.claim).release(integers).values.reshape(padded.shape)
-    return _publish_counts(whole, blocks, noisy[:, : whole.bins], partial(_running_sums, whole))
-
-
-def publish_levels(
-    whole: Levels, blocks: Sequence[BlockPlan], cells: NDArray[np.int64]
-) -> list[Table]:
-    """Return the tables by key and by each level, given the exact integers of the keys.
-
-    Noise goes into the keys, as they are sorted in the tree; the rest is post-processing.
-    """
-    tree = _tree(whole)
-    integers = ScaledIntegers(numerators=cells[tree.order], bits=whole.cells.bits)
-    noisy = np.empty(len(tree.order))
-    noisy[tree.order] = Mechanism(whole.claim).release(integers).values
-    return _publish_counts(whole, blocks, noisy, partial(_sums_by_level, tree))
-
-
-def _publish_counts(
-    whole: Cumulative | Levels,
-    blocks: Sequence[BlockPlan],
-    noisy: NDArray[np.float64],
-    sums: Sums,
-) -> list[Table]:
-    counts = whole_steps(noisy)
-    found = [
+    integers = ScaledIntegers(numerators=whole.strategy.place(cells), bits=whole.cells.bits)
+    noisy = Mechanism(whole.claim).release(integers).values
+    counts, sums = whole_steps(whole.strategy.estimate(noisy)), whole.workload.add_up
+    tables = [
         table_of(block.layout, numbers.astype(np.float64), block.noise_errors)
         for block, numbers in zip(blocks, sums(counts), strict=True)
     ]
-    step = Fraction(1)
-    return put_whole_counts(whole.whole_counts, blocks, found, counts, grid=step, sums=sums)
+    return put_whole_counts(whole.whole_counts, blocks, tables, counts, grid=Fraction(1), sums=sums)
 
 
-def check_running_sums(
-    whole: Cumulative, folder: Path, blocks: Sequence[BlockPlan], kind: str
-) -> None:
-    """Raise CertificateRejected unless bins are whole, and cumulative counts are their sums."""
-    _check(whole, folder, blocks, kind, sums=partial(_running_sums, whole), what="running sums")
+def check_on_tree(whole: TreeSums, folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
+    """Raise CertificateRejected unless counts are whole, and all other numbers are their sums.
 
-
-def check_levels(whole: Levels, folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
-    """Raise CertificateRejected unless counts by key are whole, and all others are their sums."""
-    _check(whole, folder, blocks, kind, sums=partial(_sums_by_level, _tree(whole)), what="sum")
-
-
-def _check(
-    whole: Cumulative | Levels,
-    folder: Path,
-    blocks: Sequence[BlockPlan],
-    kind: str,
-    *,
-    sums: Sums,
-    what: str,
-) -> None:
-    """Check tables that `check_table` has checked, each by itself.
-
-    Where none is below 0 they are those that intervals tell: see `whole_counts`.
+    `check_table` has checked the tables, each by itself. Where no count is below 0 they are those
+    that intervals tell: see `whole_counts`.
     """
-    told: list[list[float]] = []
+    read: list[list[float]] = []
     for block in blocks:
         columns = read_table(folder / f"{block.name}.{kind}", [block.layout])
-        told.append(list(map(float, columns[block.layout.statistics[0].label])))
-    are_whole = all(float(one).is_integer() for one in told[0])
-    if not are_whole or sum(map(abs, told[0])) > EXACT_SUMS:  # as `whole_steps` leaves them
+        read.append(list(map(float, columns[block.layout.statistics[0].label])))
+    are_whole = all(float(count).is_integer() for count in read[0])
+    if not are_whole or sum(map(abs, read[0])) > EXACT_SUMS:  # as `whole_steps` leaves them
         raise CertificateRejected(
             f"The table {blocks[0].name}.{kind} has a count that isn't whole."
         )
-    wanted = sums(np.array(told[0], dtype=np.int64))
-    for block, numbers, added in zip(blocks, told, wanted, strict=True):
+    sums = whole.workload.add_up
+    wanted = sums(np.array(read[0], dtype=np.int64))
+    for block, numbers, added in zip(blocks, read, wanted, strict=True):
         if numbers != added.tolist():  # a float is compared with a whole number exactly
-            why = f"isn't the {what} of {blocks[0].name}.{kind}"
+            why = f"isn't the {whole.summed} of {blocks[0].name}.{kind}"
             raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
     check_whole_counts(whole.whole_counts, folder, blocks, kind, sums=sums, exact=True)
-
-
-def _running_sums(whole: Cumulative, bins: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return the numbers of both tables, given those of the bins."""
-    return [bins.reshape(-1), bins.reshape(whole.groups, whole.bins).cumsum(axis=1).reshape(-1)]
-
-
-def _sums_by_level(tree: KeyTree, counts: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return the sums of counts by key, shape (keys,): by key, then by each level."""
-    return [
-        sums_by(places, counts, len(values))
-        for places, values in zip(tree.places[::-1], tree.values[::-1], strict=True)
-    ]
-
-
-def _tree(whole: Levels) -> KeyTree:
-    if whole.cells.hierarchy is None:
-        raise TypeError("its keys have no levels")
-    return tree_of(whole.cells.hierarchy)

@@ -75,15 +75,14 @@ def along_columns(margins: Margins) -> WholeCounts:
     sizes = margins.marginals.sizes
     names = {table: table_layout(margins.cells, table).name for table in margins.cells.margins}
     if margins.chain is not None:
-        orders = [margins.chain.order]
+        best, strategy = margins.chain.order, margins.chain.strategy
+        too_high = [strategy.too_high(table) for table in names]
     else:
-        orders = [*permutations(range(len(sizes)))]
-    bias = _node_bias(margins)
-
-    def loss(order: Sequence[int]) -> float:
-        return math.fsum(map(math.log, _too_high(margins, order, bias)))
-
-    best = min(orders, key=loss)
+        bias = _node_bias(margins)
+        orders = {
+            order: _too_high(margins, order, bias) for order in permutations(range(len(sizes)))
+        }
+        best, too_high = min(orders.items(), key=lambda pair: math.fsum(map(math.log, pair[1])))
     masks = _prefixes(best)
     cells = np.indices(sizes)
     axes = [margins.marginals.axes(mask) for mask in masks]
@@ -96,7 +95,7 @@ def along_columns(margins: Margins) -> WholeCounts:
     return WholeCounts(
         tree=tuple(tree),
         names=tuple(map(names.get, masks)),
-        too_high=dict(zip(names.values(), _too_high(margins, best, bias), strict=True)),
+        too_high=dict(zip(names.values(), too_high, strict=True)),
         columns=tuple(margins.cells.axes[one].column for one in best),
     )
 
@@ -107,10 +106,7 @@ def _prefixes(order: Sequence[int]) -> list[int]:
 
 
 def _node_bias(margins: Margins) -> Mapping[int, float]:
-    """Return E max(0, Z) of a number of each table that may be a level, at most."""
-    if margins.chain is not None:
-        pairs = zip(_prefixes(margins.chain.order), margins.chain.laws, strict=True)
-        return {mask: law.mean_abs / 2 for mask, law in pairs}
+    """A bound on E max(0, Z) of a number of each table that may be a level, without a chain."""
     every, last = margins.marginals.every, margins.marginals.every[-1]
     stds = np.sqrt(margins.variances_of(every)[0]).tolist()
     if margins.is_whole:

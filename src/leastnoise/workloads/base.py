@@ -1,0 +1,83 @@
+"""Tables that are sums of the same cells, and what every way to draw noise for them can say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Wholes = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table:
+    """A table of `count` numbers, each the sum of some cells.
+
+    `find` computes `part_of`, once and only if it is needed. With `running` the numbers come in
+    runs of that length, and each is the sum of its own cells and of all before it in its run.
+    """
+
+    count: int
+    find: Callable[[], Wholes]
+    running: int = 1
+
+    @cached_property
+    def part_of(self) -> Wholes:
+        """The number that each cell is part of, from 0 to `count` − 1; shape (cells,)."""
+        return self.find()
+
+    def add_up(self, cells: NDArray[Any]) -> NDArray[Any]:
+        """The numbers, given the cells: shape (count,), of the type and the unit of the cells."""
+        sums = np.zeros(self.count, dtype=cells.dtype)
+        np.add.at(sums, self.part_of, cells.reshape(-1))
+        return sums.reshape(-1, self.running).cumsum(axis=1).reshape(-1)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Workload:
+    """The tables that are published, all of them sums of the same `cells`."""
+
+    cells: int
+    tables: tuple[Table, ...]
+
+    def add_up(self, cells: NDArray[Any]) -> list[NDArray[Any]]:
+        """The numbers of each table, given the cells, shape (cells,)."""
+        return [table.add_up(cells) for table in self.tables]
+
+
+class Strategy(Protocol):
+    """A way to draw noise for all tables of a workload at once.
+
+    Variances and half-widths are of the error of a number, in squares of the unit of the cells and
+    in that unit. They have shape (count,), or (1,) if the numbers of a table are alike. Where
+    groups are alike they are those of one group.
+    """
+
+    def variance(self, table: int) -> Floats:
+        """The variance of each number of a table."""
+        ...
+
+    def half_width(self, table: int, probability: float) -> Floats:
+        """For each number of a table an h with P(|error| <= h) >= `probability`."""
+        ...
+
+    def alike(self, table: int) -> bool:
+        """True if all numbers of a table have one law."""
+        ...
+
+    def place(self, cells: NDArray[Any]) -> NDArray[Any]:
+        """The numbers that noise is added to, given the exact cells, shape (cells,)."""
+        ...
+
+    def estimate(self, noisy: NDArray[Any]) -> NDArray[Any]:
+        """The cells, shape (cells,), given the noisy numbers. The tables are sums of these."""
+        ...

@@ -1,0 +1,300 @@
+"""Whole-number noise on a tree, for tables that are sums of its cells: the laws of their numbers.
+
+A table has one of three forms: the nodes of a level (`Nodes`), sums of the first cells
+(`Prefixes`), or sums over some columns of a tree that has a level for each (`Crossed`). Each says
+the variance and the law of its numbers.
+
+notation: a tree has L levels below its root; level 0 is the root, and the cells are level L.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from leastnoise.design.bounds.variance_bound import least_log_variance
+from leastnoise.noise.trees.levels import (
+    check_numbers,
+    find_window,
+    level_laws,
+    node_laws,
+    rates_of,
+)
+from leastnoise.noise.trees.prefixes import (
+    check_least_moments,
+    check_moments,
+    prefix_half_widths,
+    prefix_variances,
+)
+from leastnoise.noise.trees.shape import shape_of
+from leastnoise.noise.trees.sums import check_numbers as check_sums
+from leastnoise.noise.trees.sums import half_width_of_sum, variance_of_sum
+from leastnoise.workloads.marginal import Marginals
+from leastnoise.workloads.marginal_bounds import bound, bound_of_largest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.noise.trees.law import Agreeing
+    from leastnoise.noise.trees.shape import TreeShape
+
+    Floats = NDArray[np.float64]
+    Wholes = NDArray[np.int64]
+
+OfPlaces = Sequence[Sequence[float]]
+"""A number for each place of each level, the root's level first: see `noise.trees.shape`."""
+
+
+class TreeTable(ABC):
+    """A table whose numbers are sums of the cells of a tree.
+
+    What is said of its numbers has shape (numbers,), or (1,) where all have one law.
+    """
+
+    @abstractmethod
+    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+        """The variance of each number, given the variances of `nodes`."""
+
+    @abstractmethod
+    def half_widths(self, noise: Agreeing, probability: float) -> Floats:
+        """For each number an h with P(|noise| <= h) >= `probability`.
+
+        Raises InvalidArgument if the law is known too badly to tell.
+        """
+
+    @abstractmethod
+    def alike(self, noise: Agreeing) -> bool:
+        """True if all numbers have one law."""
+
+    @abstractmethod
+    def too_high(self, noise: Agreeing) -> float:
+        """A bound on the bias of whole counts, none below 0, in each number.
+
+        A node's is at most E max(0, Z), half of E|Z|; those of a sum of nodes add up.
+        """
+
+    @abstractmethod
+    def check(self, noise: Agreeing) -> None:
+        """Raise NotApplicable if the laws of its numbers would take too long."""
+
+    def check_any(self, alone: Agreeing, scale: Fraction) -> None:
+        """Raise NotApplicable if `check` would for all shares, before any is searched.
+
+        `alone` is noise in the cells alone, whose sums reach least far. At `scale` a move of one
+        cell costs 1.
+        """
+        del scale
+        self.check(alone)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Nodes(TreeTable):
+    """The nodes of a level. `numbers` says which number of the table each node is, if not the same.
+
+    The tree may be uneven.
+    """
+
+    level: int
+    numbers: Wholes | None = field(default=None, compare=False)
+
+    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+        """The variance of each number, given the variances of `nodes`."""
+        by_place = nodes[self.level]
+        if len(by_place) == 1 and self.numbers is None:
+            return np.array(by_place)
+        return self._of_numbers(by_place, shape_of(branches, len(nodes) - 1))
+
+    def half_widths(self, noise: Agreeing, probability: float) -> Floats:
+        """For each number an h with P(|noise| <= h) >= `probability`, all errors counted."""
+        by_place = [float(law.half_width(probability)) for law in node_laws(noise)[self.level]]
+        if len(by_place) == 1 and self.numbers is None:
+            return np.array(by_place)
+        return self._of_numbers(by_place, noise.shape)
+
+    def alike(self, noise: Agreeing) -> bool:
+        """True if all nodes of the level have one law."""
+        return len(node_laws(noise)[self.level]) == 1
+
+    def too_high(self, noise: Agreeing) -> float:
+        """A bound on the bias of whole counts, none below 0, in each number."""
+        return max(law.mean_abs for law in node_laws(noise)[self.level]) / 2
+
+    def check(self, noise: Agreeing) -> None:
+        """Raise NotApplicable if the laws of all nodes would take too long."""
+        check_numbers(noise.shape, find_window(noise.branches, rates_of(noise)))
+
+    def _of_numbers(self, by_place: Sequence[float], shape: TreeShape) -> Floats:
+        places = shape.places_of[self.level]
+        expanded = np.empty(len(places))
+        expanded[slice(None) if self.numbers is None else self.numbers] = np.array(by_place)[places]
+        return expanded
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Prefixes(TreeTable):
+    """S_g for g = 1, …, `count`, the sum of the first g cells of an even tree.
+
+    A search weighs the mean of Var(S_g − aT) over the `levels` a, T the sum of all cells.
+    """
+
+    count: int
+    levels: tuple[Fraction, ...] = (Fraction(0),)
+
+    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+        """The mean over the levels of Var(S_g − aT) = Var S_g + (a² − 2a·g/n)·Var T, n cells."""
+        of_levels = [variance for (variance,) in nodes]
+        sums = prefix_variances(branches, of_levels)[1 : self.count + 1]
+        if not any(self.levels):
+            return sums
+        first, second = (
+            float(sum(level**power for level in self.levels) / len(self.levels)) for power in (1, 2)
+        )
+        parts = np.arange(1, self.count + 1) / math.prod(branches)
+        return sums + (second - 2 * first * parts) * of_levels[0]
+
+    def half_widths(self, noise: Agreeing, probability: float) -> Floats:
+        """For each g an h with P(|S_g| <= h) >= `probability`."""
+        return prefix_half_widths(noise, probability)[1 : self.count + 1].astype(float)
+
+    def alike(self, noise: Agreeing) -> bool:
+        """False: more cells have another sum."""
+        del noise
+        return False
+
+    def too_high(self, noise: Agreeing) -> float:
+        """A bound on the bias of whole counts, none below 0, in each sum.
+
+        A sum of fewer than `count` cells is one of nodes without cells beyond these. The sum of all
+        is the root, or no node: then std/2 is a bound.
+        """
+        laws, branches = level_laws(noise), noise.branches
+        spans = [math.prod(branches[level:]) for level in range(len(branches) + 1)]
+        cells, bias = np.arange(self.count), [law.mean_abs / 2 for law in laws]
+        counts = [cells % above // span for above, span in pairwise(spans)]
+        sums = sum(count * high for count, high in zip(counts, bias[1:], strict=True))
+        last = bias[0]
+        if self.count < noise.dimension:
+            last = math.sqrt(prefix_variances(branches, [x.variance for x in laws])[self.count]) / 2
+        return float(max(last, np.max(sums)))
+
+    def check(self, noise: Agreeing) -> None:
+        """Raise NotApplicable if the moments of the sums would take too long."""
+        check_moments(noise)
+
+    def check_any(self, alone: Agreeing, scale: Fraction) -> None:
+        """Raise NotApplicable if `check` would for all shares, before any is searched."""
+        check_least_moments(alone.branches, scale)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Crossed(TreeTable):
+    """Sums over columns, in an even tree with a level for each column.
+
+    A column of the table is `fixed`: one number has one value of it. If the fixed columns are the
+    first ones, the numbers are nodes.
+    """
+
+    fixed: tuple[bool, ...]
+
+    @property
+    def last(self) -> int:
+        """The level of the nodes whose sums the numbers are."""
+        return max((level for level, fixed in enumerate(self.fixed, start=1) if fixed), default=0)
+
+    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+        """The variance of each number, given the variances of `nodes`; shape (1,)."""
+        of_levels = [variance for (variance,) in nodes]
+        return np.array([variance_of_sum(branches, of_levels, self.fixed)])
+
+    def half_widths(self, noise: Agreeing, probability: float) -> Floats:
+        """The h with P(|noise| <= h) >= `probability`; shape (1,)."""
+        return np.array([half_width_of_sum(noise, self.fixed, probability)], dtype=float)
+
+    def alike(self, noise: Agreeing) -> bool:
+        """True: all nodes of a level are alike."""
+        del noise
+        return True
+
+    def too_high(self, noise: Agreeing) -> float:
+        """A bound on the bias of whole counts, none below 0, in each number."""
+        pairs = zip(noise.branches[: self.last], self.fixed, strict=False)
+        nodes = math.prod(size for size, fixed in pairs if not fixed)
+        return nodes * (level_laws(noise)[self.last].mean_abs / 2)
+
+    def check(self, noise: Agreeing) -> None:
+        """Raise NotApplicable if the law of a sum that is no node would take too long."""
+        if not all(self.fixed[: self.last]):
+            check_sums(noise)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TreeStrategy:
+    """Noise on a tree, and the tables that are sums of its cells: a `Strategy`.
+
+    Groups have a tree each, and all are alike: `noise` is the noise of a group. `places` are
+    the cells of the workload among the cells of all trees, shape (cells,); None if both are the
+    same.
+    """
+
+    noise: Agreeing
+    tables: tuple[TreeTable, ...]
+    groups: int = 1
+    places: Wholes | None = field(default=None, compare=False)
+
+    def variance(self, table: int) -> Floats:
+        """The variance of each number of a table."""
+        laws = [[law.variance for law in level] for level in node_laws(self.noise)]
+        return self.tables[table].variances(self.noise.branches, laws)
+
+    def half_width(self, table: int, probability: float) -> Floats:
+        """For each number of a table an h with P(|error| <= h) >= `probability`."""
+        return self.tables[table].half_widths(self.noise, probability)
+
+    def alike(self, table: int) -> bool:
+        """True if all numbers of a table have one law."""
+        return self.tables[table].alike(self.noise)
+
+    def too_high(self, table: int) -> float:
+        """A bound on the bias of whole counts, none below 0, in a number of a table."""
+        return self.tables[table].too_high(self.noise)
+
+    def place(self, cells: NDArray[Any]) -> NDArray[Any]:
+        """The cells of all trees, given those of the workload: 0 in cells that nobody is in."""
+        if self.places is None:
+            return cells
+        placed = np.zeros(self.groups * self.noise.dimension, dtype=cells.dtype)
+        placed[self.places] = cells
+        return placed
+
+    def estimate(self, noisy: NDArray[Any]) -> NDArray[Any]:
+        """The cells of the workload, given those of all trees."""
+        return noisy if self.places is None else noisy[self.places]
+
+    def bound(self, budget: Budget, *, largest: bool = False) -> float:
+        """The least geometric mean of the tables' stds, or least `largest` std, of any noise.
+
+        The tables are nodes of levels, all from one level down to the cells.
+        """
+        levels = sorted(table.level for table in self.tables if isinstance(table, Nodes))
+        if not self.noise.even:
+            children, root = self.noise.shape.children, not levels[0]
+            least = least_log_variance(children, budget=budget, root=root)
+            return math.exp(least / (2 * len(levels)))
+        tables = tuple(2**level - 1 for level in reversed(levels))
+        marginals = Marginals(sizes=self.noise.branches, tables=tables)
+        if largest:
+            return math.exp(bound_of_largest(marginals, budget=budget) / 2)
+        least = bound(marginals, [Fraction(1)] * len(levels), budget=budget)
+        return math.exp(least / (2 * len(levels)))

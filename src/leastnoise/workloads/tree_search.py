@@ -1,0 +1,221 @@
+"""Which tree whole-number noise is drawn on, and with which shares of its levels.
+
+A search in floats ranks trees; whoever draws the noise proves it. What a certificate says is
+checked against the trees that a query implies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable
+from leastnoise.guarantees.sensitivity import Rows
+from leastnoise.noise.trees.estimate import estimate_variances
+from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_shares
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.noise.trees.levels import node_laws, rates_of
+from leastnoise.workloads.marginal import choose_loss
+from leastnoise.workloads.tree import OfPlaces, Prefixes, TreeTable
+
+if TYPE_CHECKING:
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.units import RowCounts
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TreeOffer:
+    """A tree that noise may be drawn on, with the `tables` that a search weighs.
+
+    Shares are searched in the tree of `even` branches, which is near to an uneven tree. With
+    `alone`, all noise in the cells is tried, too.
+    """
+
+    branches: tuple[int, ...]
+    even: tuple[int, ...]
+    tables: tuple[TreeTable, ...]
+    alone: bool
+
+    @classmethod
+    def of(cls, branches: tuple[int, ...], *tables: TreeTable, alone: bool = False) -> TreeOffer:
+        """An even tree."""
+        return cls(branches=branches, even=branches, tables=tables, alone=alone)
+
+    def noise(self, shares: Sequence[Fraction], scale: Fraction, rows: Rows) -> Agreeing:
+        """The noise of the tree that hides `rows`, if `scale` does where a move costs 1."""
+        noise = Agreeing(scale=scale, branches=self.branches, shares=shares)
+        return noise.scaled(noise.cost(rows) / rows.most)
+
+    def variances(self, noise: Agreeing) -> OfPlaces:
+        """The variances of its nodes; of an uneven tree, which may have many laws, in floats."""
+        if self.branches != self.even:
+            return estimate_variances(noise.branches, rates_of(noise))
+        return [[law.variance for law in level] for level in node_laws(noise)]
+
+    def logs(self, branches: tuple[int, ...], nodes: OfPlaces, *, largest: bool) -> list[float]:
+        """Ln of the mean variance of each table, or of each variance if the `largest` counts."""
+        tables = (table.variances(branches, nodes) for table in self.tables)
+        weighed = np.concatenate([each if largest else [each.mean()] for each in tables])
+        return np.log(np.maximum(weighed, LEAST_VARIANCE)).tolist()
+
+
+@lru_cache(maxsize=64)
+def rank_noise(
+    offers: tuple[TreeOffer, ...], scale: Fraction, rows: Rows, *, largest: bool
+) -> tuple[tuple[TreeOffer, Agreeing], ...]:
+    """Each tree, and its noise with the best shares, the least Σ ln(mean variance) of tables first.
+
+    Or the least `largest` variance. In floats: no guarantee rests on it. At `scale` a move of one
+    cell costs 1. Raises NotApplicable or InvalidArgument if there is none.
+    """
+    _, total = choose_loss(largest=largest)
+    ranked: list[tuple[float, TreeOffer, Agreeing]] = []
+    refusal: NotApplicable | InvalidArgument = NotApplicable(family=Agreeing.name, why="too few")
+    for offer in offers:
+        alone = (*[Fraction(0)] * len(offer.even), Fraction(1))
+        try:
+            for table in offer.tables:
+                table.check_any(offer.noise(alone, scale, rows), scale)
+            one_row = Rows(most=1, replaced=rows.replaced)
+            tried = [_best_shares(offer, scale_to_search(scale), one_row, largest=largest)]
+        except (NotApplicable, InvalidArgument) as error:
+            refusal = error
+            continue
+        for shares in [*tried, alone] if offer.alone else tried:
+            try:
+                noise = offer.noise(shares, scale, rows)
+                for table in offer.tables:
+                    table.check(noise)
+                variances = offer.variances(noise)
+            except (NotApplicable, InvalidArgument) as error:
+                refusal = error  # where ε is tiny no lattice is wide enough
+                continue
+            logs = offer.logs(noise.branches, variances, largest=largest)
+            ranked.append((total(logs), offer, noise))
+    if not ranked:
+        raise refusal
+    return tuple((offer, noise) for _, offer, noise in sorted(ranked, key=itemgetter(0)))
+
+
+@lru_cache(maxsize=256)
+def _best_shares(
+    offer: TreeOffer, scale: Fraction, rows: Rows, *, largest: bool
+) -> tuple[Fraction, ...]:
+    smooth, _ = choose_loss(largest=largest)
+
+    def loss(variances: Sequence[float]) -> float:
+        return smooth(offer.logs(offer.even, [[level] for level in variances], largest=largest))
+
+    return search_shares(offer.even, scale, loss, rows=rows)
+
+
+def list_trees(counts: int, deepest: int) -> Iterator[tuple[int, ...]]:
+    """Yield trees of 1 to `deepest` levels with a cell for each count, as even as they can be."""
+    for levels in range(1, deepest + 1):
+        b = next(b for b in range(2, counts + 2) if b**levels >= counts)
+        first = -(-counts // b ** (levels - 1))
+        if first > 1:
+            yield (first, *[b] * (levels - 1))
+
+
+def offer_prefixes(prefixes: Prefixes, deepest: int) -> tuple[TreeOffer, ...]:
+    """Trees of at most `deepest` levels, for sums of the first cells."""
+    trees = list_trees(prefixes.count, deepest)
+    return tuple(TreeOffer.of(tree, prefixes, alone=len(tree) == 1) for tree in trees)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Trees:
+    """The trees that noise for a query may be drawn on: one of the `offers`, for each group.
+
+    `label` is the name of its certificate. A unit moves the `counts` of each group as `moves` says,
+    and these are the first cells of the group's tree. With `exact` the tree is the only one that a
+    certificate may be about. Without any tree that can be used, `advice` says what to do.
+    """
+
+    label: str
+    counts: int
+    moves: RowCounts
+    offers: tuple[TreeOffer, ...]
+    advice: str
+    groups: int = 1
+    largest: bool = False
+    exact: bool = False
+
+    @property
+    def _apart(self) -> bool:
+        """True if there is a tree for each of several groups, below a root without a share."""
+        return self.groups > 1
+
+    def rank(self, budget: Budget, releases: int) -> list[Agreeing]:
+        """The noise of all groups' trees, the best first; each release has a part of ε.
+
+        Raises NotApplicable if there is none.
+        """
+        replaced = self.moves.neighbours == "replace-one" and not self._apart
+        rows = Rows(most=int(self.moves.bound), replaced=replaced)
+        scale = releases * self.moves.bound / budget.epsilon
+        try:
+            ranked = rank_noise(self.offers, scale, rows, largest=self.largest)
+        except (NotApplicable, InvalidArgument) as error:
+            text = error.why if isinstance(error, NotApplicable) else str(error)
+            why = f"of {self.counts:,} counts no tree can be used ({text}). {self.advice}"
+            raise NotApplicable(family=Agreeing.name, why=why) from None
+        if not self._apart:
+            return [noise for _, noise in ranked]
+        return [
+            replace(noise, branches=(self.groups, *noise.branches), shares=(0, *noise.shares))
+            for _, noise in ranked
+        ]
+
+    def read(self, claim: Certificate, budget: Budget) -> Agreeing:
+        """The noise of one group's tree that `claim` is about, proved or not.
+
+        Raises CertificateRejected unless that is noise for these trees, with all of the budget's ε
+        and none of its δ.
+        """
+        noise, neighbours = claim.noise, self.moves.neighbours
+        if not isinstance(noise, Agreeing):
+            raise CertificateRejected(f"Query {self.label!r}: its counts have no such noise.")
+        fits = (
+            *(self._is_the_tree(noise) if self.exact else self._is_a_tree(noise)),
+            (claim.sensitivity == self.moves, "a unit moves its counts otherwise"),
+            (claim.neighbours == neighbours, f"it isn't about {neighbours} neighbours"),
+            (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
+            (claim.grid == 1, "its counts aren't whole"),
+            (claim.geometry is None, "noise is alike in all groups"),
+            (claim.budget == replace(budget, delta=Fraction(0)), "its budget isn't its share"),
+        )
+        for fit, why in fits:
+            if not fit:
+                raise CertificateRejected(f"Query {self.label!r}: {why}.")
+        if self._apart:
+            noise = replace(noise, branches=noise.branches[1:], shares=noise.shares[1:])
+        try:
+            for table in self.offers[0].tables:
+                table.check(noise)
+        except NotApplicable as error:
+            raise CertificateRejected(f"Query {self.label!r}: {error.why}.") from None
+        return noise
+
+    def _is_the_tree(self, noise: Agreeing) -> Iterator[tuple[bool, str]]:
+        (tree,) = self.offers
+        yield noise.branches == tree.branches, "it is of another tree"
+        yield len(noise.shares) == len(tree.even) + 1, "its tree has other levels"
+
+    def _is_a_tree(self, noise: Agreeing) -> Iterator[tuple[bool, str]]:
+        levels = len(noise.branches) - self._apart
+        first = (noise.branches[0], noise.shares[0]) if noise.even and levels > 0 else None
+        fits = first == (self.groups, 0) if self._apart else first is not None
+        yield fits, "it is of other groups"
+        cells = self.groups * self.counts
+        yield noise.dimension >= cells, "its trees have fewer cells than counts"
