@@ -42,12 +42,13 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
 
 def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
     """The kinds of tables that add up for which a query asks: at most one if nothing is wrong."""
+    running = query.histogram is not None and query.histogram.cumulative
     nested = query.margins and query.hierarchies
     if nested:
         yield NESTED
-    elif query.margins or isinstance(query.margins, tuple):
+    elif (query.margins or isinstance(query.margins, tuple)) and not running:
         yield MARGINS
-    if query.histogram is not None and query.histogram.cumulative:
+    if running:
         yield CUMULATIVE
     if query.hierarchies and not nested:
         yield LEVELS
