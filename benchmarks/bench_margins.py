@@ -19,12 +19,17 @@ from benchmarks.timing import print_rows
 from leastnoise.calibration import find_gaussian
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.answers.base import Totals
-from leastnoise.tables.answers.sums.answer import LevelTables, MarginTables, RunningSums
+from leastnoise.tables.answers.sums.answer import (
+    LevelTables,
+    MarginTables,
+    NestedTables,
+    RunningSums,
+)
 from leastnoise.tables.answers.sums.publish import sum_exactly
 from leastnoise.tables.answers.sums.publish_whole import sums_by
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.workload.marginal import (
+from leastnoise.workloads.marginal import (
     Marginals,
     best_shares,
     gaussian_information,
@@ -32,7 +37,7 @@ from leastnoise.workload.marginal import (
     log_variance,
     pure_information,
 )
-from leastnoise.workload.marginal_bounds import bound, bound_of_largest, cheapest, gaussian_optimum
+from leastnoise.workloads.marginal_bounds import bound, bound_of_largest, cheapest, gaussian_optimum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,6 +131,27 @@ def levels_figures(sizes: list[int]) -> list[str]:
     stds = [block.errors[0].std for block in tables.parts]
     numbers = (*stds, whole.geometric_mean, *whole.others.values())
     return [f"{one:.2f}" for one in numbers]
+
+
+def nested_figures(sizes: list[int]) -> list[str]:
+    """The columns of regions with so many towns each, × 10 × 2 with all tables, at ε = 1."""
+    regions = [f"{region}" for region, size in enumerate(sizes) for _ in range(size)]
+    groups = {
+        "town": {"keys": [*range(len(regions))], "levels": {"region": regions}},
+        "age": [*range(10)],
+        "sex": ["f", "m"],
+    }
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1},
+        "query": [{"name": "q", "statistics": ["count"], "group_by": groups, "margins": True}],
+    }
+    (tables,) = plan(spec_file.lay_out(raw)).answered
+    assert isinstance(tables, NestedTables)
+    found = tables.whole.compared
+    bound = "–" if found.bound is None else f"{found.bound:.2f}"
+    return [*(f"{one:.2f}" for one in (found.cells, found.apart, found.own)), bound]
 
 
 def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[list[str]]:
@@ -315,6 +341,10 @@ def main() -> None:
     )  # fmt: skip
     rows = [(name, *levels_figures(sizes)) for name, sizes in trees.items()]
     print_rows("Keys with levels: standard deviations, root mean square", heads, rows)
+    trees = {"150 each": [150] * 20, "55 to 245 each": [55 + 10 * one for one in range(20)]}
+    heads = ("3,000 towns in 20 regions", "cells, summed", "a share each", "chosen", "bound")
+    rows = [(name, *nested_figures(sizes)) for name, sizes in trees.items()]
+    print_rows("Levels beside 10 × 2, all 12 tables: geometric mean", heads, rows)
     heads = (
         "table", "numbers", "true 0", "mean error, noisy", "whole", "largest tenth too high by",
         "true 0 too high by", "at most",

@@ -106,6 +106,13 @@ def cumulative(bins: int) -> dict[str, Any]:
     return {"histogram": {"column": "x", "edges": [*range(bins + 1)], "cumulative": True}}
 
 
+def named_sums(cells: int) -> dict[str, Any]:
+    """A query of the running sums of so many bands, as named sums."""
+    lines = ["sum,x_to", *(f"below {end},{end}" for end in range(1, cells + 1))]
+    bands = {"x": {"edges": [*range(cells + 1)]}}
+    return {"statistics": ["count"], "group_by": bands, "sums": "\n".join(lines)}
+
+
 def by_levels(*branches: int) -> dict[str, Any]:
     """A query of counts by keys with levels: a nation of so many states of so many counties, …"""
     cells = range(math.prod(branches))
@@ -120,6 +127,18 @@ def by_levels(*branches: int) -> dict[str, Any]:
 MARGINS: dict[str, Any] = {
     "statistics": ["count"],
     "group_by": {"a": [*range(20)], "b": ["f", "m"], "c": [*range(10)]},
+    "margins": True,
+}
+NESTED: dict[str, Any] = {
+    "statistics": ["count"],
+    "group_by": {
+        "town": {
+            "keys": [*range(3_000)],
+            "levels": {"region": [f"{i // 150}" for i in range(3_000)]},
+        },
+        "age": [*range(10)],
+        "sex": ["f", "m"],
+    },
     "margins": True,
 }
 QUANTILES: dict[str, Any] = {
@@ -145,7 +164,10 @@ TREES: list[tuple[str, str, list[dict[str, Any]]]] = [
     ("margins, 20 × 2 × 10, for the largest", "1", [MARGINS | {"objective": "largest"}]),
     ("levels, 50 × 20 × 30 keys", "1", [by_levels(50, 20, 30)]),
     ("levels, 10 × 10 × 10 × 10 × 3 keys", ".002", [by_levels(10, 10, 10, 10, 3)]),
+    ("levels with margins, 20 × 150 keys, × 10 × 2", "1", [NESTED]),
     ("quantiles by a tree, 1,000 × 30 groups", "1", [QUANTILES]),
+    ("100 named sums of 100 cells", "1", [named_sums(100)]),
+    ("300 named sums of 300 cells", "1", [named_sums(300)]),
     ("3 × (count, mean)", "least", [MEANS, MEANS, MEANS]),
     ("cumulative, 100 bins", "least", [cumulative(100) | WITHIN_30]),
     ("margins, 20 × 2 × 10", "least", [MARGINS | WITHIN_10]),

@@ -107,3 +107,9 @@ def test_the_contents_name_each_promise_and_its_page() -> None:
     top = {f"{PROMISED[f'leastnoise.{name}']}#leastnoise.{name}" for name in of_all & _listed(ln)}
     linked = set(re.findall(r"\]\((\w+\.md#leastnoise\.\w+)\)", (API / "index.md").read_text()))
     assert linked == {one for one in top if not one.endswith(tuple(f".{name}" for name in MODULES))}
+
+
+def test_no_package_hides_a_public_name() -> None:
+    """Importing a package of that name would put it in place of the function."""
+    inside = {path.stem for path in Path(ln.__file__).parent.iterdir() if path.stem.isidentifier()}
+    assert {*ln.__all__} & inside == MODULES

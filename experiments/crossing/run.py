@@ -21,7 +21,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from leastnoise.workload.marginal import (
+from leastnoise.workloads.marginal import (
     Marginals,
     best_shares,
     geometric_mean_std,

@@ -30,7 +30,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeVar
 
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import MOST_SHOWN, InvalidArgument, is_short, shown
 
 MAX_DIMENSION = 10**9
 MAX_COUNT = 2**53
@@ -41,7 +41,6 @@ NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 
 _WITH_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # 1,500 may mean either
 _PERCENTAGE = re.compile(r"([+-]?[0-9]+\.?[0-9]*) ?%")
-MOST_SHOWN = 40  # characters of a value
 
 T = TypeVar("T")
 
@@ -104,7 +103,7 @@ def as_int(value: object) -> int | None:
 def _at_most(most: int) -> str:
     if most == MAX_COUNT:
         return " of at most 2^53"
-    return f" of at most {most:,}" if _is_short(most) else ""
+    return f" of at most {most:,}" if is_short(most) else ""
 
 
 def _write_an_int(value: object, name: str) -> str:
@@ -320,25 +319,3 @@ def _names_a_file(value: str | Path) -> bool:
     # bytes, as Linux takes them: of a path, and of each name in it
     short = len(name) <= 4095 and max(map(len, name.split(b"/"))) <= 255
     return short and b"\0" not in name
-
-
-def shown(value: object) -> str:
-    """Return short text for an error: numbers and texts as they are, of all else the type."""
-    if isinstance(value, str):
-        quoted = repr(str(value[: MOST_SHOWN + 1]))
-        return quoted if len(value) <= MOST_SHOWN else f"{quoted[:MOST_SHOWN]}…"
-    exactly = value if isinstance(value, Fraction) else as_int(value)
-    if exactly is not None and not _is_short(exactly):
-        return "a number of very many digits"
-    # numpy.timedelta64 says that it is an Integral, and is none
-    number = exactly is not None or (isinstance(value, Real) and not isinstance(value, Integral))
-    if number or value is None or isinstance(value, bool) or type(value).__name__ == "Decimal":
-        return str(value)[:MOST_SHOWN]
-    kind = type(value).__name__
-    return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
-
-
-def _is_short(value: Any) -> bool:
-    top, bottom = int(value.numerator), int(value.denominator)
-    most = 128  # bits: longer numbers have no use in a message
-    return max(top.bit_length(), bottom.bit_length()) <= most

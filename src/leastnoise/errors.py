@@ -6,6 +6,8 @@ a file is malformed) and `Refused` (1: the request is well-formed, but the answe
 
 from __future__ import annotations
 
+from numbers import Integral, Rational, Real
+from operator import index
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.exact import Interval
 
+MOST_SHOWN = 40  # characters of a value
 _MOST_TOLD = 100  # problems of a spec
 _LONGEST_KEY = 300  # letters of a key of a spec
 
@@ -43,6 +46,35 @@ class InvalidArgument(InvalidInput):
         self.expected = expected
         self.hint = hint
         super().__init__(f"Expected {expected}, got {name}={value}.{' ' if hint else ''}{hint}")
+
+
+def shown(value: object) -> str:
+    """Return short text for an error: numbers and texts as they are, of all else the type."""
+    if isinstance(value, str):
+        quoted = repr(str(value[: MOST_SHOWN + 1]))
+        return quoted if len(value) <= MOST_SHOWN else f"{quoted[:MOST_SHOWN]}…"
+    number = _is_number(value)
+    if number and isinstance(value, Rational) and not is_short(value):
+        return "a number of very many digits"
+    if number or value is None or type(value).__name__ == "Decimal":
+        return str(value)[:MOST_SHOWN]
+    kind = type(value).__name__
+    return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, Integral):
+        try:
+            index(value)
+        except TypeError:  # numpy.timedelta64 says that it is a whole number
+            return False
+    return isinstance(value, Real)
+
+
+def is_short(value: Rational | int) -> bool:
+    """True for a number that is short enough to stand in a message."""
+    most = 128  # bits: longer numbers have no use there
+    return max(int(value.numerator).bit_length(), int(value.denominator).bit_length()) <= most
 
 
 class SpecError(InvalidInput):

@@ -11,7 +11,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.clusters import on_spark
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import InvalidArgument, SourceError
 from tests.subjects import gaussian
 
 
@@ -46,3 +46,14 @@ def test_a_spark_frame_has_two_columns_of_exact_types(monkeypatch: pytest.Monkey
     ):
         with pytest.raises(InvalidArgument, match="a Spark frame of two columns"):
             on_spark.check(frame(types), 3)
+
+
+@pytest.mark.parametrize("folder", ["there", "link"])
+def test_a_folder_that_is_there_is_refused_and_so_is_a_link_to_none(
+    tmp_path: Path, folder: str
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    array = type("Array", (), {"__module__": "dask.array.core", "shape": (1,), "dtype": float})()
+    with pytest.raises(SourceError, match="exists already"):
+        ln.release_vector(gaussian(), array, tmp_path / folder)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leastnoise.design.strategies import gaussian_strategy, p_identity
-from leastnoise.workload.marginal import Marginals
+from leastnoise.workloads.marginal import Marginals
 
 RANDOM = np.random.default_rng(3)
 SIZES = (4, 2, 3)

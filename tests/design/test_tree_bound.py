@@ -16,8 +16,8 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import node_laws
 from leastnoise.noise.trees.shape import split_branches
-from leastnoise.workload.marginal import Marginals
-from leastnoise.workload.marginal_bounds import bound
+from leastnoise.workloads.marginal import Marginals
+from leastnoise.workloads.marginal_bounds import bound
 
 PURE, LITTLE = Budget(epsilon=1, delta=0), Budget(epsilon=1, delta="1e-5")
 ONE = math.log(float(least_variance(PURE)))

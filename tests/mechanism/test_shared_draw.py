@@ -61,8 +61,8 @@ def test_all_parts_share_one_radius() -> None:
     assert float(np.cov(squares.T)[0, 1]) == pytest.approx(expected, abs=0.03)
 
 
-def radial(dimension: int) -> ln.Mechanism:
-    law = ln.noise.GeneralizedGamma(scale=2, alpha="3.5", p="1.3", dimension=dimension)
+def radial(dimension: int, *, alpha: str = "3.5", p: str = "1.3") -> ln.Mechanism:
+    law = ln.noise.GeneralizedGamma(scale=2, alpha=alpha, p=p, dimension=dimension)
     budget = ln.Budget(epsilon=3, delta="0.5")
     return ln.Mechanism(ln.Certificate.prove(budget=budget, noise=law, sensitivity=ln.L2(1)))
 
@@ -87,6 +87,20 @@ def test_parts_of_known_sizes_have_the_law_of_the_vector() -> None:
     shares = np.sum(here[:, 3:] ** 2, axis=1) / norms[0] ** 2
     assert stats.kstest(shares, stats.beta(1.5, 1.5).cdf).pvalue > 1e-4
     assert abs(np.corrcoef(shares, norms[0])[0, 1]) < 0.08
+
+
+def test_the_lengths_of_parts_make_the_length_of_the_vector() -> None:
+    """The mean square of 100 vectors, cut in parts, is within 18 % of the law's: 5.4 of its errors.
+
+    The square of one length has a relative standard deviation of 33 %.
+    """
+    noise, sizes = radial(6, alpha="5", p="8"), (1, 2, 3)
+    squares = []
+    for _ in range(100):
+        draws = SharedDraw.in_parts(noise.certificate, noise.grid, sizes)
+        parts = [draw.added_to(np.zeros(n)) for draw, n in zip(draws, sizes, strict=True)]
+        squares.append(sum(float(part @ part) for part in parts))
+    assert np.mean(squares) == pytest.approx(noise.noise.mse, rel=0.18)
 
 
 def test_a_part_of_a_known_size_is_asked_for_whole() -> None:

@@ -17,7 +17,7 @@ from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.guarantees.strategy import Strategy
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.selection.workload import WorkloadNoise, find_answers, workload
+from leastnoise.selection.workload import WorkloadNoise, workload
 from tests.design.test_strategies import WORKLOADS
 
 RANDOM = np.random.default_rng(11)
@@ -37,7 +37,7 @@ def drawn_errors(one: WorkloadNoise, *, times: int) -> Any:
     entropy, noise, grid = InsecureSeededEntropy(5), one.mechanism.noise, one.mechanism.grid
     geometry = one.certificate.geometry
     noisy = (add_noise(noise, grid, sums, geometry=geometry, entropy=entropy) for _ in range(times))
-    return np.array([find_answers(one, one_draw) - truth for one_draw in noisy])
+    return np.array([one.least_squares.answer(one_draw, grid) - truth for one_draw in noisy])
 
 
 @pytest.mark.dense
@@ -191,7 +191,7 @@ def test_sums_without_noise_give_the_answers_back() -> None:
     grid = float(one.mechanism.grid)
     rounded = np.rint(sums / grid) * grid
     truth = WORKLOADS["two-way tables"] @ np.array(counts, dtype=float)
-    assert np.abs(find_answers(one, rounded) - truth).max() < 1000 * grid
+    assert np.abs(one.least_squares.answer(rounded, one.mechanism.grid) - truth).max() < 1000 * grid
 
 
 @pytest.mark.dense
@@ -201,7 +201,9 @@ def test_answers_with_noise_of_their_own_are_what_was_drawn() -> None:
     assert len(one.strategy.numerators) == 1
     noisy = np.array([12345 * float(one.mechanism.grid)])
     exact = noisy[0] / float(one.strategy.matrix[0, 0])
-    assert find_answers(one, noisy)[0] == pytest.approx(exact, abs=float(one.mechanism.grid) / 10)
+    assert one.least_squares.answer(noisy, one.mechanism.grid)[0] == pytest.approx(
+        exact, abs=float(one.mechanism.grid) / 10
+    )
 
 
 @pytest.mark.parametrize(

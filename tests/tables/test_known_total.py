@@ -15,8 +15,8 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.answers.sums.publish import add_up
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.workload.marginal import Marginals
-from leastnoise.workload.marginal_bounds import bound, bound_of_largest
+from leastnoise.workloads.marginal import Marginals
+from leastnoise.workloads.marginal_bounds import bound, bound_of_largest
 from tests.tables.margins import plan_of, read, spec_of, whole_of
 
 ONE = Budget(epsilon=1)

@@ -28,7 +28,7 @@ from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.workload import tree_search
+from leastnoise.workloads import tree_search
 from tests.noise.trees.oracle import enumerated
 
 # in no order; b has one county

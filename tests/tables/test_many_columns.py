@@ -25,12 +25,12 @@ from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source import IN_MEMORY
-from leastnoise.workload.contrasts import BITS, numerators
-from leastnoise.workload.marginal import Marginals
+from leastnoise.workloads.contrasts import BITS, numerators
+from leastnoise.workloads.marginal import Marginals
 from tests.tables.margins import plan_of, whole_of
 from tests.tables.reference import SALT
 from tests.tables.resealed import verify_resealed
-from tests.workload.test_contrasts import dense
+from tests.workloads.test_contrasts import dense
 
 SIZES = {"a": 5, "b": 2, "c": 3, "d": 2, "e": 40, "f": 30, "g": 4}
 """288,000 cells, which is too many to have them."""

@@ -28,7 +28,7 @@ from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
 from leastnoise.balls.convolution import Convolution, Part, tilt_at, tilt_for
 from leastnoise.balls.losses import LONGEST_LOSS, POINTS_PER_STD
-from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable, shown
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, Interval, exact, float_at_least
 from leastnoise.guarantees.sensitivity import common_neighbours
@@ -142,7 +142,7 @@ class Composition:
         enough = exact(accuracy, name="accuracy")
         if not 0 <= enough < 1:
             raise InvalidArgument(
-                name="accuracy", value=_validate.shown(accuracy), expected="0 <= accuracy < 1"
+                name="accuracy", value=shown(accuracy), expected="0 <= accuracy < 1"
             )
         wanted = Budget(epsilon=1, delta=delta).delta
         if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].compositions == 1):

@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise import _validate, _words
 from leastnoise._record import field, instance_of, optional, record, takes
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import InvalidArgument, shown
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.fields import FractionField
@@ -62,7 +62,7 @@ class Claim:
         if self.distribution is not None and not callable(self.distribution):
             raise InvalidArgument(
                 name="distribution",
-                value=_validate.shown(self.distribution),
+                value=shown(self.distribution),
                 expected="distribution to be a function of t that returns P(X <= t)",
             )
         if self.noise is not None and self.distribution is not None:

@@ -17,8 +17,7 @@ from typing import Any, Literal, TypeVar, cast, final, get_args, get_origin
 from leastnoise import _validate, _words
 from leastnoise._files import LARGEST_CERTIFICATE
 from leastnoise._record import list_arguments
-from leastnoise._validate import MOST_SHOWN
-from leastnoise.errors import CertificateRejected, InvalidInput
+from leastnoise.errors import MOST_SHOWN, CertificateRejected, InvalidInput
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import AtMost, Cells
 from leastnoise.guarantees.bodies.counts import Counted, CountedSums, Counts
@@ -30,6 +29,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.geometry import Blocks, CellGeometry, CountEllipse, Geometry, Matrix
 from leastnoise.guarantees.sensitivity import BALLS, Sensitivity
+from leastnoise.guarantees.strategy import SumsOfCells
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices, Within
 from leastnoise.guarantees.units import Added, RowCounts
 from leastnoise.noise.base import Noise
@@ -158,7 +158,17 @@ class _Kinds:
 
 KINDS: Mapping[type[Any], _Kinds] = {
     Sensitivity: _Kinds.of(
-        (*BALLS.values(), Added, CountingQueries, Groups, Linf, RowCounts, Vertices, Within),
+        (
+            *BALLS.values(),
+            Added,
+            CountingQueries,
+            Groups,
+            Linf,
+            RowCounts,
+            SumsOfCells,
+            Vertices,
+            Within,
+        ),
         _brief_text,
     ),
     Geometry: _Kinds.of((CountEllipse, Blocks, Matrix, CellGeometry), _brief_text),

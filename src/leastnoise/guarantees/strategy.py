@@ -10,17 +10,25 @@ it is worked out in whole numbers.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
 import numpy as np
 
-from leastnoise._record import field, record, takes
+from leastnoise._record import field, one_of, record, takes, whole
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import float_at_least, root_above
-from leastnoise.guarantees.sensitivity import L1, L2, Neighbours
+from leastnoise.guarantees.sensitivity import (
+    L1,
+    L2,
+    NEIGHBOURS,
+    Neighbours,
+    Norm,
+    Sensitivity,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,8 +37,16 @@ BITS = 24
 """A's numbers are multiples of 2^−24, at most 1: the sums below fit an int64 for 2^11 rows."""
 _UNIT = 1 << BITS
 MOST_SUMS = 1 << 11
+MOST_CELLS = 1000
+MOST_QUESTIONS = 10_000
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e9
+"""The sizes of weights in questions: products of their squares stay in range."""
 
 StrategyNorm = Literal["l1", "l2"]
+STRATEGY_NORMS: tuple[StrategyNorm, ...] = ("l1", "l2")
+_ROW = re.compile("(?:0|-?[1-9][0-9]{0,7})(?: (?:0|-?[1-9][0-9]{0,7}))*")
+MOST_ROWS = 2**34
+"""The most rows of a unit, as many as a release reads."""
 
 
 def _numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
@@ -125,3 +141,74 @@ def _lengths(columns: NDArray[np.int64], norm: StrategyNorm) -> NDArray[np.int64
     """Return the columns' l1 norms, or squared l2 norms."""
     parts = np.abs(columns) if norm == "l1" else columns * columns
     return np.asarray(parts.sum(axis=0), dtype=np.int64)
+
+
+def _read_rows(rows: Sequence[str], *, name: str) -> tuple[str, ...]:
+    kept = tuple(rows) if isinstance(rows, list | tuple) else ()
+    texts = all(isinstance(row, str) and _ROW.fullmatch(row) for row in kept)
+    if not kept or not texts or len({row.count(" ") for row in kept}) > 1:
+        expected = "texts of as many whole numbers each, with a space between two"
+        raise InvalidArgument(name=name, value="other rows", expected=expected)
+    return kept
+
+
+@final
+@record()
+class SumsOfCells(Sensitivity):
+    """The `norm` ball around all shifts of A x by one unit: it says A, and its radius follows.
+
+    `rows` are the numerators of A, which `Strategy` says, a text for each sum with a space between
+    two numbers. A unit has at most `max_rows` rows, each of which adds at most 1 to one cell.
+    Neighbours differ by one unit that is added or removed, or by one that is replaced by another.
+    Raises InvalidArgument for other rows, and if no unit moves a sum.
+
+    >>> SumsOfCells(rows=["8388608 0", "8388608 16777216"], norm="l1").bound
+    Fraction(1, 1)
+    """
+
+    kind: ClassVar[str] = "sums-of-cells"
+    rows: tuple[str, ...] = field(converter=takes(_read_rows))
+    norm: StrategyNorm = field(converter=one_of(STRATEGY_NORMS))
+    max_rows: int = field(converter=whole(most=MOST_ROWS), default=1)
+    neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
+
+    @classmethod
+    def of(
+        cls, strategy: Strategy, norm: StrategyNorm, neighbours: Neighbours, max_rows: int
+    ) -> SumsOfCells:
+        """The shifts of the sums of a strategy."""
+        rows = [" ".join(map(str, row)) for row in strategy.numerators.tolist()]
+        return cls(rows=rows, norm=norm, max_rows=max_rows, neighbours=neighbours)
+
+    def _check_together(self) -> None:
+        if not self.strategy.numerators.any():
+            expected = "a number that isn't 0"
+            raise InvalidArgument(name="rows", value="zeros alone", expected=expected)
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """A."""
+        numbers = [[int(number) for number in row.split(" ")] for row in self.rows]
+        return Strategy(numerators=np.array(numbers, dtype=np.int64))
+
+    @cached_property
+    def ball(self) -> L1 | L2:
+        """The ball by itself."""
+        return self.strategy.sensitivity(self.norm, self.neighbours, self.max_rows)
+
+    @property
+    def bound(self) -> Fraction:
+        """The radius of the ball."""
+        return self.ball.bound
+
+    @property
+    def coordinates(self) -> int:
+        """The number of sums."""
+        return len(self.rows)
+
+    @property
+    def stated_neighbours(self) -> Neighbours:
+        return self.neighbours
+
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        return self.ball.radius(norm, dimension=dimension) if dimension == len(self.rows) else None

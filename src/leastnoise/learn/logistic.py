@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from leastnoise import _validate
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.entropy.source import SystemEntropy
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import InvalidArgument, shown
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
@@ -49,19 +49,13 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
     the training together by `certificate_`. Features are to lie in [−1, 1] (see `BoundedScaler`);
     what lies outside is cut off there, without a word, since a warning would be about the rows.
 
-    Not promised: privacy for a person with several rows beyond what k rows together have, for the
-    labels' and features' names, or for what is computed from the rows elsewhere, such as a score
-    on the rows it was fitted to. Features that aren't finite, and labels that aren't in `classes`,
-    are errors, which depend on the rows, and so is a table of no rows: mend them before. A fit
-    can't be repeated: there is no seed for noise that has to stay unknown.
-
-    Every fit spends the budget again: `cross_val_score` and `GridSearchCV` fit once for each fold
-    and candidate, and their scores are of the rows without noise.
+    Not promised: what `LinearRegression` doesn't promise. Labels that aren't in `classes` are
+    errors, too, which depend on the rows.
 
     Parameters
     ----------
-    epsilon, delta : numbers or decimal texts
-        The budget. `delta` is 1/n² if it is None, n the number of rows.
+    epsilon, delta, noise, noise_parameters, fit_intercept, neighbours, ledger, dataset, unit :
+        As of `LinearRegression`; every family that composes serves as noise.
     updates : "auto", "vectors" or "coordinates"
         "vectors" releases all derivatives at once; public numbers alone say how many accelerated
         steps, of which size, and how strong a ridge keeps small what noise won't let be learnt.
@@ -69,15 +63,11 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         Liu et al. 2026, App. D.7): `max_iter` rounds, each over a quarter of the coordinates of a
         fresh public permutation, often too few. "auto" is "vectors", unless `noise` is for single
         numbers.
-    noise : "auto" or a family's name, noise_parameters : dict or None
-        Which noise; every family that composes serves. The parameters that you set stay.
     max_iter : int or None
         At most so many rounds of vectors (None: 1,000), or so many of coordinates (None: 100).
         Rounds that are predicted to be too few give a ConvergenceWarning of scikit-learn's.
     alpha : float
         λ of the penalty λ‖h‖₁ on the mean loss; the intercept pays it too.
-    fit_intercept : bool
-        Whether there is a constant feature 1.
     max_norm : number or None
         How long a row of features is at most in l2, publicly known, the intercept's constant not
         among them; longer rows are shortened to it, in training and prediction, again without a
@@ -85,12 +75,8 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
     classes : pair or None
         The two labels, negative first. If it is None they are read off the data with a
         PrivacyWarning: that both occur is then known.
-    neighbours : "replace-one" or "add-remove"
-        Whether one row is replaced (the number of rows is public) or is there or not.
     n_rows : int or None
         With "add-remove": about how many rows there are, publicly known; updates are divided by it.
-    ledger : str, Path, Ledger or None; dataset, unit : str
-        The ledger that is charged before any noise is drawn, and the account there.
 
     Attributes
     ----------
@@ -211,7 +197,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
             found = np.asarray(self.classes)
             if found.shape != (2,) or found[0] == found[1]:
                 raise InvalidArgument(
-                    name="classes", value=_validate.shown(self.classes), expected="two labels"
+                    name="classes", value=shown(self.classes), expected="two labels"
                 )
             if not np.isin(y, found).all():
                 raise ValueError("Some labels of y aren't in classes. Correct or drop such rows.")
@@ -257,7 +243,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         if norm < _LEAST_NORM:
             raise InvalidArgument(
                 name="max_norm",
-                value=_validate.shown(self.max_norm),
+                value=shown(self.max_norm),
                 expected="max_norm >= 2^-20, below which every feature is 0",
             )
         return min(norm**2, Fraction(features))

@@ -316,8 +316,8 @@ def half_widths_of_sum(terms: Sequence[Term], probabilities: Sequence[float]) ->
     for one in some:
         each = find_characteristic(one.certificate.noise, one.parts, places)
         weights = weights * each**one.times
-    kept = np.flatnonzero(np.abs(weights) > 1e-17)  # of a probability
-    weights, places = weights[kept], places[kept]
+        kept = np.flatnonzero(np.abs(weights) > 1e-17)  # of a probability; others only get smaller
+        weights, places = weights[kept], places[kept]
     rounding = math.fsum(
         one.times * sum(map(abs, one.parts.values())) * float(one.certificate.grid or 0) / 2
         for one in some

@@ -7,29 +7,36 @@ W A⁺ y: all answers come from one estimate of the cells, and agree.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
-from operator import mul
 from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
 from leastnoise import _validate, _words
 from leastnoise.certificate.subject import noise_of, statement
-from leastnoise.design.bounds.variance_bound import as_integers, least_rms
+from leastnoise.design.bounds.variance_bound import least_rms
 from leastnoise.design.strategies import gaussian_strategy, p_identity
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, NEIGHBOURS, Neighbours, Sensitivity
-from leastnoise.guarantees.strategy import BITS, MOST_SUMS, Strategy
+from leastnoise.guarantees.strategy import (
+    BITS,
+    LARGEST_WEIGHT,
+    LEAST_WEIGHT,
+    MOST_CELLS,
+    MOST_QUESTIONS,
+    MOST_SUMS,
+    Strategy,
+)
 from leastnoise.guarantees.structured import Linf
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.mechanism.mechanism import Mechanism, Released
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.values import ScaledIntegers, flat, fractions_of
 from leastnoise.noise.question import Question
+from leastnoise.selection.least_squares import LeastSquares
 from leastnoise.selection.public import find_candidate
 
 if TYPE_CHECKING:
@@ -42,15 +49,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_CELLS = 1000
-MOST_QUESTIONS = 10_000
-_LEAST, _LARGEST = 1e-9, 1e9  # of a number in W: what is made of squares of them stays in range
-_FINER = 16  # bits of an estimated cell below the grid: sums of 1,000 are on it, nearly
 _IN_CELLS = ("geometric", "discrete-staircase", "laplace", "gaussian")
 
 
-def _read(queries: ArrayLike) -> Floats:
-    """Return W as floats of its own; raises InvalidArgument."""
+def read_queries(queries: ArrayLike) -> Floats:
+    """Copy W to floats; raises InvalidArgument."""
     name = "queries"
     hint = "Give an array of shape (questions, cells), such as numpy.tri(12)."
     try:
@@ -74,10 +77,10 @@ def _read(queries: ArrayLike) -> Floats:
     with np.errstate(all="ignore"):
         found = np.ldexp(np.array(given, dtype=np.float64), -bits)
         sizes = np.abs(found[found != 0])  # NaN, too
-        fits = bool(((sizes >= _LEAST) & (sizes <= _LARGEST)).all())
+        fits = bool(((sizes >= LEAST_WEIGHT) & (sizes <= LARGEST_WEIGHT)).all())
     if not fits:
         value = "NaN, or a number out of range"
-        expected = f"numbers that are 0 or from {_LEAST:g} to {_LARGEST:g} in size"
+        expected = f"numbers that are 0 or from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g} in size"
         raise InvalidArgument(name=name, value=value, expected=expected)
     if not found.any(axis=1).all():
         expected = "rows with a number that isn't 0"
@@ -138,19 +141,14 @@ class WorkloadNoise:
         return self.mechanism.certificate
 
     @cached_property
-    def inverse(self) -> Floats:
-        """A⁺, shape (cells, sums), in floats: what estimates the cells by least squares."""
-        if self.strategy is None:
-            return np.eye(self.queries.shape[1])
-        # of the largest singular value: W itself may have dependent rows
-        found = np.linalg.pinv(self.strategy.matrix, rcond=1e-12)
-        return np.asarray(found, dtype=np.float64)
+    def least_squares(self) -> LeastSquares:
+        """The answers as sums of the noisy numbers."""
+        return LeastSquares(queries=self.queries, strategy=self.strategy)
 
     @cached_property
     def std(self) -> Floats:
         """The standard deviation of each answer, before rounding, shape (questions,)."""
-        made = self.queries if self.strategy is None else self.queries @ self.inverse
-        return np.asarray(np.sqrt((made * made) @ self.mechanism.variances), dtype=np.float64)
+        return self.least_squares.find_stds(self.mechanism.variances)
 
     @cached_property
     def rms(self) -> float:
@@ -176,11 +174,10 @@ class WorkloadNoise:
                 value=f"an array of shape {shape}",
                 expected=f"values of shape ({cells},), one for each cell",
             )
-        sums = fractions_of(exact)
-        if self.strategy is not None:
-            sums = self.strategy.image(sums)
+        sums = self.least_squares.sum_cells(fractions_of(exact))
         released = self.mechanism.release(np.array(sums, dtype=object))
-        return replace(released, values=find_answers(self, released.values))
+        answers = self.least_squares.answer(released.values, self.mechanism.grid)
+        return replace(released, values=answers)
 
     def verify(self) -> None:
         """Prove the guarantee again, from A's numbers on; raises CertificateRejected.
@@ -223,30 +220,23 @@ def workload(
     >>> found.release(np.full(50, 20)).values.shape
     (50,)
     """
-    asked = _read(queries)
+    asked = read_queries(queries)
     budget = Budget(epsilon=epsilon, delta=delta)
     related = cast("Neighbours", _validate.one_of(neighbours, NEIGHBOURS, name="neighbours"))
     rows = _validate.whole(max_rows, name="max_rows", most=10**9)
-    gram = np.asarray(asked.T @ asked, dtype=np.float64)
-    sums, prices = gaussian_strategy(gram)
-    tries: list[_Try] = [("cells", None, name) for name in _IN_CELLS]
-    if (own := _as_strategy(asked)) is not None:
-        tries.append(("answers", own, "laplace"))
-    tries.append(("sums", _strategy(p_identity(asked, gram), "l1", related), "laplace"))
-    if budget.delta:
-        tries.append(("sums", _strategy(sums, "l2", related), "gaussian"))
+    tries, prices = list_tries(asked, related, pure=not budget.delta)
     found: dict[str, WorkloadNoise] = {}
     reasons: list[Refused] = []
-    for where, strategy, family in tries:
+    for attempt in tries:
         try:
-            one = _noise(asked, strategy, family, budget=budget, neighbours=related, max_rows=rows)
+            one = _noise(asked, attempt, budget=budget, neighbours=related, max_rows=rows)
         except Refused as error:
             reasons.append(error)
             continue
-        name = where if strategy is None else f"{where}, {family}"
+        name = attempt.name
         if name not in found or one.rms < found[name].rms:
             found[name] = one
-    best = min(found.values(), key=_rank, default=None)
+    best = min(found.values(), key=lambda one: rank(one.rms, one.strategy), default=None)
     if best is None:
         raise reasons[-1]
     if not 0 < best.rms < 1e100:
@@ -259,13 +249,49 @@ def workload(
     )
 
 
-_Try = tuple[str, Strategy | None, str]
-"""Where there is noise, None being in the cells themselves, and of which family."""
+@final
+@dataclass(frozen=True, kw_only=True)
+class Try:
+    """Noise of a `family` in the sums of a `strategy`, or in the cells themselves without one."""
+
+    where: str
+    strategy: Strategy | None
+    family: str
+
+    @property
+    def name(self) -> str:
+        """The name of the way; the families of noise in the cells share one."""
+        return self.where if self.strategy is None else f"{self.where}, {self.family}"
+
+    @property
+    def norm(self) -> StrategyNorm:
+        """The norm of shifts that the family hides."""
+        return "l2" if self.family == "gaussian" else "l1"
 
 
-def _rank(one: WorkloadNoise) -> float:
-    # noise in the cells alone is taken where all else gains less than 1e-6
-    return one.rms * (1 if one.strategy is None else 1 + 1e-6)
+def list_tries(
+    queries: Floats, neighbours: Neighbours, *, pure: bool
+) -> tuple[tuple[Try, ...], Floats]:
+    """List the ways to make answers, with Gaussian noise unless `pure`; and prices of the cells.
+
+    The prices prove a bound: see `least_rms`.
+    """
+    gram = np.asarray(queries.T @ queries, dtype=np.float64)
+    sums, prices = gaussian_strategy(gram)
+    tries = [Try(where="cells", strategy=None, family=name) for name in _IN_CELLS]
+    if (answers := _as_strategy(queries)) is not None:
+        tries.append(Try(where="answers", strategy=answers, family="laplace"))
+    identity = _strategy(p_identity(queries, gram), "l1", neighbours)
+    tries.append(Try(where="sums", strategy=identity, family="laplace"))
+    if not pure:
+        best = _strategy(sums, "l2", neighbours)
+        tries.append(Try(where="sums", strategy=best, family="gaussian"))
+    return tuple(tries), prices
+
+
+def rank(rms: float, strategy: Strategy | None) -> float:
+    """The figure by which ways are ranked: noise in the cells wins if others gain below 1e-6."""
+    return rms * (1 if strategy is None else 1 + 1e-6)
 
 
 def _as_strategy(queries: Floats) -> Strategy | None:
@@ -283,15 +309,10 @@ def _strategy(matrix: Floats, norm: StrategyNorm, neighbours: Neighbours) -> Str
 
 
 def _noise(
-    queries: Floats,
-    strategy: Strategy | None,
-    family: str,
-    *,
-    budget: Budget,
-    neighbours: Neighbours,
-    max_rows: int,
+    queries: Floats, attempt: Try, *, budget: Budget, neighbours: Neighbours, max_rows: int
 ) -> WorkloadNoise:
     """Return a candidate, calibrated and proved; raises Refused."""
+    strategy = attempt.strategy
     question = Question(
         budget=budget,
         sensitivities=_sensitivities(strategy, queries.shape[1], neighbours, max_rows),
@@ -300,7 +321,7 @@ def _noise(
     )
     return WorkloadNoise(
         queries=queries,
-        mechanism=find_candidate(family, question).mechanism,
+        mechanism=find_candidate(attempt.family, question).mechanism,
         strategy=strategy,
         neighbours=neighbours,
         max_rows=max_rows,
@@ -318,28 +339,3 @@ def _sensitivities(
     if max_rows == 1:
         return (Linf(1, l0=moved, whole=True),)
     return L1(moved * max_rows), RowCounts(max_rows, neighbours=neighbours)
-
-
-def find_answers(noise: WorkloadNoise, noisy: Floats) -> Floats:
-    """Return W·round(A⁺y) for noisy sums y that are safe by now, rounded to floats in the end."""
-    grid, strategy = noise.mechanism.grid, noise.strategy
-    steps = [int(Fraction(one) / grid) for one in noisy.tolist()]
-    if strategy is not None:
-        steps = _fit(strategy, noise.inverse, [one << _FINER for one in steps])
-        grid /= 1 << _FINER
-    weights, bits = as_integers(noise.queries)
-    unit = grid / (1 << bits)
-    sums = (sum(map(mul, map(int, row.tolist()), steps)) for row in weights)
-    return np.array([float(one * unit) for one in sums])
-
-
-def _fit(strategy: Strategy, inverse: Floats, sums: Sequence[int]) -> list[int]:
-    """Return A⁺ sums, rounded to whole numbers: what is left of the sums is worked out exactly."""
-    rows = strategy.numerators.astype(object)
-    wanted = np.array([one << BITS for one in sums], dtype=object)
-    cells = np.zeros(rows.shape[1], dtype=object)
-    for _ in range(4):  # each leaves about 1e-9 of what was off: 2^78 steps, then less than one
-        left = np.array([float(one) for one in wanted - rows @ cells])
-        moved = np.rint(inverse @ np.ldexp(left, -BITS))
-        cells = cells + np.array([int(one) for one in moved.tolist()], dtype=object)
-    return cast("list[int]", cells.tolist())

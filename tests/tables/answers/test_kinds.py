@@ -42,6 +42,12 @@ SPEC: dict[str, Any] = {
             "group_by": {"plan": {"keys": PLANS, "levels": {"half": [1, 1, 2, 2]}}},
         },
         {
+            "name": "named",
+            "statistics": ["count"],
+            "group_by": {"plan": PLANS},
+            "sums": "sum,plan,weight\nall,,\nfirst,1,2\nfirst,2,3\n",
+        },
+        {
             "name": "nested",
             "statistics": ["count"],
             "group_by": {"plan": {"keys": PLANS, "levels": {"half": [1, 1, 2, 2]}}, "x": [1, 2]},

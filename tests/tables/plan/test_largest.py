@@ -28,7 +28,7 @@ from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.workload.tree_search import list_trees
+from leastnoise.workloads.tree_search import list_trees
 from tests.noise.trees.oracle import enumerated
 from tests.tables import cumulative, margins
 from tests.tables.resealed import verify_resealed

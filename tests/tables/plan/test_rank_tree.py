@@ -25,8 +25,8 @@ from leastnoise.tables.answers.quantiles.publish import read_places
 from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.workload.ranks import RankTree
-from leastnoise.workload.tree_search import list_trees
+from leastnoise.workloads.ranks import RankTree
+from leastnoise.workloads.tree_search import list_trees
 from tests.noise.trees.oracle import enumerated
 
 NINETY_NINE = tuple(Fraction(k, 100) for k in range(1, 100))

@@ -18,7 +18,7 @@ from leastnoise.balls.core import FACTOR_BITS, exponential_between
 from leastnoise.certificate.records import exact_fields, number, parse_object, typed
 from leastnoise.design.bounds.body_bound import BodyWitness
 from leastnoise.design.bounds.radial_bound import A_NUMBER, RadialWitness, rows_of, whole_numbers
-from leastnoise.errors import CertificateRejected, InvalidArgument
+from leastnoise.errors import CertificateRejected, InvalidArgument, shown
 from leastnoise.guarantees.budget import MAX_EPSILON, Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.fields import FractionField
@@ -142,7 +142,7 @@ class LowerBound:
         if not 0 <= self.epsilon <= MAX_EPSILON:
             raise InvalidArgument(
                 name="epsilon",
-                value=_validate.shown(self.epsilon),
+                value=shown(self.epsilon),
                 expected=f"0 <= epsilon <= {MAX_EPSILON:,} for a lower bound",
             )
         kinds = (Witness, RadialWitness, BodyWitness)

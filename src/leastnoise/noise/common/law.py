@@ -395,9 +395,6 @@ def truncated_steps(*, gamma: Fraction, radius: Fraction, decay: Fraction) -> Ra
     )
 
 
-# Which ball of a spherical step density a draw is in.
-
-
 # Which ball of a spherical step density a draw is in: the chances of all of them.
 
 

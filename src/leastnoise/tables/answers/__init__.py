@@ -5,6 +5,7 @@
 | `base` | the protocols of a kind of query, of an answer, of an answer with proved noise |
 | `plain` | queries of listed groups, with draws that they may share |
 | `sums` | margins, cumulative counts, levels of keys: tables that add up |
+| `weighted` | named sums of cells, with weights |
 | `unlisted` | groups that nobody listed, published from a noisy count on, or as keys alone |
 | `quantiles` | quantiles, by chance or by a tree |
 | `noisy`, `single` | the base of answers with noise, and of answers to one query |

@@ -410,6 +410,10 @@ class QueryKind(ABC):
     why_no_clipping: ClassVar[str] = ""
     """Why no query can count what limits take away from it; "" if one can."""
 
+    def is_asked(self, query: Query) -> bool:
+        """True if a query asks for tables that add up in this way."""
+        return False
+
     def file_names(self, query: Query) -> list[str]:
         """The names of the tables that a query publishes, and of their files."""
         return [query.name]

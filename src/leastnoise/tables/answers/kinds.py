@@ -11,6 +11,7 @@ from leastnoise.tables.answers.sums.level_tables import LevelQueries
 from leastnoise.tables.answers.sums.margin_tables import MarginQueries
 from leastnoise.tables.answers.sums.nested_tables import NestedQueries
 from leastnoise.tables.answers.unlisted.layout import KeyQueries, UnlistedQueries
+from leastnoise.tables.answers.weighted.questions import SumQueries
 from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Statistic
@@ -25,9 +26,16 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 PLAIN, UNLISTED, KEYS = PlainQueries(), UnlistedQueries(), KeyQueries()
-MARGINS, CUMULATIVE = MarginQueries(), CumulativeQueries()
-LEVELS, NESTED = LevelQueries(), NestedQueries()
-KINDS: tuple[QueryKind, ...] = (PLAIN, UNLISTED, KEYS, MARGINS, CUMULATIVE, LEVELS, NESTED)
+KINDS: tuple[QueryKind, ...] = (
+    PLAIN,
+    UNLISTED,
+    KEYS,
+    MarginQueries(),
+    CumulativeQueries(),
+    LevelQueries(),
+    NestedQueries(),
+    SumQueries(),
+)
 
 
 def kind_of(spec: Spec, query: Query) -> QueryKind:
@@ -42,16 +50,7 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
 
 def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
     """The kinds of tables that add up for which a query asks: at most one if nothing is wrong."""
-    running = query.histogram is not None and query.histogram.cumulative
-    nested = query.margins and query.hierarchies
-    if nested:
-        yield NESTED
-    elif (query.margins or isinstance(query.margins, tuple)) and not running:
-        yield MARGINS
-    if running:
-        yield CUMULATIVE
-    if query.hierarchies and not nested:
-        yield LEVELS
+    return (kind for kind in KINDS if kind.is_asked(query))
 
 
 def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.noise import Agreeing
-    from leastnoise.workload.base import Strategy
-    from leastnoise.workload.tree_search import Trees
+    from leastnoise.workloads.base import Strategy
+    from leastnoise.workloads.tree_search import Trees
 
 WIDTH_UNKNOWN = "its sums have so much noise that their ± can't be told from rounding"
 """Why there is no plan where a law of sums is known too badly for a half-width."""

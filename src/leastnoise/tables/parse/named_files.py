@@ -1,11 +1,13 @@
-"""Files of public keys that a spec names: they are read once, with the spec."""
+"""Files of public keys, and of sums, that a spec names: they are read once, with the spec."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leastnoise import _files
 from leastnoise.errors import SourceError
 from leastnoise.tables.spec.section import UNREAD
+from leastnoise.tables.spec.values import LARGEST_SPEC
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +53,10 @@ def resolved(
         return found
     found["query"] = [*blocks]
     for index, block in enumerate(blocks):
+        sums = block.get("sums") if isinstance(block, dict) else None
+        if isinstance(sums, dict) and sums.keys() == {"file"}:
+            block = {**block, "sums": _read_sums(sums["file"], folder, index, problems)}  # noqa: PLW2901
+            found["query"][index] = block
         groups = block.get("group_by") if isinstance(block, dict) else None
         if isinstance(groups, dict):
             key = f"query[{index}].group_by"
@@ -59,3 +65,23 @@ def resolved(
             }
             found["query"][index] = {**block, "group_by": own}
     return found
+
+
+def _read_sums(
+    name: object, folder: Path | None, index: int, problems: list[tuple[str, str]]
+) -> Any:
+    """The text of a CSV of sums; a file that can't serve adds its problem."""
+    why = ""
+    if folder is None:
+        why = "A file is read with a spec that is a file itself. Give the text of the CSV here."
+    elif not isinstance(name, str) or not name.lower().endswith(".csv"):
+        why = "Expected the path of a file ending in .csv."
+    else:
+        try:
+            return _files.read_bytes(folder / name, most=LARGEST_SPEC).decode("utf-8-sig")
+        except SourceError as error:
+            why = str(error)
+        except UnicodeDecodeError:
+            why = "Expected UTF-8 text. Save the file as UTF-8."
+    problems.append((f"query[{index}].sums.file", why))
+    return UNREAD

@@ -117,7 +117,7 @@ def write(record: Mapping[str, Any]) -> str:
         found = _SECTION.search(texts[place])
         end = found.start() if found else 0
         body, others = texts[place][:end].rstrip(), texts[place][end:]
-        texts[place] = f"{body}\n\n[query.group_by]\n{_in_order(group_by)}\n{others}"
+        texts[place] = f"{body}\n\n[query.group_by]\n{''.join(_in_order(group_by))}\n{others}"
     return f"{start}{''.join(texts)}".rstrip() + "\n"
 
 
@@ -129,16 +129,16 @@ def _would_move(group_by: object) -> bool:
     return tables != sorted(tables)
 
 
-def _in_order(group_by: Mapping[str, Any]) -> str:
+def _in_order(group_by: Mapping[str, Any]) -> list[str]:
     """Return the lines of the section, in which a table has keys with dots."""
     lines: list[str] = []
-    for name, one in group_by.items():
-        written = tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
-        if isinstance(one, dict):
-            lines += [f"{written}.{tomli_w.dumps({key: own})}" for key, own in one.items()]
+    for name, value in group_by.items():
+        if isinstance(value, dict):
+            written = tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
+            lines += [f"{written}.{line}" for line in _in_order(value)]
         else:
-            lines.append(tomli_w.dumps({name: one}))
-    return "".join(lines)
+            lines.append(tomli_w.dumps({name: value}))
+    return lines
 
 
 Parts = tuple[str | int, ...]

@@ -21,8 +21,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise import _files, _validate
-from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
+from leastnoise import _files
+from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError, shown
 from leastnoise.tables.answers.matching import list_answers
 from leastnoise.tables.layout import finding
 from leastnoise.tables.layout.layout import Layout
@@ -89,7 +89,7 @@ def key_of(name: str) -> str:
     if name.startswith(_BOUNDS) and name != _BOUNDS:
         return f"columns.{name.removeprefix(_BOUNDS)}.bounds"
     expected = f"one of {', '.join(LIMITS)}, or bounds.COLUMN"
-    raise InvalidArgument(name="--try", value=_validate.shown(name), expected=expected)
+    raise InvalidArgument(name="--try", value=shown(name), expected=expected)
 
 
 def try_limits(

@@ -184,6 +184,8 @@ def in_cells(
         elif isinstance(axis, KeyColumn):
             known = engine.keys(axis.values, key=by, index=at)
             frame = frame.join(known, on=by, how="inner")
+        else:
+            raise TypeError("rows are not grouped by sums of cells")
     return frame.with_columns(cell_of(layout, layout.axes))
 
 

@@ -22,6 +22,7 @@ from leastnoise.tables.spec.values import (
     Positive,
     PublicCount,
     Share,
+    SumsText,
     Text,
     Texts,
 )
@@ -243,10 +244,16 @@ class Query(Section):
         default=None,
     )
     margins: Margins = key(
-        "tables by fewer of the columns, which add up exactly: the listed ones and no other, or "
-        "all of them and the cells (true)",
+        "tables by fewer of the columns or by levels of their keys, which add up exactly: the "
+        "listed ones and no other, or all of them and the cells (true)",
         'margins = [["region"], []]',
         default=False,
+    )
+    sums: SumsText | None = key(
+        "named sums of the cells, which are published in place of them: a CSV with a line for each "
+        "part of a sum, or its file",
+        'sums = { file = "questions.csv" }',
+        default=None,
     )
     objective: Objective | None = key(
         "what the noise of counts that add up makes small: the largest standard deviation of all; "
@@ -297,6 +304,11 @@ class Query(Section):
         'rest = "0.05"',
         default=None,
     )
+
+    @property
+    def listed_tables(self) -> tuple[tuple[str, ...], ...] | None:
+        """The tables that `margins` asks for, each by some columns; None if that is all tables."""
+        return None if self.margins is True else self.margins or ()
 
     @property
     def hierarchies(self) -> dict[str, Hierarchy]:

@@ -209,6 +209,25 @@ class KeyFile(Section):
     )
 
 
+@final
+class SumsFile(Section):
+    """A CSV of named sums of cells, relative to the spec."""
+
+    file: Annotated[str, Field(pattern="[.]csv$")] = key(
+        "the path of the CSV", 'file = "questions.csv"'
+    )
+
+
+def _as_given(value: object) -> object:
+    return value
+
+
+SumsText = Annotated[
+    str,
+    Field(min_length=1, max_length=LARGEST_SPEC),
+    BeforeValidator(_as_given, json_schema_input_type=str | SumsFile),
+]
+"""A CSV of named sums; by the time that a spec is read, a file's text is here."""
 KeysOrFile = Annotated[
     tuple[PublicKey, ...],
     BeforeValidator(as_tuple, json_schema_input_type=tuple[PublicKey, ...] | KeyFile),

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
-from leastnoise import _validate
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import InvalidArgument, shown
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import RANKED_COLUMN, ColumnIs, OneColumn
@@ -52,7 +51,7 @@ class Quantile(OneColumn):
             found = Fraction(0)
         if not 0 < found < 1:
             why = "Expected a level above 0 and below 1, such as quantile(income, 0.9), got"
-            raise ValueError(f"{why} {_validate.shown(level)}.")
+            raise ValueError(f"{why} {shown(level)}.")
         return cls(column=column, level=found)
 
     @property

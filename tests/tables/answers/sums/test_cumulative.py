@@ -21,7 +21,7 @@ from leastnoise.tables.answers.sums.answer import RunningSums
 from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.answers.sums.publish import publish_on_tree
 from leastnoise.tables.plan.plan import Plan
-from leastnoise.workload import tree, tree_search
+from leastnoise.workloads import tree, tree_search
 from tests.noise.trees.oracle import enumerated, largest_loss, moved_by_rows
 from tests.tables.cumulative import plan_of, spec_of, whole_of
 

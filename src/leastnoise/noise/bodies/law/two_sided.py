@@ -53,6 +53,10 @@ class TwoSided(VectorNoise):
     def log_moments(self) -> NDArray[np.float64]:
         """Return ln E A^j for j = 0 … D + 2."""
 
+    @classmethod
+    def no_form(cls, sensitivity: Sensitivity) -> str:
+        return f"shifts of this {sensitivity.kind} sensitivity aren't all known as added or removed"
+
     def _sides(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         added, removed = self.of.moves(x)
         return added / float(self.scale), removed / float(self.scale)
@@ -223,10 +227,6 @@ class TwoSidedLaplace(TwoSided):
         hull = sensitivity.body(dimension=dimension)
         return hull.of if isinstance(hull, Signed) else None
 
-    @classmethod
-    def no_form(cls, sensitivity: Sensitivity) -> str:
-        return f"shifts of this {sensitivity.kind} sensitivity aren't all known as added or removed"
-
     def hides(self, sensitivity: Sensitivity) -> bool:
         """It does where P(s) + Q(s) <= 1 for all shifts."""
         hull = sensitivity.body(dimension=self.dimension)
@@ -298,10 +298,6 @@ class TwoSidedStaircase(TwoSided):
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
         """What is added; what is removed is −T."""
         return sensitivity.additions(dimension=dimension)
-
-    @classmethod
-    def no_form(cls, sensitivity: Sensitivity) -> str:
-        return f"shifts of this {sensitivity.kind} sensitivity aren't all known as added or removed"
 
     def hides(self, sensitivity: Sensitivity) -> bool:
         """It does where all shifts lie in T or −T; that their hull does isn't enough."""

@@ -33,9 +33,9 @@ from leastnoise.tables.noise.trees import (
 )
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.quantiles import ROWS_95
-from leastnoise.workload.ranks import MISSED, RankTree
-from leastnoise.workload.tree import Prefixes
-from leastnoise.workload.tree_search import Trees, offer_prefixes
+from leastnoise.workloads.ranks import MISSED, RankTree
+from leastnoise.workloads.tree import Prefixes
+from leastnoise.workloads.tree_search import Trees, offer_prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.layout.ranks import Ranks
     from leastnoise.tables.statistics.base import NoiseError
-    from leastnoise.workload.ranks import RankTree
+    from leastnoise.workloads.ranks import RankTree
 
 
 def publish_by_chance(

@@ -22,8 +22,8 @@ from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.noise import Agreeing
 from leastnoise.tables.answers.sums.margin_tables import in_one_cell, table_sensitivity
 from leastnoise.tables.noise.trees import measure_table, prove_tree
-from leastnoise.workload.tree import Crossed, TreeStrategy
-from leastnoise.workload.tree_search import TreeOffer, rank_noise
+from leastnoise.workloads.tree import Crossed, TreeStrategy
+from leastnoise.workloads.tree_search import TreeOffer, rank_noise
 
 if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block

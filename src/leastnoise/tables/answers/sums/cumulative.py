@@ -19,9 +19,9 @@ from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.noise.trees import tree_in_words, tree_to_record
 from leastnoise.tables.spec.query import LARGEST
-from leastnoise.workload.base import Table, Workload
-from leastnoise.workload.tree import GroupSums, Nodes, Prefixes, TreeStrategy
-from leastnoise.workload.tree_search import Trees, offer_prefixes
+from leastnoise.workloads.base import Table, Workload
+from leastnoise.workloads.tree import GroupSums, Nodes, Prefixes, TreeStrategy
+from leastnoise.workloads.tree_search import Trees, offer_prefixes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

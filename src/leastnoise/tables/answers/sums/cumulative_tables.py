@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums import margin_tables
-from leastnoise.tables.answers.sums.margin_tables import in_one_cell, wrong_forms
+from leastnoise.tables.answers.sums.margin_tables import in_one_cell, std_problems, wrong_forms
 from leastnoise.tables.layout.axes import Bins, RunningBins
 from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
 from leastnoise.tables.spec.query import PrivateKeys
-from leastnoise.workload.marginal import MOST_COLUMNS
+from leastnoise.workloads.marginal import MOST_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,6 +40,10 @@ class CumulativeQueries(QueryKind):
 
     why_no_clipping: ClassVar[str] = "Not used with cumulative: a person is in one bin at most."
 
+    def is_asked(self, query: Query) -> bool:
+        """True if a query asks for these tables."""
+        return query.histogram is not None and query.histogram.cumulative
+
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
         columns = list(query.group_by)
@@ -55,7 +59,27 @@ class CumulativeQueries(QueryKind):
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """What doesn't go with running sums."""
-        return _problems(spec, query, path)
+        key = f"{path}.histogram.cumulative"
+        if query.histogram is not None and len(query.histogram.edges or ()) == 2:
+            yield key, "Not used with one bin, whose count is its only sum."
+        if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
+            yield key, "Not used with keys that nobody listed. List the keys of group_by."
+        if query.margins or isinstance(query.margins, tuple):
+            yield from _margin_problems(query, f"{path}.margins")
+        yield from wrong_forms(query, path, called="cumulative")
+        yield from std_problems(query, path, called="cumulative")
+        if len(query.name) > _LONGEST:
+            yield (
+                f"{path}.name",
+                f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}.",
+            )
+        elif query.margins and query.name:
+            for name in self.file_names(query):
+                if not margin_tables.FILE.fullmatch(name):
+                    why = (
+                        f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits"
+                    )
+                    yield f"{path}.margins", f"{why}, - or _: give columns such names in [derive]."
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The bins, and the tables by some of the columns of their groups."""
@@ -117,28 +141,6 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
         "A person may be in several bins, or count for a part of a row, and cumulative counts are "
         "of persons in one bin. Give max_rows = 1 in [contribution], or leave cumulative out."
     )
-
-
-def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield what doesn't go with running sums."""
-    key = f"{path}.histogram.cumulative"
-    if query.histogram is not None and len(query.histogram.edges or ()) == 2:
-        yield key, "Not used with one bin, whose count is its only sum."
-    if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
-        yield key, "Not used with keys that nobody listed. List the keys of group_by."
-    if query.margins or isinstance(query.margins, tuple):
-        yield from _margin_problems(query, f"{path}.margins")
-    yield from wrong_forms(query, path, called="cumulative")
-    if query.accuracy is not None and query.accuracy.std is not None:
-        why = "Not used with cumulative, whose counts have a std each. Give half_width_95, which"
-        yield f"{path}.accuracy.std", f"{why} all of them keep."
-    if len(query.name) > _LONGEST:
-        yield f"{path}.name", f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}."
-    elif query.margins and query.name:
-        for name in CumulativeQueries().file_names(query):
-            if not margin_tables.FILE.fullmatch(name):
-                why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, -"
-                yield f"{path}.margins", f"{why} or _: give columns such names in [derive]."
 
 
 def _margin_problems(query: Query, key: str) -> Iterator[Problem]:

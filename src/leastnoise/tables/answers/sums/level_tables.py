@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.answers.sums.margin_tables import FILE, in_one_cell, kept_apart
+from leastnoise.tables.answers.sums.margin_tables import (
+    in_one_cell,
+    kept_apart,
+    name_problems,
+    std_problems,
+)
 from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
 from leastnoise.tables.spec.query import MOVED, find_conflict
@@ -110,6 +115,10 @@ class LevelQueries(QueryKind):
 
     why_no_clipping: ClassVar[str] = NO_CLIPPING
 
+    def is_asked(self, query: Query) -> bool:
+        """True if a query asks for these tables."""
+        return bool(query.hierarchies) and not query.margins
+
     def file_names(self, query: Query) -> list[str]:
         """The names of the tables, and of their files: the table by key has the query's name."""
         levels = [level for keys in query.hierarchies.values() for level in keys.levels]
@@ -117,7 +126,21 @@ class LevelQueries(QueryKind):
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """What is wrong with the levels of a query's keys, and what doesn't go with them."""
-        return _problems(spec, query, path)
+        column, found = next(iter(query.hierarchies.items()))
+        key = f"{path}.group_by.{column}.levels"
+        yield from column_problems(column, found, key)
+        if len(query.group_by) > 1:
+            why = "Beside other columns of group_by a list says which tables are published. Give"
+            yield key, f"{why} margins = true for all, or such a list."
+        yield from std_problems(query, path, called="levels")
+        asked = known_statistics(query, by_row=spec.privacy.by_row)
+        if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
+            why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
+            yield key, why
+        yield from kept_apart(query, path, key=key, called="Levels")
+        yield from name_problems(
+            query, self.file_names(query), key, hint="give a level such a name."
+        )
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The keys."""
@@ -158,28 +181,6 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
         "A person may be in several groups, or count for a part of a row, and tables by levels are "
         "of persons in one group. Give max_rows = 1 in [contribution], or leave levels out."
     )
-
-
-def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield what is wrong with the levels of a query's keys, and what doesn't go with them."""
-    column, found = next(iter(query.hierarchies.items()))
-    key = f"{path}.group_by.{column}.levels"
-    yield from column_problems(column, found, key)
-    if len(query.group_by) > 1:
-        why = "Beside other columns of group_by a list says which tables are published. Give"
-        yield key, f"{why} margins = true for all, or such a list."
-    if query.accuracy is not None and query.accuracy.std is not None:
-        why = "Not used with levels, whose counts have a std each. Give half_width_95, which all"
-        yield f"{path}.accuracy.std", f"{why} of them keep."
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
-    if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
-        why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
-        yield key, why
-    yield from kept_apart(query, path, key=key, called="Levels")
-    for name in LevelQueries().file_names(query):
-        if query.name and not FILE.fullmatch(name):
-            why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"
-            yield key, f"{why} _: give a level such a name."
 
 
 def column_problems(column: str, found: Hierarchy, key: str) -> Iterator[Problem]:

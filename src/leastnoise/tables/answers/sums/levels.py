@@ -22,9 +22,9 @@ from leastnoise.tables.answers.sums.level_tables import KeyTree, table_layouts, 
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, Compared
 from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.spec.query import LARGEST
-from leastnoise.workload.base import Table, Workload
-from leastnoise.workload.tree import Nodes, TreeStrategy
-from leastnoise.workload.tree_search import TreeOffer, Trees
+from leastnoise.workloads.base import Table, Workload
+from leastnoise.workloads.tree import Nodes, TreeStrategy
+from leastnoise.workloads.tree_search import TreeOffer, Trees
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -31,11 +31,11 @@ from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InBall, InCell
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
 from leastnoise.tables.statistics.registry import known_statistics
-from leastnoise.workload.contrasts import squared_reach
-from leastnoise.workload.marginal import MOST_CELLS, MOST_COLUMNS, Marginals
+from leastnoise.workloads.contrasts import squared_reach
+from leastnoise.workloads.marginal import MOST_CELLS, MOST_COLUMNS, Marginals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.tables.answers.base import Answer, Problem
@@ -54,11 +54,10 @@ _LIMITS_OF_GROUPS = ("max_groups", "max_rows_per_group", "l1", "l2")
 
 def published_tables(query: Query) -> tuple[int, ...]:
     """Return the tables that `margins` lists, or all if it is true; those by most columns first."""
-    columns = list(query.group_by)
-    if query.margins is True:
-        tables = [*range(2 ** len(columns))]
-    else:
-        tables = [sum(1 << columns.index(column) for column in by) for by in query.margins or ()]
+    columns, listed = list(query.group_by), query.listed_tables
+    tables: Iterable[int] = range(2 ** len(columns))
+    if listed is not None:
+        tables = [sum(1 << columns.index(column) for column in by) for by in listed]
     return tuple(sorted(tables, key=lambda table: (-table.bit_count(), table)))
 
 
@@ -238,7 +237,7 @@ def too_large(layout: Layout) -> str | None:
 
 
 def contrasts_sensitivity(layout: Layout, table: int) -> L2:
-    """Return the ball that holds all shifts of a table's `workload.contrasts` by one unit.
+    """Return the ball that holds all shifts of a table's `workloads.contrasts` by one unit.
 
     Of a unit that is in one cell at most.
     """
@@ -348,17 +347,49 @@ def _in_sums(layout: Layout) -> Bounding:
 class MarginQueries(QueryKind):
     """Cells and their totals."""
 
+    def is_asked(self, query: Query) -> bool:
+        """True if a query asks for these tables."""
+        nested = query.margins and query.hierarchies
+        running = query.histogram is not None and query.histogram.cumulative
+        asked = bool(query.margins or isinstance(query.margins, tuple))
+        return asked and not nested and not running
+
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
         return file_names(query)
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """What is wrong with the margins of a query."""
-        return _problems(spec, query, path)
+        key, columns, listed = f"{path}.margins", list(query.group_by), query.listed_tables
+        if listed == ():
+            yield key, "Expected at least one table, such as margins = true or [[]], the total."
+        most = MOST_COLUMNS if listed is None else MOST_LISTED
+        if not 2 <= len(columns) <= most:
+            hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""
+            yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
+        elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
+            yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
+        elif listed is not None:
+            yield from listed_problems(listed, columns, key)
+        yield from _others(spec, query, key)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The cells."""
-        return _lay_out(spec, query, asked)
+        statistics, needs = zip(*asked.values(), strict=True)
+        components = tuple(dict.fromkeys(component for own in needs for component in own))
+        whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
+        measured = measured_components(spec, components)
+        whole = keep_listed(spec, whole, published_tables(query))
+        whole = replace(whole, measured=measured, projected=query.clamp)
+        shape = measured_layout(whole)
+        if why := too_large(shape):
+            raise LayoutError(why)
+        way = choose_bounding(list_boundings(spec, query, shape), shape)
+        if isinstance(way, str):
+            raise LayoutError(way)
+        total = table_layout(replace(shape, bounding=way), 0)
+        bits = min(find_bits(shape, way), find_bits(total, total.bounding))
+        return ((replace(whole, bounding=way, bits=bits),),)
 
     def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
@@ -368,41 +399,6 @@ class MarginQueries(QueryKind):
         )
 
         return [Sums(laid=laid, block=query, kind=MarginTables) for query in queries]
-
-
-def _lay_out(spec: Spec, query: Query, asked: Needs) -> Parts:
-    """The layout of the cells of a query with margins, whose sums are exact as well."""
-    statistics, needs = zip(*asked.values(), strict=True)
-    components = tuple(dict.fromkeys(component for own in needs for component in own))
-    whole = shape_of(spec, query, statistics, [*asked], needs, components, part="")
-    measured = measured_components(spec, components)
-    whole = keep_listed(spec, whole, published_tables(query))
-    whole = replace(whole, measured=measured, projected=query.clamp)
-    shape = measured_layout(whole)
-    if why := too_large(shape):
-        raise LayoutError(why)
-    way = choose_bounding(list_boundings(spec, query, shape), shape)
-    if isinstance(way, str):
-        raise LayoutError(way)
-    total = table_layout(replace(shape, bounding=way), 0)
-    bits = min(find_bits(shape, way), find_bits(total, total.bounding))
-    return ((replace(whole, bounding=way, bits=bits),),)
-
-
-def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield what is wrong with the margins of a query."""
-    key, columns = f"{path}.margins", list(query.group_by)
-    if not query.margins:
-        yield key, "Expected at least one table, such as margins = true or [[]], the total."
-    most = MOST_COLUMNS if query.margins is True else MOST_LISTED
-    if not 2 <= len(columns) <= most:
-        hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""
-        yield key, f"Expected 2 to {most} columns in group_by, got {len(columns)}.{hint}"
-    elif any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
-        yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
-    elif isinstance(query.margins, tuple):
-        yield from listed_problems(query.margins, columns, key)
-    yield from _others(spec, query, key)
 
 
 def listed_problems(
@@ -429,17 +425,30 @@ def _others(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     elif len(asked) > 1 and not spec.privacy.by_row and any(x.kind == "count_units" for x in asked):
         yield key, "Beside count_units of persons no other statistic has margins. Use two queries."
     path, counts = key.removesuffix(".margins"), all(one.counts for one in asked)
-    listed = query.margins is not True and isinstance(query.margins, tuple)
+    listed = query.listed_tables
     every = set(query.group_by)
-    if listed and query.clamp and not any(set(by) == every for by in query.margins or ()):
+    whole = listed is None or any(set(by) == every for by in listed)
+    if query.clamp and not whole:
         why = "Whole counts, none below 0, are found from the cells: list the table by all columns"
         yield key, f"{why}, {list(query.group_by)!r}, too."
     yield from kept_apart(query, path, key=key, called="Margins", counts=counts)
-    if query.name:
-        for name in file_names(query):
-            if not FILE.fullmatch(name):
-                why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, -"
-                yield key, f"{why} or _: give columns such names in [derive]."
+    hint = "give columns such names in [derive]."
+    yield from name_problems(query, file_names(query), key, hint=hint)
+
+
+def name_problems(query: Query, names: Sequence[str], key: str, *, hint: str) -> Iterator[Problem]:
+    """The names of files that no file can have."""
+    for name in names:
+        if query.name and not FILE.fullmatch(name):
+            why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"
+            yield key, f"{why} _: {hint}"
+
+
+def std_problems(query: Query, path: str, *, called: str) -> Iterator[Problem]:
+    """A standard deviation that counts with unlike errors should all have."""
+    if query.accuracy is not None and query.accuracy.std is not None:
+        why = f"Not used with {called}, whose counts have a std each. Give half_width_95, which"
+        yield f"{path}.accuracy.std", f"{why} all of them keep."
 
 
 def kept_apart(
@@ -477,9 +486,9 @@ def wrong_forms(query: Query, path: str, *, called: str, counts: bool = True) ->
 
 def file_names(query: Query) -> list[str]:
     """Return the names of the tables that a block publishes, with margins or without."""
-    columns = list(query.group_by)
-    known = query.margins is True or all(set(by) <= set(columns) for by in query.margins or ())
-    most = MOST_COLUMNS if query.margins is True else MOST_LISTED
+    columns, listed = list(query.group_by), query.listed_tables
+    known = all(set(by) <= set(columns) for by in listed or ())
+    most = MOST_COLUMNS if listed is None else MOST_LISTED
     tables = published_tables(query) if known and len(columns) <= most else ()
     return [
         table_name(query.name, columns, [one for i, one in enumerate(columns) if table >> i & 1])

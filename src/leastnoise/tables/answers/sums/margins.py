@@ -48,7 +48,7 @@ from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.tables.statistics.fieller import UP_TO_1
-from leastnoise.workload.contrasts import component, squared_reach, variance_of_component
+from leastnoise.workloads.contrasts import component, squared_reach, variance_of_component
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.answers.sums.measured import Compared
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Component
-    from leastnoise.workload.marginal import Components, Marginals
+    from leastnoise.workloads.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ class Margins:
     `cells` is the layout of its cells, `drawn` that of the measured numbers of these, and
     `measured` what noise each measured table gets in sums of them, by mask. A `chain` is the order
     of the columns of a tree's noise, which the cells alone have then. With `contrasts` the noise is
-    in the part of each measured table that tables by fewer columns lack: see `workload.contrasts`.
+    in the part of each measured table that tables by fewer columns lack: see `workloads.contrasts`.
     """
 
     cells: Layout
@@ -182,7 +182,7 @@ class Margins:
 
     @cached_property
     def _theta(self) -> list[Floats]:
-        """θ of each measured number: see `workload.marginal`."""
+        """θ of each measured number: see `workloads.marginal`."""
         carried = self.marginals.carried
         if self.contrasts:
             return [carried.diagonal() * information for information in self.information]

@@ -35,7 +35,7 @@ from leastnoise.tables.layout.layout import MAX_DIMENSION
 from leastnoise.tables.layout.limits import InCells
 from leastnoise.tables.noise.joint_budget import scale_together
 from leastnoise.tables.spec.query import LARGEST
-from leastnoise.workload.marginal import (
+from leastnoise.workloads.marginal import (
     best_shares,
     choose_loss,
     gaussian_information,
@@ -44,7 +44,7 @@ from leastnoise.workload.marginal import (
     pure_information,
     whole_parts,
 )
-from leastnoise.workload.marginal_bounds import (
+from leastnoise.workloads.marginal_bounds import (
     bound,
     bound_of_largest,
     gaussian_optimum,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Component
-    from leastnoise.workload.marginal import Information, Marginals, Shares
+    from leastnoise.workloads.marginal import Information, Marginals, Shares
 
     Claims = tuple[tuple[str, Certificate], ...]
     Way = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]

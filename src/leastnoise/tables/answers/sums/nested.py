@@ -21,6 +21,7 @@ from leastnoise.calibration import find_gaussian
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.mechanism.accuracy import Term, half_widths_of_sum
 from leastnoise.tables.answers.sums.chain import draw_name
 from leastnoise.tables.answers.sums.margins import AGREE, FINEST, check_claim, grid_of_variance
 from leastnoise.tables.answers.sums.measured import (
@@ -41,8 +42,8 @@ from leastnoise.tables.answers.sums.nested_tables import (
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
-from leastnoise.workload.laplace_sums import half_width_of_laplace_sum
-from leastnoise.workload.marginal import (
+from leastnoise.workloads.laplace_sums import half_width_of_laplace_sum
+from leastnoise.workloads.marginal import (
     Marginals,
     best_shares,
     choose_loss,
@@ -50,7 +51,7 @@ from leastnoise.workload.marginal import (
     geometric_mean_std,
     pure_information,
 )
-from leastnoise.workload.marginal_bounds import bound, bound_of_largest
+from leastnoise.workloads.marginal_bounds import bound, bound_of_largest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,15 +60,17 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.layout.layout import Layout
-    from leastnoise.workload.marginal import Information, Shares
-    from leastnoise.workload.nested import Nested
+    from leastnoise.workloads.marginal import Information, Shares
+    from leastnoise.workloads.nested import Nested
 
     Floats = NDArray[np.float64]
     Search = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
 
-_FAMILIES = ("laplace", "gaussian")
+_WHOLE = "geometric"
+_FAMILIES = ("laplace", "gaussian", _WHOLE)
 _MOST_EPSILON = 400  # of noise whose variance is no float any more
 _ALIKE = 1e-9
+_WHOLE_SUMS = "Counts are whole, and all tables are sums of the cells, exactly."
 _UNLIKE = (
     "Rows of a table may have unlike standard deviations: the root of their mean square is shown, "
     "and the largest ±."
@@ -110,22 +113,23 @@ class NestedMargins:
                 raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
             moves = (table_sensitivity(cells, table),)
             check_claim(name, claim, cells, nested.cells(table), moves, families=_FAMILIES)
-            if claim.geometry is not None:
-                raise CertificateRejected(f"Query {name!r}: noise is alike in all numbers.")
             measured[table] = claim
         label = f"The tables of {cells.name!r}"
         if list(measured) != sorted(measured):
             raise CertificateRejected(f"{label} aren't in order.")
         if len({claim.noise.name for claim in measured.values()}) != 1:
             raise CertificateRejected(f"{label} have noise of several families.")
+        whole = any(claim.noise.name == _WHOLE for claim in measured.values())
+        if whole and [*measured] != [nested.every[-1]]:
+            raise CertificateRejected(f"{label} have whole noise in others than the cells.")
         for part in ("delta",) if composed else ("epsilon", "delta"):
             spent = sum((getattr(claim.budget, part) for claim in measured.values()), Fraction(0))
             if spent > getattr(budget, part):
                 raise CertificateRejected(f"{label} spend more {part} than their share.")
-        whole = cls(cells=cells, budget=budget, measured=measured)
-        if not all(np.isfinite(rows).all() and (rows > 0).all() for rows in whole.variances):
+        plan = cls(cells=cells, budget=budget, measured=measured)
+        if not all(np.isfinite(rows).all() and (rows > 0).all() for rows in plan.variances):
             raise CertificateRejected(f"The noise of {cells.name!r} says nothing of some table.")
-        return whole
+        return plan
 
     @property
     def nested(self) -> Nested:
@@ -151,6 +155,16 @@ class NestedMargins:
         return self.nested.row_variances(self.information)
 
     @property
+    def _is_whole(self) -> bool:
+        """True if the cells alone have noise, and all numbers are whole."""
+        return self._family == _WHOLE
+
+    @property
+    def _family(self) -> str:
+        """The family of the noise, the same in all tables."""
+        return next(iter(self.measured.values())).noise.name
+
+    @property
     def whole_counts(self) -> None:
         """None: counts aren't made whole."""
         return
@@ -158,6 +172,8 @@ class NestedMargins:
     @cached_property
     def grid(self) -> Fraction:
         """The step of the cells' counts: a power of two, from public numbers."""
+        if self._is_whole:
+            return Fraction(1)
         return grid_of_variance(FINEST, min(float(rows.min()) for rows in self.variances))
 
     def rows_of(self, table: int, by_node: Floats) -> Floats:
@@ -196,8 +212,9 @@ class NestedMargins:
         Schwarz), and adds d² max(g/s)²/12 to its variance.
         """
         table, step = self.nested.tables[place], float(self.grid)
-        deviations = np.sqrt(self.variances[place])
-        roundings = self._sums_of_cells(table)
+        deviations, roundings = np.sqrt(self.variances[place]), self._sums_of_cells(table)
+        if self._is_whole:
+            return self._of_rows(table, deviations, self._whole_widths(roundings))
         steps = [
             (claim.dimension, float(claim.grid or 0) / math.sqrt(claim.noise.variance))
             for claim in self.measured.values()
@@ -208,6 +225,20 @@ class NestedMargins:
         ]
         finest = max(ratio for _, ratio in steps)
         stds = np.sqrt(deviations**2 * (1 + finest**2 / 12) + roundings * step**2 / 12)
+        return self._of_rows(table, stds, widths)
+
+    def _whole_widths(self, counts: Floats) -> list[Floats]:
+        """The half-widths of sums of so many cells' whole noise, of PROBABILITIES."""
+        (claim,), (distinct, places) = (
+            self.measured.values(),
+            np.unique(counts, return_inverse=True),
+        )
+        terms = [Term(certificate=claim, coefficient=1.0, times=int(count)) for count in distinct]
+        widths = np.array([half_widths_of_sum([term], PROBABILITIES) for term in terms])
+        return [*widths[places.reshape(-1)].T]
+
+    def _of_rows(self, table: int, stds: Floats, widths: Sequence[Floats]) -> NoiseError:
+        """The error of a table, given that of a number at each node."""
         rows = None
         if float(np.ptp(stds)) > _ALIKE * float(stds.max()):
             all_stds, halves = (self.rows_of(table, own).tolist() for own in (stds, widths[0]))
@@ -218,7 +249,7 @@ class NestedMargins:
 
     def _factors(self, table: int) -> list[float]:
         """Half-widths of a number of a table over its standard deviation, of PROBABILITIES."""
-        if next(iter(self.measured.values())).noise.name == "gaussian":
+        if self._family == "gaussian":
             return [NormalDist().inv_cdf((1 + one) / 2) for one in PROBABILITIES]
         largest = self.nested.largest_part(self.information, table)
         return [half_width_of_laplace_sum(one, largest) for one in PROBABILITIES]
@@ -296,8 +327,9 @@ class NestedMargins:
             for table, claim in self.measured.items()
         ]
         largest = self.cells.largest
+        agree = _WHOLE_SUMS if self._is_whole else AGREE
         return [
-            f"Noise is drawn for the numbers by {'; '.join(drawn)}. {AGREE}",
+            f"Noise is drawn for the numbers by {'; '.join(drawn)}. {agree}",
             *([_UNLIKE] if any(error.rows is not None for error in self.errors) else []),
             *([FOR_THE_LARGEST] if largest else []),
             self.compared.in_words("The", largest=largest),
@@ -328,8 +360,9 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
     """The noise of each measured table, proved; the names are as certificates have them.
 
     The noise with the least Σ ln(mean variance) of the published tables, or least largest variance:
-    Laplace noise, whose ε add up, or, unless `pure`, Gaussian noise that meets the budget together.
-    Shares are found in a tree as even as it can be. Raises Refused if there is none.
+    Laplace noise, whose ε add up, whole noise in the cells alone, or, unless `pure`, Gaussian noise
+    that meets the budget together. Shares are found in a tree as even as it can be. Raises Refused
+    if there is none.
     """
     if budget.epsilon > _MOST_EPSILON * releases:
         raise Refused(
@@ -340,7 +373,9 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
     weights = None if cells.largest else [1.0] * len(nested.tables)
     offers: list[tuple[float, Search, Shares]] = []
     for search, information in _list_searches(cells, budget, releases, pure=pure):
-        shares = best_shares(nested, weights, information)
+        shares: Shares = {nested.every[-1]: Fraction(1)}
+        if search is not _whole_cells:
+            shares = best_shares(nested, weights, information)
         given = np.array([float(shares.get(table, 0)) for table in nested.every])
         rows = nested.row_variances(information(given)[0])
         offers.append((_log_total(rows, largest=cells.largest), search, shares))
@@ -371,8 +406,10 @@ def _list_searches(
     """The kinds of noise, and 1/variance at shares of the budget of one release."""
     searches, moved = list[tuple["Search", "Information"]](), _moved(cells)
     if budget.epsilon:
-        epsilon, whole = float(budget.epsilon / releases), np.zeros(len(moved), dtype=bool)
-        searches.append((_laplace, pure_information(epsilon, moved, whole=whole)))
+        epsilon = float(budget.epsilon / releases)
+        for search, family in ((_laplace, "laplace"), (_whole_cells, _WHOLE)):
+            whole = np.full(len(moved), family == _WHOLE)
+            searches.append((search, pure_information(epsilon, moved, whole=whole)))
     if budget.delta and not pure:
         sigma = float(find_gaussian(budget).scale) * releases**0.5
         searches.append((_gaussian, gaussian_information(sigma, np.sqrt(moved))))
@@ -399,14 +436,25 @@ def _variances_of_shares(
 
 def _laplace(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
     """Laplace noise in each table, at its share of ε."""
-    whole = replace(budget, delta=Fraction(0))
-    nested = nested_of(cells)
+    return _pure("laplace", cells, budget, shares, times=times)
+
+
+def _whole_cells(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
+    """Geometric noise in the cells, with the whole ε."""
+    return _pure(_WHOLE, cells, budget, shares, times=times)
+
+
+def _pure(
+    family: str, cells: Layout, budget: Budget, shares: Shares, *, times: int
+) -> list[Certificate]:
+    """Noise of one family in each table, at its share of ε."""
+    whole, nested = replace(budget, delta=Fraction(0)), nested_of(cells)
     return [
         put_on_grid(
             cells,
             find_noise(
                 cells,
-                "laplace",
+                family,
                 table_sensitivity(cells, table),
                 whole.share(share),
                 dimension=nested.cells(table),

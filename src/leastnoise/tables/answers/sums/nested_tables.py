@@ -1,7 +1,7 @@
 """Keys with levels beside other columns: the published tables, and the shifts by one unit in each.
 
 Municipalities in regions, by age and sex: a table is by the municipality, its region or neither,
-and by some of the other columns. It has a number as in `workload.nested`: the level of the tree,
+and by some of the other columns. It has a number as in `workloads.nested`: the level of the tree,
 and a bit for each of the other columns, in their order.
 """
 
@@ -18,20 +18,21 @@ from leastnoise.guarantees.structured import Linf
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums.level_tables import NO_CLIPPING, column_problems, tree_of
 from leastnoise.tables.answers.sums.margin_tables import (
-    FILE,
     in_one_cell,
     kept_apart,
     listed_problems,
+    name_problems,
+    std_problems,
 )
 from leastnoise.tables.layout.axes import Bins, KeyColumn
 from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.registry import known_statistics
-from leastnoise.workload.marginal import MOST_CELLS
-from leastnoise.workload.nested import Nested
+from leastnoise.workloads.marginal import MOST_CELLS
+from leastnoise.workloads.nested import Nested
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
@@ -53,13 +54,40 @@ class NestedQueries(QueryKind):
 
     why_no_clipping: ClassVar[str] = NO_CLIPPING
 
+    def is_asked(self, query: Query) -> bool:
+        """True if a query asks for these tables."""
+        return bool(query.margins and query.hierarchies)
+
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
         return file_names(query)
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """What is wrong with margins beside levels."""
-        return _problems(spec, query, path)
+        column, keys = next(iter(query.hierarchies.items()))
+        key, levels = f"{path}.margins", f"{path}.group_by.{column}.levels"
+        yield from column_problems(column, keys, levels)
+        names, others = _names(query)
+        groupings = spec.groupings(query)
+        if len(query.hierarchies) > 1:
+            yield key, "Expected levels of one column alone. Leave them out of the others."
+        elif any(isinstance(grouping, PrivateKeys) for grouping in groupings.values()):
+            yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
+        elif same := [name for name in others if name in names]:
+            yield (
+                f"{levels}.{same[0]}",
+                "A column of group_by has this name. Give the level another.",
+            )
+        elif not others:
+            yield key, "Not used with levels of the only column, each of which has a table anyway."
+        elif (len(names) + 1) << len(others) > MOST_TABLES:
+            tables = f"{(len(names) + 1) << len(others):,}"
+            why = f"Expected at most {MOST_TABLES} tables by levels and sets of other columns, got"
+            yield key, f"{why} {tables}. Use fewer columns."
+        elif query.listed_tables is not None:
+            yield from listed_problems(query.listed_tables, [*names, *others], key)
+            yield from _twice(query.listed_tables, names, key)
+        yield from _others(spec, query, path)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The cells."""
@@ -80,10 +108,9 @@ def published_tables(query: Query) -> tuple[int, ...]:
     """The numbers of the tables that `margins` lists, or of all if it is true; the cells first."""
     levels, others = _names(query)
     masks = 1 << len(others)
-    if query.margins is True:
-        tables = [*range((len(levels) + 1) * masks)]
-    else:
-        tables = [_number(by, levels, others) for by in query.margins or ()]
+    tables: Iterable[int] = range((len(levels) + 1) * masks)
+    if query.listed_tables is not None:
+        tables = [_number(by, levels, others) for by in query.listed_tables]
     return tuple(sorted(tables, key=lambda table: (-_rank(table, masks), table)))
 
 
@@ -106,9 +133,8 @@ def _rank(table: int, masks: int) -> int:
 def file_names(query: Query) -> list[str]:
     """The names of the published tables, and of their files."""
     levels, others = _names(query)
-    known = {*levels, *others}
-    listed = () if query.margins is True else query.margins or ()
-    if not all(known.issuperset(by) for by in listed) or len(others) >= MOST_TABLES.bit_length():
+    known = all({*levels, *others}.issuperset(by) for by in query.listed_tables or ())
+    if not known or len(others) >= MOST_TABLES.bit_length():
         return [query.name]
     names: list[str] = []
     for table in published_tables(query):
@@ -227,31 +253,6 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     )
 
 
-def _problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """The problems of margins beside levels, each with its key."""
-    column, keys = next(iter(query.hierarchies.items()))
-    key, levels = f"{path}.margins", f"{path}.group_by.{column}.levels"
-    yield from column_problems(column, keys, levels)
-    names, others = _names(query)
-    groupings = spec.groupings(query)
-    if len(query.hierarchies) > 1:
-        yield key, "Expected levels of one column alone. Leave them out of the others."
-    elif any(isinstance(grouping, PrivateKeys) for grouping in groupings.values()):
-        yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
-    elif same := [name for name in others if name in names]:
-        yield f"{levels}.{same[0]}", "A column of group_by has this name. Give the level another."
-    elif not others:
-        yield key, "Not used with levels of the only column, each of which has a table anyway."
-    elif (len(names) + 1) << len(others) > MOST_TABLES:
-        tables = f"{(len(names) + 1) << len(others):,}"
-        why = f"Expected at most {MOST_TABLES} tables by levels and sets of other columns, got"
-        yield key, f"{why} {tables}. Use fewer columns."
-    elif isinstance(query.margins, tuple):
-        yield from listed_problems(query.margins, [*names, *others], key)
-        yield from _twice(query.margins, names, key)
-    yield from _others(spec, query, path)
-
-
 def _twice(given: Sequence[Sequence[str]], names: Sequence[str], key: str) -> Iterator[Problem]:
     for place, by in enumerate(given):
         chosen = [name for name in by if name in names]
@@ -268,16 +269,13 @@ def _others(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
         why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
         yield key, why
-    if query.accuracy is not None and query.accuracy.std is not None:
-        why = "Not used with levels, whose counts have a std each. Give half_width_95, which all"
-        yield f"{path}.accuracy.std", f"{why} of them keep."
+    yield from std_problems(query, path, called="levels")
     if query.round or query.clamp:
         name = "round" if query.round else "clamp"
         why = "Not used with levels beside other columns: no rule is known yet that keeps sums."
         yield f"{path}.{name}", f"{why} Leave it out."
     else:
         yield from kept_apart(query, path, key=key, called="Levels")
-    for name in file_names(query):
-        if query.name and not FILE.fullmatch(name):
-            why = f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits, - or"
-            yield key, f"{why} _: give a level or a column such a name."
+    yield from name_problems(
+        query, file_names(query), key, hint="give a level or a column such a name."
+    )

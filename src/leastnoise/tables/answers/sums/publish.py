@@ -22,7 +22,7 @@ from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
 from leastnoise.tables.results.table import table_of
 from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.statistics.base import CLOSE
-from leastnoise.workload.contrasts import BITS, exact_contrasts
+from leastnoise.workloads.contrasts import BITS, exact_contrasts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.answers.sums.margins import Margins
     from leastnoise.tables.answers.sums.trees import TreeSums
     from leastnoise.tables.results.table import Table
-    from leastnoise.workload.marginal import Components, Marginals
+    from leastnoise.workloads.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]
 

@@ -69,7 +69,7 @@ def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[BlockPlan],
         numbers.append(whole.nodes_first(steps.astype(np.int64), table))
     first: dict[int, int] = {}
     shared = {nested.meet(table, other) for table in nested.tables for other in nested.tables}
-    for by in sorted(shared):
+    for by in sorted(shared, reverse=True):
         for place, table in enumerate(nested.tables):
             if nested.meet(by, table) != by:
                 continue

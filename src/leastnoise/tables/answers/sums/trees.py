@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from leastnoise.noise import Agreeing
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import NoiseError
-    from leastnoise.workload.base import Workload
-    from leastnoise.workload.tree import TreeStrategy
-    from leastnoise.workload.tree_search import Trees
+    from leastnoise.workloads.base import Workload
+    from leastnoise.workloads.tree import TreeStrategy
+    from leastnoise.workloads.tree_search import Trees
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.workload.marginal import Marginals
+    from leastnoise.workloads.marginal import Marginals
 
     Floats = NDArray[np.float64]
 

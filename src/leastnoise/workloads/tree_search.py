@@ -21,8 +21,8 @@ from leastnoise.noise.trees.estimate import estimate_variances
 from leastnoise.noise.trees.fit import LEAST_VARIANCE, scale_to_search, search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import node_laws, rates_of
-from leastnoise.workload.marginal import choose_loss
-from leastnoise.workload.tree import OfPlaces, Prefixes, TreeTable
+from leastnoise.workloads.marginal import choose_loss
+from leastnoise.workloads.tree import OfPlaces, Prefixes, TreeTable
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate

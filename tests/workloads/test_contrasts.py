@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from leastnoise.workload.contrasts import (
+from leastnoise.workloads.contrasts import (
     BITS,
     component,
     exact_contrasts,

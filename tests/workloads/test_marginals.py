@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leastnoise.workload.marginal import Marginals
+from leastnoise.workloads.marginal import Marginals
 
 SIZES = (4, 2, 3)
 CELLS = 24

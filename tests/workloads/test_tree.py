@@ -18,9 +18,9 @@ from leastnoise.guarantees.sensitivity import Rows
 from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
-from leastnoise.workload.base import Table, Workload
-from leastnoise.workload.tree import Crossed, Nodes, Prefixes, TreeStrategy, TreeTable
-from leastnoise.workload.tree_search import TreeOffer, Trees, offer_prefixes, rank_noise
+from leastnoise.workloads.base import Table, Workload
+from leastnoise.workloads.tree import Crossed, Nodes, Prefixes, TreeStrategy, TreeTable
+from leastnoise.workloads.tree_search import TreeOffer, Trees, offer_prefixes, rank_noise
 from tests.noise.trees.oracle import enumerated, largest_loss, moved_by_rows
 
 _REACH = 8

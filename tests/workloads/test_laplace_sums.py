@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from leastnoise.workload.laplace_sums import half_width_of_laplace_sum
+from leastnoise.workloads.laplace_sums import half_width_of_laplace_sum
 
 PROBABILITIES = (0.95, 0.975, 1 - 0.05 / 3)
 

@@ -15,8 +15,8 @@ from leastnoise.balls.core import float_below, precision
 from leastnoise.calibration import find_gaussian
 from leastnoise.design.bounds.variance_bound import least_variance
 from leastnoise.guarantees.budget import Budget
-from leastnoise.workload import marginal_bounds as module
-from leastnoise.workload.marginal import (
+from leastnoise.workloads import marginal_bounds as module
+from leastnoise.workloads.marginal import (
     Information,
     Marginals,
     best_shares,
@@ -25,7 +25,7 @@ from leastnoise.workload.marginal import (
     log_variance,
     pure_information,
 )
-from leastnoise.workload.marginal_bounds import bound, bound_of_largest, gaussian_optimum
+from leastnoise.workloads.marginal_bounds import bound, bound_of_largest, gaussian_optimum
 
 ONE = Budget(epsilon=1, delta=0)
 CENSUS = Marginals(sizes=(20, 2, 10), tables=tuple(range(8)))
@@ -129,7 +129,7 @@ def test_any_tangent_is_below(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(20):
         wrong = right * np.exp(random.normal(size=8))
         monkeypatch.setattr(
-            "leastnoise.workload.marginal_bounds.gaussian_optimum", lambda *_, theta=wrong: theta
+            "leastnoise.workloads.marginal_bounds.gaussian_optimum", lambda *_, theta=wrong: theta
         )
         assert bound(CENSUS, [Fraction(1)] * 8, budget=ONE) < value + 1e-9
 

@@ -37,8 +37,8 @@ from leastnoise.noise.trees.prefixes import (
 from leastnoise.noise.trees.shape import shape_of
 from leastnoise.noise.trees.sums import check_numbers as check_sums
 from leastnoise.noise.trees.sums import half_width_of_sum, variance_of_sum
-from leastnoise.workload.marginal import Marginals
-from leastnoise.workload.marginal_bounds import bound, bound_of_largest
+from leastnoise.workloads.marginal import Marginals
+from leastnoise.workloads.marginal_bounds import bound, bound_of_largest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from leastnoise.workload.marginal import Marginals
-from leastnoise.workload.nested import Nested
+from leastnoise.workloads.marginal import Marginals
+from leastnoise.workloads.nested import Nested
 
 # 5 towns in 2 regions, × 2 × 3; a tree of three levels whose regions have unlike numbers of towns
 SIZES = (2, 3)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.noise.trees.prefixes import ORDERS, prefix_moments
-from leastnoise.workload.tree import Nodes, TreeStrategy
+from leastnoise.workloads.tree import Nodes, TreeStrategy
 
 if TYPE_CHECKING:
     from fractions import Fraction

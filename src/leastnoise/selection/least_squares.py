@@ -1,0 +1,86 @@
+"""Answers to linear questions from noisy sums of cells, by least squares: they all agree.
+
+notation: W the questions, shape (m, n); A the strategy, shape (p, n); y = A x + noise. An answer is
+W A⁺ y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from operator import mul
+from typing import TYPE_CHECKING, cast, final
+
+import numpy as np
+
+from leastnoise.design.bounds.variance_bound import as_integers
+from leastnoise.guarantees.strategy import BITS, Strategy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+FINER_BITS = 16
+"""Bits of an estimated cell below the grid: sums of 1,000 cells are nearly on the grid."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LeastSquares:
+    """The questions `queries`, shape (questions, cells), with noise in the sums of a `strategy`.
+
+    Without a strategy the noise is in the cells as they are.
+    """
+
+    queries: Floats
+    strategy: Strategy | None
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """A⁺, shape (cells, sums), in floats: it estimates the cells."""
+        if self.strategy is None:
+            return np.eye(self.queries.shape[1])
+        # of the largest singular value: W itself may have dependent rows
+        inverse = np.linalg.pinv(self.strategy.matrix, rcond=1e-12)
+        return np.asarray(inverse, dtype=np.float64)
+
+    @cached_property
+    def of_noise(self) -> Floats:
+        """W A⁺, shape (questions, sums): the weights of the noise in each answer."""
+        return self.queries if self.strategy is None else self.queries @ self.inverse
+
+    def find_stds(self, variances: Floats) -> Floats:
+        """The standard deviation of each answer, given the variance of each noisy sum."""
+        squares = self.of_noise * self.of_noise
+        return np.asarray(np.sqrt(squares @ variances), dtype=np.float64)
+
+    def sum_cells(self, cells: Sequence[Fraction]) -> list[Fraction]:
+        """A x, exactly: the numbers that noise is added to."""
+        return [*cells] if self.strategy is None else self.strategy.image(cells)
+
+    def answer(self, noisy: Floats, grid: Fraction) -> Floats:
+        """W·round(A⁺y) for noisy sums y on a grid, worked out exactly and rounded to floats."""
+        steps = [int(Fraction(number) / grid) for number in noisy.tolist()]
+        if self.strategy is not None:
+            finer = [number << FINER_BITS for number in steps]
+            steps = _fit(self.strategy, self.inverse, finer)
+            grid /= 1 << FINER_BITS
+        weights, bits = as_integers(self.queries)
+        unit = grid / (1 << bits)
+        sums = (sum(map(mul, map(int, row.tolist()), steps)) for row in weights)
+        return np.array([float(number * unit) for number in sums])
+
+
+def _fit(strategy: Strategy, inverse: Floats, sums: Sequence[int]) -> list[int]:
+    """A⁺ sums, rounded to whole numbers; the residual of the sums is worked out exactly."""
+    rows = strategy.numerators.astype(object)
+    wanted = np.array([number << BITS for number in sums], dtype=object)
+    cells = np.zeros(rows.shape[1], dtype=object)
+    for _ in range(4):  # each leaves about 1e-9 of the residual: 2^78 steps, then less than one
+        left = np.array([float(number) for number in wanted - rows @ cells])
+        moved = np.rint(inverse @ np.ldexp(left, -BITS))
+        cells = cells + np.array([int(number) for number in moved.tolist()], dtype=object)
+    return cast("list[int]", cells.tolist())

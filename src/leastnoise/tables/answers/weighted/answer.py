@@ -1,0 +1,281 @@
+"""Queries that publish named sums of cells: all of them come from one estimate, and agree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+
+from leastnoise import _words
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.errors import CertificateRejected, NotApplicable
+from leastnoise.guarantees.strategy import Strategy, SumsOfCells
+from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.selection.least_squares import LeastSquares
+from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
+from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
+from leastnoise.tables.answers.single import OfOneQuery
+from leastnoise.tables.answers.weighted.errors import find_errors
+from leastnoise.tables.answers.weighted.questions import (
+    merged_layout,
+    rows_of,
+    sums_layout,
+    sums_of,
+)
+from leastnoise.tables.answers.weighted.search import (
+    find_bound,
+    find_noise,
+    is_alike,
+    variances,
+)
+from leastnoise.tables.noise.baselines import Baselines
+from leastnoise.tables.results.table import table_of
+from leastnoise.tables.results.table_files import read_table
+from leastnoise.tables.statistics.base import CLOSE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.answers.base import Reading, Totals
+    from leastnoise.tables.answers.weighted.questions import MergedSums
+    from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
+    from leastnoise.tables.statistics.base import NoiseError
+
+_DETERMINED = 1e-6  # relative: of questions that a strategy answers, in floats
+_ROWS = "sums"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class WeightedSums(OfOneQuery):
+    """A query that names sums of its cells."""
+
+    @cached_property
+    def sums(self) -> MergedSums:
+        """The named sums."""
+        spec = self.laid.spec
+        (query,) = (query for query in spec.query if query.name == self.layout.name)
+        return sums_of(spec, query)
+
+    def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
+        """Find and prove the noise of all its sums."""
+        tell(f"Finding and proving the noise of {self.label}")
+        pure = replace(self.share, delta=Fraction(0))
+        purely = partial(self._find, pure) if self.share.delta and self.share.epsilon else None
+        yield Offer(index=self.block.index, claims=self._find(self.share), purely=purely)
+
+    def _find(self, share: Budget) -> tuple[tuple[str, Certificate]]:
+        claim = find_noise(self.layout, self.sums, share, releases=self.releases)
+        return ((self.label, claim),)
+
+    def read(
+        self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
+    ) -> AnsweredSums:
+        """Its sums, released as `claims` say; rejects any other statement."""
+        ((name, claim),) = claims
+        where = f"Query {name!r}"
+        if not isinstance(claim, Certificate):
+            raise CertificateRejected(f"{where}: its sums have one draw of noise.")
+        merged = merged_layout(self.layout, self.sums)
+        strategy = check_draw(claim, merged, self.share, where=where)
+        ways = LeastSquares(queries=self.sums.queries, strategy=strategy)
+        check_determined(ways, where=where)
+        answered = AnsweredSums(
+            certificate=claim, cells=self.layout, budget=self.share, sums=self.sums, ways=ways
+        )
+        try:
+            smallest = min(answered.stds.tolist())
+            _ = answered.error
+        except (NotApplicable, OverflowError) as error:
+            raise CertificateRejected(f"{where}: {error}") from None
+        if not smallest > 0:  # a _std of 0 would say that there is no noise
+            raise CertificateRejected(f"{where}: its noise is 0 as a float.")
+        return answered
+
+
+def check_draw(claim: Certificate, cells: Layout, share: Budget, *, where: str) -> Strategy | None:
+    """The strategy of noise in sums of these cells; None if the noise is in the cells.
+
+    Raises CertificateRejected unless the spec implies all that the certificate states.
+    """
+    moves, strategy = claim.sensitivity, None
+    if isinstance(moves, SumsOfCells):
+        strategy = moves.strategy
+        fits = moves == SumsOfCells.of(strategy, moves.norm, cells.neighbours, rows_of(cells))
+        fits &= strategy.numerators.shape[1] == cells.cells
+    else:
+        fits = moves in cells.sensitivities
+    numbers = cells.cells if strategy is None else len(strategy.numerators)
+    delta_left = share.delta if claim.budget.delta else Fraction(0)
+    checks = (
+        (fits, "its sensitivity is not one that the spec implies"),
+        (claim.dimension == numbers, "its noise is for another number of sums"),
+        (claim.budget == replace(share, delta=delta_left), "its budget isn't its share"),
+        (claim.neighbours == cells.neighbours, f"it isn't about {cells.neighbours} neighbours"),
+        (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
+        (claim.grid is not None, "it has no grid, which every release is rounded to"),
+        (is_alike(claim), "noise is alike in all sums"),
+    )
+    for fit, why in checks:
+        if not fit:
+            raise CertificateRejected(f"{where}: {why}.")
+    return strategy
+
+
+def check_determined(ways: LeastSquares, *, where: str) -> None:
+    """Raise CertificateRejected unless the noisy numbers determine the sums."""
+    if ways.strategy is None:
+        return
+    answered = ways.of_noise @ ways.strategy.matrix
+    if np.abs(answered - ways.queries).max() > _DETERMINED * np.abs(ways.queries).max():
+        raise CertificateRejected(f"{where}: its strategy doesn't determine the sums.")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AnsweredSums(NoisyAnswer):
+    """Named sums of cells, from one draw of noise.
+
+    `certificate` is about the cells, or about the sums of them that have noise: see `ways`.
+    """
+
+    cells: Layout
+    budget: Budget
+    sums: MergedSums
+    ways: LeastSquares
+
+    @property
+    def labels(self) -> tuple[str]:
+        """The label of the query in certificates."""
+        return (self.cells.label,)
+
+    @cached_property
+    def parts(self) -> tuple[BlockPlan]:
+        """The one table."""
+        squares = self.ways.queries**2
+        rms = math.sqrt(float(squares.sum()) / len(squares))
+        merged = (merged_layout(self.cells, self.sums),)
+        plain = Baselines.of(merged, self.budget, self.certificate.compositions, summed=rms)
+        layout = sums_layout(self.cells, self.sums)
+        part = SumsPart(layout=layout, budget=self.budget, baselines=plain, answered=self)
+        return (part,)
+
+    @property
+    def reads(self) -> Reads:
+        """The cells."""
+        return Reads(cells=(self.cells,))
+
+    @cached_property
+    def stds(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The standard deviation of each sum."""
+        return self.ways.find_stds(variances(self.certificate))
+
+    @cached_property
+    def error(self) -> NoiseError:
+        """The error of each sum."""
+        return find_errors(self.certificate, self.ways, self.stds)
+
+    @property
+    def noisy_numbers(self) -> str:
+        """The numbers with noise, in words."""
+        numbers = len(self.ways.of_noise.T)
+        if self.ways.strategy is None:
+            return _words.counted(numbers, "cell")
+        return _words.counted(numbers, "sum of cells", "sums of cells")
+
+    def describe_draw(self) -> Iterator[Sentence]:
+        """The noise, and how it compares with the least that there could be."""
+        name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
+        noise = self.certificate.noise.name
+        text = (
+            f"The noise of {name} ({noise}) is in {self.noisy_numbers}. All sums come from one "
+            f"estimate of the cells, so that they agree. The root mean square of their standard "
+            f"deviations is {error.std:.4g}, the largest is {largest:.4g}; the ± is the largest. "
+            "They are compared with plain noise in the cells, summed."
+        )
+        if self.bound is not None:
+            text += f" No additive noise has a root mean square below {self.bound:.4g}."
+        yield Sentence(Topic.NOISE, text)
+
+    @property
+    def bound(self) -> float | None:
+        """A root mean square std that no additive noise is below; None if none is proved."""
+        releases = self.certificate.compositions
+        return find_bound(self.sums, self.budget, rows_of(self.cells), releases)
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The table of sums."""
+        (exact,) = totals.cells
+        counts = self.sums.merge(exact).tolist()
+        cells = [Fraction(number, 1 << self.cells.bits) for number in counts]
+        released = Mechanism(self.certificate).release(
+            np.array(self.ways.sum_cells(cells), dtype=object)
+        )
+        grid = self.certificate.grid or Fraction(0)
+        (part,) = self.parts
+        answers = self.ways.answer(released.values, grid)
+        return [table_of(part.layout, answers, part.noise_errors)]
+
+    def check(self, folder: Path, kind: str) -> None:
+        """Raise CertificateRejected unless some cells have these sums."""
+        (part,) = self.parts
+        columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
+        label = part.layout.statistics[0].label
+        published = np.array([float(number) for number in columns[label]])
+        queries = self.ways.queries
+        cells, *_ = np.linalg.lstsq(queries, published, rcond=1e-12)
+        room = np.abs(queries) @ np.abs(cells) + float(self.certificate.grid or 0)
+        if (np.abs(queries @ cells - published) > CLOSE * room).any():
+            raise CertificateRejected(f"The sums of the table {part.name}.{kind} don't agree.")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SumsPart(BlockPlan):
+    """The table of named sums."""
+
+    answered: AnsweredSums
+
+    has_coordinates: ClassVar[bool] = False
+    has_unlike_rows: ClassVar[bool] = True
+    which_numbers: ClassVar[str] = f"of all {_ROWS}: root mean square, largest ±"
+
+    def _find_errors(self) -> tuple[NoiseError]:
+        return (self.answered.error,)
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates that noise is added to."""
+        return self.certificate.dimension
+
+    @property
+    def moves(self) -> tuple[Sensitivity, ...]:
+        """The shifts of these coordinates by one unit."""
+        moves = self.certificate.sensitivity
+        return (moves.ball if isinstance(moves, SumsOfCells) else moves,)
+
+    @property
+    def own_record(self) -> dict[str, Any]:
+        """The numbers that have noise, and a bound on the errors of the sums."""
+        answered = self.answered
+        return {
+            "sums": {
+                "kinds_of_cells": answered.sums.merged,
+                "noise_in": "cells" if answered.ways.strategy is None else "sums of cells",
+                "root_mean_square_std": answered.error.std,
+                "largest_std": max(answered.stds.tolist()),
+                "bound": answered.bound,
+            }
+        }
+
+    def _cells_in_words(self) -> str:
+        return f"{self.answered.noisy_numbers} for {_words.counted(self.layout.cells, 'sum')}"

@@ -1,0 +1,394 @@
+"""Named sums of public cells, such as age groups of ages: which cells each has, with what weights.
+
+They stand in a CSV with a line for each part of a sum: its name in the column `sum`, and in the
+columns of the cells the keys of that part. An empty field, or a column that is left out, stands for
+all keys. Bands have two columns, `age_from` and `age_to`, and a part may span several bands. The
+column `weight` is optional. Cells that are in the same sums with the same weights are merged. Noise
+is drawn for merged cells, or for sums of them that are best for these (see `search`).
+
+No message quotes what the CSV holds, since somebody may name a file of data by mistake.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import exact
+from leastnoise.guarantees.strategy import (
+    LARGEST_WEIGHT,
+    LEAST_WEIGHT,
+    MOST_CELLS,
+    MOST_QUESTIONS,
+)
+from leastnoise.tables.answers.base import QueryKind
+from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
+from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.layout.limits import FirstCells, InCells
+from leastnoise.tables.spec.query import PrivateKeys
+from leastnoise.tables.spec.values import MAX_TEXT
+from leastnoise.tables.statistics.registry import known_statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.answers.base import Answer, Problem
+    from leastnoise.tables.layout.lay_out import Needs, Parts
+    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.limits import Bounding
+    from leastnoise.tables.noise.shared_draws import DrawQuery
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.spec.values import Edge, Key
+
+SUM, WEIGHT = "sum", "weight"
+_COUNTS = ("count", "count_units")
+_MOST_READ = 100_000  # cells
+_MOST_TERMS = 1_000_000  # cells of all sums together
+_LINE_END = re.compile("\r\n|\r|\n")
+_INT = re.compile("[+-]?[0-9]{1,19}")
+_OPEN = {"-inf": -math.inf, "inf": math.inf}
+
+
+@final
+class SumQueries(QueryKind):
+    """Named sums of the cells, in place of the cells."""
+
+    def is_asked(self, query: Query) -> bool:
+        """True if a query has sums."""
+        return query.sums is not None
+
+    def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+        """The problems of the sums of a query, and the keys that don't go with them."""
+        wrong = [*_beside(spec, query, f"{path}.sums"), *_published(spec, query, path)]
+        yield from wrong
+        if not wrong:
+            yield from _of_cells(spec, query, f"{path}.sums")
+
+    def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
+        """The cells."""
+        return lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+
+    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """An answer to each query."""
+        from leastnoise.tables.answers.weighted.answer import (  # noqa: PLC0415  (0.5 s)
+            WeightedSums,
+        )
+
+        return [WeightedSums(laid=laid, block=query) for query in queries]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NamedSums(Axis):
+    """Named sums of the cells by some axes, which a `text` says.
+
+    Rows are not grouped by it: a table has a row for each sum.
+    """
+
+    names: tuple[str, ...]
+    text: str
+    of: tuple[KeyColumn | Bins, ...]
+
+    @property
+    def cells(self) -> int:
+        """Number of sums."""
+        return len(self.names)
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The names of the sums."""
+        return {self.column: self.names}
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MergedSums:
+    """Named sums, of merged cells: cells that are in the same sums with the same weights.
+
+    `places` says for each cell in which merged cell it is, −1 for a cell in no sum. `queries` holds
+    the weights, shape (sums, merged cells), as floats.
+    """
+
+    axis: NamedSums
+    places: NDArray[np.int64]
+    queries: NDArray[np.float64]
+
+    @property
+    def merged(self) -> int:
+        """The number of merged cells."""
+        return self.queries.shape[1]
+
+    def merge(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The counts of merged cells, given the counts of all cells."""
+        counts = np.zeros(self.merged, dtype=np.int64)
+        np.add.at(counts, self.places[self.places >= 0], cells[self.places >= 0])
+        return counts
+
+
+@lru_cache(maxsize=16)
+def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
+    """The sums that a CSV names, of the cells by these axes. Raises ValueError."""
+    listed = tuple(axis for axis in axes if isinstance(axis, KeyColumn | Bins))
+    if len(listed) < len(axes):
+        raise TypeError("Sums are of listed keys and of bands.")
+    lines = _LINE_END.split(text)
+    if not lines[-1]:  # behind the end of the last line
+        lines.pop()
+    heads = _split(lines[0], 1) if lines else []
+    _check_heads(heads, listed)
+    readers = [_reader(axis, heads) for axis in listed]
+    weight_at = heads.index(WEIGHT) if WEIGHT in heads else None
+    name_at = heads.index(SUM)
+    sums: dict[str, dict[int, Fraction]] = {}
+    left = _MOST_TERMS
+    for number, line in enumerate(lines[1:], start=2):
+        fields = _split(line, number)
+        if len(fields) != len(heads):
+            raise ValueError(f"Line {number:,} has other than {len(heads):,} fields.")
+        try:
+            weight = _weight("" if weight_at is None else fields[weight_at])
+            places = [read(fields) for read in readers]
+            left -= math.prod(map(len, places))
+            if left >= 0:
+                own = sums.setdefault(_name(fields[name_at]), {})
+                _add_cells(own, _cells(listed, places), weight)
+        except ValueError as error:
+            raise ValueError(f"Line {number:,} {error}") from None
+        if len(sums) > MOST_QUESTIONS or left < 0:
+            most = f"{MOST_QUESTIONS:,} sums, of {_MOST_TERMS:,} cells together"
+            raise ValueError(f"Expected at most {most}. Use two queries, or fewer keys.")
+    if not sums:
+        raise ValueError("Expected a line for each part of a sum below the first line.")
+    return _merge(NamedSums(column=SUM, names=tuple(sums), text=text, of=listed), [*sums.values()])
+
+
+def _merge(axis: NamedSums, sums: Sequence[Mapping[int, Fraction]]) -> MergedSums:
+    columns: dict[int, list[tuple[int, Fraction]]] = {}
+    for place, own in enumerate(sums):
+        for cell, weight in own.items():
+            columns.setdefault(cell, []).append((place, weight))
+    kinds: dict[tuple[tuple[int, Fraction], ...], int] = {}
+    places = np.full(math.prod(one.cells for one in axis.of), -1, dtype=np.int64)
+    for cell in sorted(columns):
+        places[cell] = kinds.setdefault(tuple(columns[cell]), len(kinds))
+    if len(kinds) > MOST_CELLS:
+        raise ValueError(
+            f"Expected at most {MOST_CELLS:,} kinds of cells, got {len(kinds):,}: cells in the "
+            "same sums with the same weights count once. Use two queries."
+        )
+    queries = np.zeros((len(sums), len(kinds)))
+    for column, kind in kinds.items():
+        for place, weight in column:
+            queries[place, kind] = float(weight)
+    return MergedSums(axis=axis, places=places, queries=queries)
+
+
+def _weight(field: str) -> Fraction:
+    """The weight in a field, 1 if it is empty."""
+    try:
+        weight = exact(field or "1", name=WEIGHT)
+    except InvalidArgument:
+        raise ValueError("has a weight that is no number.") from None
+    if not LEAST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:
+        size = f"{LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}"
+        raise ValueError(f"has a weight whose size isn't {size}. Leave out cells of weight 0.")
+    return weight
+
+
+def _split(line: str, number: int) -> list[str]:
+    try:
+        return next(csv.reader([line], strict=True), [])
+    except csv.Error:
+        raise ValueError(f"Line {number:,} has a quote that doesn't close, or too long.") from None
+
+
+def _key_heads(axes: Sequence[KeyColumn | Bins]) -> list[str]:
+    """The columns that tell the cells apart, as a published table has them."""
+    return [name for axis in axes for name in axis.columns]
+
+
+def _check_heads(heads: Sequence[str], axes: Sequence[KeyColumn | Bins]) -> None:
+    known = [SUM, *_key_heads(axes), WEIGHT]
+    if SUM not in heads:
+        raise ValueError(f"Expected a first line with the columns {', '.join(known)}.")
+    if len(set(heads)) < len(heads) or not set(heads) <= set(known):
+        why = "Expected columns, each once, among"
+        raise ValueError(f"{why} {', '.join(known)}. The first line has others.")
+
+
+def _name(field: str) -> str:
+    if not field or len(field.encode()) > MAX_TEXT:
+        raise ValueError(f"names no sum, or has a name of more than {MAX_TEXT:,} bytes.")
+    return field
+
+
+def _cells(axes: Sequence[KeyColumn | Bins], places: Sequence[Sequence[int]]) -> Iterator[int]:
+    """The cells by number at all combinations of places."""
+    for place in product(*places):
+        cell = 0
+        for axis, at in zip(axes, place, strict=True):
+            cell = cell * axis.cells + at
+        yield cell
+
+
+def _add_cells(own: dict[int, Fraction], cells: Iterator[int], weight: Fraction) -> None:
+    for cell in cells:
+        if cell in own:
+            raise ValueError("has a cell that its sum has already. Name each cell of a sum once.")
+        own[cell] = weight
+
+
+def _reader(axis: KeyColumn | Bins, heads: Sequence[str]) -> Any:
+    """A function that reads the fields of a line to places on an axis."""
+    at = [heads.index(name) if name in heads else None for name in axis.columns]
+    if isinstance(axis, Bins):
+        edges: Mapping[Edge, int] = {edge: place for place, edge in enumerate(axis.edges)}
+        return lambda fields: _span(edges, *(_field(fields, place) for place in at))
+    known = {(type(key), key): place for place, key in enumerate(axis.values)}
+    kinds = tuple(dict.fromkeys(type(key) for key in axis.values))
+    return lambda fields: _places(known, kinds, _field(fields, at[0]))
+
+
+def _field(fields: Sequence[str], place: int | None) -> str:
+    return "" if place is None else fields[place]
+
+
+def _places(
+    known: Mapping[tuple[type[Key], Key], int], kinds: Sequence[type[Key]], field: str
+) -> Sequence[int]:
+    """The place of a key, or all places for an empty field."""
+    if not field:
+        return range(len(known))
+    for kind in kinds:
+        key = _as_key(kind, field)
+        if key is not None and (kind, key) in known:
+            return (known[kind, key],)
+    raise ValueError("has a key that group_by doesn't list.")
+
+
+def _as_key(kind: type[Key], field: str) -> Key | None:
+    if kind is bool:
+        return {"true": True, "false": False}.get(field.lower())
+    if kind is int:
+        return int(field) if _INT.fullmatch(field) else None
+    return field
+
+
+def _span(edges: Mapping[Edge, int], low: str, high: str) -> Sequence[int]:
+    """The bands from one edge to another; an empty field is the first edge, or the last."""
+    ends = [_edge(edges, text, empty=e) for text, e in ((low, 0), (high, len(edges) - 1))]
+    if ends[0] >= ends[1]:
+        raise ValueError("has a band that ends where it begins, or before.")
+    return range(*ends)
+
+
+def _edge(edges: Mapping[Edge, int], text: str, *, empty: int) -> int:
+    if not text:
+        return empty
+    try:
+        place = edges.get(_OPEN[text] if text in _OPEN else exact(text, name="edge"))
+    except InvalidArgument:
+        place = None
+    if place is None:
+        raise ValueError("begins or ends a band where there is no edge.")
+    return place
+
+
+def sums_layout(cells: Layout, sums: MergedSums) -> Layout:
+    """The layout of the table of sums, given that of the cells."""
+    dropped = tuple(
+        f"Rows are left out where {axis.column} is {axis.dropped}."
+        for axis in sums.axis.of
+        if isinstance(axis, Bins) and axis.dropped
+    )
+    return replace(cells, axes=(sums.axis,), missing=cells.missing + dropped)
+
+
+def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
+    """The layout of merged cells: a unit adds no more to all of them than to the cells."""
+    axis = KeyColumn(column=SUM, values=tuple(range(sums.merged)))
+    way = cells.bounding
+    one = isinstance(way, FirstCells) and way.most == 1
+    if not one and not (isinstance(way, InCells) and way.per_cell >= way.total):
+        most = way.l1(cells.numbers)
+        way = InCells(per_cell=most, total=most, apart=True)
+    return replace(cells, axes=(axis,), bounding=way)
+
+
+def sums_of(spec: Spec, query: Query) -> MergedSums:
+    """The sums of a query that was checked."""
+    return read_sums(query.sums or "", axes_of(spec, query))
+
+
+def rows_of(cells: Layout) -> int:
+    """The most that a unit adds to all cells together, rounded up."""
+    return math.ceil(cells.bounding.l1(cells.numbers))
+
+
+def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
+    """The way to bound a unit with the fewest rows in all cells; a sentence if there is none."""
+    bounded = [way for way in ways if isinstance(way, FirstCells | InCells)]
+    if not bounded:
+        return (
+            "Nothing in [contribution] bounds how many rows of one person are in sums of cells. "
+            "Give max_rows, such as max_rows = 1."
+        )
+    return min(bounded, key=lambda way: way.l1(shape.numbers))
+
+
+def _beside(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
+    groupings = spec.groupings(query)
+    if query.conditions:
+        yield key, "Not used beside conditions: give group_by, or use another query."
+    elif not groupings and query.histogram is None:
+        yield key, "Expected the cells beside sums: group_by, or a histogram."
+    if any(isinstance(keys, PrivateKeys) for keys in groupings.values()):
+        yield key, "Not used with keys that nobody listed. List the keys of group_by."
+    if query.margins or query.hierarchies:
+        yield key, "Not used beside margins or levels: name their sums here, too."
+    if query.histogram is not None and query.histogram.cumulative:
+        yield key, "Not used beside cumulative: name the running sums here."
+    if reserved := {SUM, WEIGHT} & {*groupings}:
+        why = "is a column of the CSV. Give the column of the source another name in [derive]."
+        yield key, f"{min(reserved)!r} {why}"
+
+
+def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    if len(asked) != 1 or asked[0].kind not in _COUNTS:
+        why = 'Sums are of one count: statistics = ["count"]. Use another query for others.'
+        yield f"{path}.sums", why
+    for name in ("min_count", "top", "round", "round_to", "clamp", "objective"):
+        if getattr(query, name):
+            yield f"{path}.{name}", "Not used with sums: they wouldn't agree. Leave it out."
+    if query.accuracy is not None and query.accuracy.std is not None:
+        why = "Not used with sums, which have a std each. Give half_width_95, which all keep."
+        yield f"{path}.accuracy.std", why
+
+
+def _of_cells(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
+    if any(keys is None for keys in spec.groupings(query).values()):  # a problem of these
+        return
+    axes = axes_of(spec, query)
+    cells = math.prod(axis.cells for axis in axes)
+    if cells > _MOST_READ:
+        why = f"Expected at most {_MOST_READ:,} cells with sums, got {cells:,}. Give fewer keys."
+        yield key, why
+        return
+    try:
+        read_sums(query.sums or "", axes)
+    except ValueError as error:
+        yield key, str(error)

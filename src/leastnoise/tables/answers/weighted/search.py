@@ -1,0 +1,127 @@
+"""The search for noise in named sums: in the cells, in the sums, or in sums that are best for them.
+
+Each way is proved. The certificate has the strategy, so that its sensitivity follows from it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.design.bounds.variance_bound import least_rms
+from leastnoise.design.strategies import gaussian_strategy
+from leastnoise.errors import NotApplicable, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.geometry import CellGeometry
+from leastnoise.guarantees.strategy import SumsOfCells
+from leastnoise.mechanism.accuracy import standard_deviation
+from leastnoise.mechanism.rounding import default_grid
+from leastnoise.noise.draw import find_characteristic
+from leastnoise.noise.question import Question
+from leastnoise.noise.registry import registered
+from leastnoise.selection.least_squares import LeastSquares
+from leastnoise.selection.public import find_candidate
+from leastnoise.selection.workload import Try, list_tries, rank
+from leastnoise.tables.answers.noisy import FINEST_GRID
+from leastnoise.tables.answers.weighted.questions import merged_layout, rows_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+    from leastnoise.tables.answers.weighted.questions import MergedSums
+    from leastnoise.tables.layout.layout import Layout
+
+    Floats = NDArray[np.float64]
+
+MOST_LETTERS = 6_000_000
+"""Letters of a strategy in a certificate, of which a file holds 10 million."""
+_MOST_BOUNDED = 300
+"""Cells up to which a bound is proved: `verify` proves it again."""
+
+
+def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int) -> Certificate:
+    """Find and prove the noise with the least root mean square std of the sums.
+
+    `releases` of it together meet the budget. Raises Refused if there is none.
+    """
+    best: tuple[float, Certificate] | None = None
+    why = "no noise is proved for this part of the budget. Raise epsilon"
+    merged = merged_layout(cells, sums)
+    for attempt in _list_tries(sums, cells.neighbours, pure=not budget.delta):
+        try:
+            certificate = _prove(merged, attempt, budget, releases)
+            find_characteristic(certificate.noise, {0: 1.0}, np.ones(1))  # its intervals are known
+        except (Refused, NotApplicable) as error:
+            why = str(error).removesuffix(".")
+            continue
+        ways = LeastSquares(queries=sums.queries, strategy=attempt.strategy)
+        stds = ways.find_stds(variances(certificate))
+        figure = rank(float(np.sqrt(np.mean(stds**2))), attempt.strategy)
+        if stds.min() > 0 and stds.max() < 1e100 and (best is None or figure < best[0]):
+            best = figure, certificate
+    if best is None:
+        raise Refused(f"The query {cells.label!r}: {why}.")
+    return best[1]
+
+
+def variances(certificate: Certificate) -> Floats:
+    """The variance of each noisy number, rounding to the grid counted; all are alike."""
+    variance = standard_deviation(certificate) ** 2
+    return np.full(certificate.dimension, variance)
+
+
+def is_alike(certificate: Certificate) -> bool:
+    """True if all noisy numbers have the same law: independent, or spherical together."""
+    noise, geometry = certificate.noise, certificate.geometry
+    family = registered(type(noise))
+    if geometry is None:
+        return family.spherical or family.independent or noise.dimension == 1
+    return isinstance(geometry, CellGeometry) and noise.dimension == 1
+
+
+def _prove(cells: Layout, attempt: Try, budget: Budget, releases: int) -> Certificate:
+    """Prove the noise of one way. Raises Refused if there is none."""
+    strategy = attempt.strategy
+    question = Question(
+        budget=budget,
+        sensitivities=cells.sensitivities if strategy is None else (_moves(cells, attempt),),
+        dimension=cells.cells if strategy is None else len(strategy.numerators),
+        compositions=releases,
+        stated_neighbours=cells.neighbours,
+    )
+    mechanism = find_candidate(attempt.family, question).mechanism
+    if not is_alike(mechanism.certificate):
+        raise Refused("the noise of cells isn't alike")
+    grid = max(default_grid(mechanism.noise), FINEST_GRID)
+    return mechanism.certificate.about(cells.neighbours).on_grid(grid)
+
+
+def _moves(cells: Layout, attempt: Try) -> Sensitivity:
+    if attempt.strategy is None:
+        raise TypeError("noise in the cells has no strategy")
+    moves = SumsOfCells.of(attempt.strategy, attempt.norm, cells.neighbours, rows_of(cells))
+    if sum(map(len, moves.rows)) > MOST_LETTERS:
+        raise Refused("the certificate would be too long. Use fewer sums or cells")
+    return moves
+
+
+@lru_cache(maxsize=8)
+def _list_tries(sums: MergedSums, neighbours: Neighbours, *, pure: bool) -> tuple[Try, ...]:
+    tries, _ = list_tries(sums.queries, neighbours, pure=pure)
+    return tries
+
+
+@lru_cache(maxsize=8)
+def find_bound(sums: MergedSums, budget: Budget, rows: int, releases: int) -> float | None:
+    """A root mean square std that no additive noise is below, as is proved; None of many cells."""
+    if sums.merged > _MOST_BOUNDED:
+        return None
+    single = budget if budget.delta else budget.share(Fraction(1, releases))
+    queries = sums.queries
+    _, prices = gaussian_strategy(np.asarray(queries.T @ queries, dtype=np.float64))
+    return least_rms(queries, prices, budget=single, max_rows=rows)

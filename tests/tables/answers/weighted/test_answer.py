@@ -1,0 +1,318 @@
+"""Named sums: noise as `ln.workload` finds it, errors, and certificates that say other things."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leastnoise as ln
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.plan import PlanCertificate
+from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
+from leastnoise.guarantees.strategy import Strategy, SumsOfCells
+from leastnoise.mechanism.rounding import add_noise
+from leastnoise.tables.answers.weighted.answer import AnsweredSums
+from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.parse import spec_file
+from leastnoise.tables.plan.least_epsilon import find_plan
+from leastnoise.tables.plan.make_plan import plan, plan_as_certified
+from leastnoise.tables.plan.plan import Plan
+
+RUNNING = [f"to {day},0,{day + 1}," for day in range(30)]
+GROUPS = ["all,,,", "low,0,8,", "high,8,,", "mean,0,8,0.25", "mean,8,30,0.5"]
+TABLES = ["a,0,9,", "b,9,16,", "c,16,,", "ab,0,16,", "bc,9,,", "all,,,"]
+DELTAS = ["0", "1e-6"]
+
+
+def laid_of(
+    lines: Sequence[str],
+    *,
+    days: int = 30,
+    rows: int | None = None,
+    privacy: Any = None,
+    **query: Any,
+) -> LaidOut:
+    own: dict[str, Any] = {
+        "name": "q",
+        "statistics": ["count"],
+        "group_by": {"day": {"edges": [*range(days + 1)]}},
+        "sums": "\n".join(["sum,day_from,day_to,weight", *lines]),
+    }
+    raw: dict[str, Any] = {
+        "version": 1,
+        "data": {"source": "rows.csv", "types": {"day": "int", "who": "int"}},
+        "privacy": {"unit": "row" if rows is None else "who", "epsilon": 1, **(privacy or {})},
+        "query": [own | query],
+    }
+    return spec_file.lay_out(raw if rows is None else raw | {"contribution": {"max_rows": rows}})
+
+
+def answered_in(made: Plan) -> AnsweredSums:
+    (answered,) = made.answered
+    assert isinstance(answered, AnsweredSums)
+    return answered
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize("rows", [None, 1, 3])
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("lines", [RUNNING, GROUPS, TABLES])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_errors_are_those_of_a_workload(
+    lines: list[str], neighbours: Neighbours, rows: int | None, delta: str
+) -> None:
+    """Of a histogram with δ > 0 `workload` has noise whose sums have no known intervals."""
+    laid = laid_of(lines, rows=rows, privacy={"neighbours": neighbours, "delta": delta})
+    answered = answered_in(plan(laid))
+    queries = answered.sums.queries
+    alone = ln.workload(queries, epsilon=1, delta=delta, neighbours=neighbours, max_rows=rows or 1)
+    allowed = [alone.rms]
+    if alone.strategy is None and alone.mechanism.noise.name == "discrete-staircase":
+        allowed = sorted(alone.rms_by_strategy.values())[1:2]
+        allowed += [ln.workload(queries, epsilon=1, neighbours=neighbours).rms]
+        assert min(allowed) * (1 - 1e-5) <= answered.error.std <= max(allowed) * (1 + 1e-5)
+    elif rows == 3 and alone.strategy is None:  # persons may be shrunk: no whole noise
+        assert alone.rms <= answered.error.std <= alone.rms_by_strategy["cells"] * 1.05
+    else:
+        assert answered.error.std == pytest.approx(alone.rms, rel=1e-5)
+        assert np.allclose(answered.stds, alone.std, rtol=1e-5)
+    assert answered.bound == pytest.approx(alone.bound, rel=1e-6)
+    assert answered.certificate.neighbours == neighbours
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize(
+    ("lines", "delta", "privacy"),
+    [
+        (RUNNING, "0", {}),
+        (GROUPS, "0", {}),
+        (TABLES, "0", {"neighbours": "replace-one"}),
+        (RUNNING, "1e-3", {"epsilon": "0.1"}),
+    ],
+)
+def test_sums_are_unbiased_and_intervals_hold_95_of_100(
+    lines: list[str], delta: str, privacy: Any
+) -> None:
+    """Seeded; each bound fails by chance with probability below 1e-7, over all rows together."""
+    answered = answered_in(plan(laid_of(lines, privacy=privacy | {"delta": delta})))
+    certificate, ways, times = answered.certificate, answered.ways, 4000
+    counts = [Fraction(int(n)) for n in np.random.default_rng(1).integers(0, 50, 30)]
+    cells = [Fraction(0)] * answered.sums.merged
+    for place, count in zip(answered.sums.places.tolist(), counts, strict=True):
+        if place >= 0:
+            cells[place] += count
+    exact = np.array(ways.sum_cells(cells), dtype=object)
+    truth = ways.queries @ np.array([float(one) for one in cells])
+    entropy, grid = InsecureSeededEntropy(7), certificate.grid
+    assert grid is not None
+    drawn = np.array(
+        [
+            ways.answer(
+                add_noise(
+                    certificate.noise,
+                    grid,
+                    exact,
+                    geometry=certificate.geometry,
+                    entropy=entropy,
+                ),
+                grid,
+            )
+            for _ in range(times)
+        ]
+    )
+    errors, rows = drawn - truth, answered.error.rows
+    assert rows is not None
+    scores = errors.mean(axis=0) / (np.array(rows.std) / times**0.5)
+    assert np.abs(scores).max() < 6.2
+    assert np.mean(errors**2, axis=0) == pytest.approx(np.square(rows.std), rel=0.25)
+    inside = (np.abs(errors) <= np.array(rows.half95) * (1 + 1e-12)).mean(axis=0)
+    assert inside.min() > 0.95 - 6.2 * (0.95 * 0.05 / times) ** 0.5
+    whole = certificate.noise.lattice_step is not None
+    assert inside.max() < 0.95 + 6.2 * (0.95 * 0.05 / times) ** 0.5 or whole
+
+
+@pytest.mark.dense
+@pytest.mark.parametrize("releases", [1, 4])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_a_plan_follows_from_spec_and_certificate(releases: int, delta: str) -> None:
+    laid = laid_of(RUNNING, days=30, privacy={"delta": delta})
+    if releases > 1:
+        spec = laid.spec
+        raw = spec_file.to_dict(spec) | {"series": {"releases": releases}}
+        raw["privacy"]["ledger"] = {"path": "visits.ledger"}
+        laid = spec_file.lay_out(raw)
+    made = plan(laid)
+    text = made.certificate.to_json()
+    assert made.certificate.releases == releases
+    assert answered_in(made).certificate.compositions == releases
+    read = PlanCertificate.from_json(text)
+    read.verify()
+    assert plan_as_certified(laid, read).to_record() == made.to_record()
+
+
+def test_noise_is_in_merged_cells() -> None:
+    """Disjoint groups have the noise of a count each, however many cells they have."""
+    lines = ["a,0,9,", "b,9,16,", "c,16,,"]
+    answered = answered_in(plan(laid_of(lines)))
+    assert answered.ways.strategy is None
+    assert answered.certificate.noise.name == "geometric"
+    assert answered.stds == pytest.approx([1.3569] * 3, abs=1e-4)
+
+
+def strategy_of(claim: Certificate) -> Strategy:
+    assert isinstance(claim.sensitivity, SumsOfCells)
+    return claim.sensitivity.strategy
+
+
+def forged(
+    made: Plan, strategy: Strategy, *, scale: Fraction | None = None, **changes: Any
+) -> PlanCertificate:
+    """The certificate with another strategy, which is proved for what it states."""
+    ((name, claim),) = made.certificate.blocks
+    assert isinstance(claim, Certificate)
+    moves = claim.sensitivity
+    assert isinstance(moves, SumsOfCells)
+    options: dict[str, Any] = {"norm": "l1", "neighbours": moves.neighbours, "max_rows": 1}
+    sums = SumsOfCells.of(strategy, **options | changes)
+    noise = ln.noise.Laplace(
+        scale=sums.bound if scale is None else scale, dimension=len(strategy.numerators)
+    )
+    own = replace(claim, sensitivity=sums, noise=noise)
+    return replace(made.certificate, blocks=((name, own),))
+
+
+def test_any_strategy_that_determines_the_sums_may_be_released_and_no_other() -> None:
+    laid = laid_of(RUNNING)
+    made = plan(laid)
+    ((_, claim),) = made.certificate.blocks
+    assert isinstance(claim, Certificate)
+    found = strategy_of(claim)
+    cells = Strategy.within(np.eye(30))
+    other = forged(made, cells)
+    other.verify()
+    errors = answered_in(plan_as_certified(laid, other)).stds
+    assert errors == pytest.approx(np.sqrt(2 * np.arange(1, 31)), rel=1e-5)
+    few = Strategy(numerators=cells.numerators[:29])
+    with pytest.raises(CertificateRejected, match="doesn't determine the sums"):
+        plan_as_certified(laid, forged(made, few))
+    wide = Strategy.within(np.eye(31))
+    narrow = Strategy.within(np.eye(29))
+    for strategy in (wide, narrow):
+        with pytest.raises(CertificateRejected, match="sensitivity is not one"):
+            plan_as_certified(laid, forged(made, strategy))
+    for changes in ({"max_rows": 2}, {"neighbours": "replace-one"}):
+        with pytest.raises(CertificateRejected, match="sensitivity is not one"):
+            plan_as_certified(laid, forged(made, found, **changes))
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_strategy_for_fewer_rows_than_the_spec_allows_is_rejected(rows: int) -> None:
+    made = plan(laid_of(RUNNING, rows=rows))
+    for other in {1, 2, 3} - {rows}:
+        laid = laid_of(RUNNING, rows=other)
+        with pytest.raises(CertificateRejected, match="sensitivity is not one"):
+            plan_as_certified(laid, made.certificate)
+
+
+def edits(record: Any) -> list[tuple[str, Any]]:
+    """Every field of a claim, and every kind of place in its strategy, changed by itself."""
+    claim = record["blocks"][0]["certificate"]
+    rows = claim["sensitivity"]["rows"]
+    first = rows[0].split(" ")
+    changed = " ".join([str(int(first[0]) + 1), *first[1:]])
+    more = " ".join([*first, "1"])
+    values: list[tuple[str, Any]] = [
+        ("epsilon", "0.9"),
+        ("epsilon", "1.1"),
+        ("delta", "1e-9"),
+        ("dimension", len(rows) + 1),
+        ("compositions", 2),
+        ("sampling_rate", "0.5"),
+        ("grid", None),
+        ("delta_interval", ["0x1.0p+0", "0x1.0p+0"]),
+        ("kind", "keys"),
+        ("version", 2),
+        ("noise", {"name": "laplace", "parameters": {"scale": "0x1.fffffe0000000p-2"}}),
+        ("noise", {"name": "laplace", "parameters": {"scale": "0x1.0000000000000p+1"}}),
+        ("noise", {"name": "gaussian", "parameters": claim["noise"]["parameters"]}),
+        ("sensitivity", {"kind": "l1", "bound": "1"}),
+        ("sensitivity", claim["sensitivity"] | {"rows": rows[:-1]}),
+        ("sensitivity", claim["sensitivity"] | {"rows": [*rows, rows[0]]}),
+        ("sensitivity", claim["sensitivity"] | {"rows": [changed, *rows[1:]]}),
+        ("sensitivity", claim["sensitivity"] | {"rows": [more, *rows[1:]]}),
+        ("sensitivity", claim["sensitivity"] | {"norm": "l2"}),
+        ("sensitivity", claim["sensitivity"] | {"max_rows": 2}),
+        ("sensitivity", claim["sensitivity"] | {"neighbours": "replace-one"}),
+        ("geometry", {"kind": "cells", "count": len(rows)}),
+    ]
+    return values
+
+
+@pytest.mark.dense
+def test_every_edit_of_the_certificate_is_rejected_or_changes_the_plan() -> None:
+    laid = laid_of(RUNNING, days=30)
+    made = plan(laid)
+    text = made.certificate.to_json()
+    wanted = made.to_record()
+    for field, value in edits(json.loads(text)):
+        record = json.loads(text)
+        assert record["blocks"][0]["certificate"][field] != value, field
+        record["blocks"][0]["certificate"][field] = value
+        try:
+            read = PlanCertificate.from_json(json.dumps(record))
+            again = plan_as_certified(laid, read)
+            read.verify()
+        except (CertificateRejected, ln.errors.InvalidArgument):
+            continue
+        assert again.to_record() != wanted, field  # more noise than is needed is no lie
+
+
+@pytest.mark.dense
+def test_beside_other_queries_it_has_its_share() -> None:
+    laid = laid_of(RUNNING, days=30)
+    raw = spec_file.to_dict(laid.spec)
+    plain = {"name": "plain", "statistics": ["count"], "group_by": {"day": {"edges": [0, 9]}}}
+    raw["query"] = [plain, raw["query"][0] | {"importance": 3}]
+    made = plan(spec_file.lay_out(raw))
+    alone = answered_in(plan(laid))
+    beside = made.answered[1]
+    assert isinstance(beside, AnsweredSums)
+    assert beside.budget.epsilon == Fraction(3, 4)
+    assert beside.stds == pytest.approx(alone.stds * 4 / 3, rel=1e-6)
+    made.certificate.verify()
+
+
+@pytest.mark.dense
+def test_the_least_epsilon_for_an_accuracy() -> None:
+    accuracy = {"half_width_95": 40}
+    laid = laid_of(TABLES, privacy={"epsilon": "least"}, accuracy=accuracy)
+    _, found = find_plan(laid)
+    half = answered_in(found).error.half95
+    assert 0.8 * 40 <= half <= 40
+
+
+def test_other_sums_of_the_same_names_are_another_table() -> None:
+    one, other = (laid_of(lines) for lines in (["a,0,9,"], ["a,0,10,"]))
+    layouts = [plan(laid).parts[0].layouts[0].axes for laid in (one, other)]
+    assert layouts[0] != layouts[1]
+    with pytest.raises(CertificateRejected):
+        plan_as_certified(laid_of(RUNNING), plan(one).certificate)
+
+
+def test_what_is_said_of_it() -> None:
+    made = plan(laid_of(GROUPS))
+    text = str(made)
+    assert "The noise of q (geometric) is in 2 cells." in text
+    assert "No additive noise has a root mean square below" in text
+    for part, spec in itertools.product(made.parts, [made.spec]):
+        (listing,) = part.listings(spec)
+        assert "2 cells for 4 sums" in listing.title
