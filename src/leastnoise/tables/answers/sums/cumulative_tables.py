@@ -36,11 +36,8 @@ _LONGEST = 64 - len(_SUFFIX)  # of a name, so that a file can be called after it
 class CumulativeQueries(QueryKind):
     """Bins and their running sums."""
 
+    keys_of_sums: ClassVar[frozenset[str]] = frozenset({"cumulative"})
     why_no_clipping: ClassVar[str] = "Not used with cumulative: a person is in one bin at most."
-
-    def is_asked(self, query: Query) -> bool:
-        """True if a query asks for these tables."""
-        return query.histogram is not None and query.histogram.cumulative
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
