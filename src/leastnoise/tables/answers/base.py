@@ -412,6 +412,8 @@ class QueryKind(ABC):
 
     Of two kinds whose keys are all given, the one with more keys answers the query.
     """
+    optional_keys: ClassVar[frozenset[str]] = frozenset()
+    """Other such keys that may be given beside them, and mean the same kind."""
     why_no_clipping: ClassVar[str] = ""
     """Why no query can count what limits take away from it; "" if one can."""
 

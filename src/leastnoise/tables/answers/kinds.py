@@ -53,7 +53,8 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
     keys = query.keys_of_sums
     asked = [kind for kind in KINDS if kind.keys_of_sums and kind.keys_of_sums <= keys]
     for kind in asked:
-        if not any(kind.keys_of_sums < other.keys_of_sums for other in asked):
+        others = (other.keys_of_sums | other.optional_keys for other in asked if other is not kind)
+        if not any(kind.keys_of_sums < keys_of_other for keys_of_other in others):
             yield kind
 
 
