@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise.design.bounds.variance_bound import least_log_variance
+from leastnoise.noise.trees.copies import Laws
 from leastnoise.noise.trees.levels import (
     check_numbers,
     find_window,
@@ -240,6 +241,39 @@ class Crossed(TreeTable):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class GroupSums(TreeTable):
+    """Sums of a table over `groups` that have independent trees, which are all alike."""
+
+    of: Nodes | Prefixes
+    groups: int
+
+    def variances(self, branches: tuple[int, ...], nodes: OfPlaces) -> Floats:
+        """The variance of each number, given the variances of `nodes`: variances add up."""
+        return self.groups * self.of.variances(branches, nodes)
+
+    def half_widths(self, noise: Agreeing, probability: float) -> Floats:
+        """For each number an h with P(|noise| <= h) >= `probability`."""
+        if isinstance(self.of, Prefixes):
+            laws = Laws.of_prefixes(noise, self.of.count)
+        else:
+            laws = Laws.of_node(level_laws(noise)[self.of.level])
+        return laws.half_widths(self.groups, probability)
+
+    def alike(self, noise: Agreeing) -> bool:
+        """True if all numbers have one law."""
+        return self.of.alike(noise)
+
+    def too_high(self, noise: Agreeing) -> float:
+        """A bound on the bias of whole counts, none below 0: those of groups add up."""
+        return self.groups * self.of.too_high(noise)
+
+    def check(self, noise: Agreeing) -> None:
+        """Raise NotApplicable if the laws of its numbers would take too long."""
+        self.of.check(noise)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class TreeStrategy:
     """Noise on a tree, and the tables that are sums of its cells: a `Strategy`.
 
@@ -269,6 +303,11 @@ class TreeStrategy:
     def too_high(self, table: int) -> float:
         """A bound on the bias of whole counts, none below 0, in a number of a table."""
         return self.tables[table].too_high(self.noise)
+
+    def repeats(self, table: int) -> int:
+        """How many groups, or sums of groups, have the numbers of a table."""
+        summed = self.tables[table]
+        return self.groups // (summed.groups if isinstance(summed, GroupSums) else 1)
 
     def place(self, cells: NDArray[Any]) -> NDArray[Any]:
         """The cells of all trees, given those of the workload: 0 in cells that nobody is in."""

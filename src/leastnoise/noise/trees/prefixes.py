@@ -322,16 +322,27 @@ def _window_of_sums(noise: Agreeing) -> int:
     return min(1 << max(6, math.ceil(math.log2(max(least, 1.0)))), find_window(noise))
 
 
-@lru_cache(maxsize=16)
 def _inside(noise: Agreeing) -> Floats:
     """Return what P(|S_g| <= h) is at least, h = 0, …, N/2 − 1, shape (n + 1, N/2)."""
+    halves, slack = _laws(noise)
+    return 2 * np.cumsum(halves, axis=1) - halves[:, :1] - slack
+
+
+def prefix_laws(noise: Agreeing) -> tuple[Floats, Floats] | None:
+    """P(S_g = t) for t = 0, …, N/2 − 1, and how far off a sum of these is at most.
+
+    For g = 0, …, n; shapes (n + 1, N/2) and (n + 1, 1). None where they take too much `law_work`.
+    """
+    return _laws(noise) if law_work(noise) <= MOST_LAW_WORK else None
+
+
+@lru_cache(maxsize=16)
+def _laws(noise: Agreeing) -> tuple[Floats, Floats]:
     numbers = _window_of_sums(noise)
     laws = np.fft.irfft(_characteristic(noise, numbers), axis=0).T
-    excess = laws.sum(axis=1).max() - 1
-    halves = laws[:, : numbers // 2]
+    excess = max(float(laws.sum(axis=1).max() - 1), 0.0)
     beyond = prefix_moments(noise)[:, -1:] / (numbers / 2) ** ORDERS[-1]
-    sums = 2 * np.cumsum(halves, axis=1) - halves[:, :1]
-    return sums - beyond - max(float(excess), 0.0) - GIVEN_AWAY
+    return laws[:, : numbers // 2], beyond + excess + GIVEN_AWAY
 
 
 def _characteristic(noise: Agreeing, numbers: int) -> Floats:

@@ -354,16 +354,16 @@ class RunningSums(OnATree):
 
     def plain(self, place: int, share: Budget) -> Baselines:
         """Plain noise in the bins, summed, with the share of both tables."""
-        releases, times = self.certificate.compositions, self.whole.plain_growth[place]
+        releases, times = self.certificate.compositions, self.whole.plain_growth(place)
         return Baselines.of((self.layouts[place],), self.whole.budget, releases, summed=times)
 
     def table_record(self, place: int) -> dict[str, Any]:
         """The record of the noise in plan.json, and the place of the table."""
-        return {"cumulative": {"sums": bool(place), **self.whole.to_record()}}
+        return {"cumulative": {"sums": bool(place % 2), **self.whole.to_record()}}
 
     def unlike_rows(self, place: int) -> str:
         """The edges of running sums."""
-        return "edges" if place else ""
+        return "edges" if place % 2 else ""
 
 
 @final

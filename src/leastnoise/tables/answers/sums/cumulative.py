@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -20,7 +20,7 @@ from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.noise.trees import tree_in_words, tree_to_record
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.workloads.base import Table, Workload
-from leastnoise.workloads.tree import Nodes, Prefixes, TreeStrategy
+from leastnoise.workloads.tree import GroupSums, Nodes, Prefixes, TreeStrategy
 from leastnoise.workloads.tree_search import Trees, offer_prefixes
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ _DRAWN = (
     "bins below its edge, exactly. The root mean square of their standard deviations is {own:.4g}, "
     "the largest is {largest:.4g}; the ± is the largest. They are compared with plain noise in the "
     "bins, summed, for the share of both tables."
+)
+_TOTALS = (
+    "Tables by fewer columns are sums of these over groups, exactly; the noise of groups is "
+    "independent."
 )
 
 
@@ -72,23 +76,44 @@ class Cumulative(TreeSums):
 
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
-        """The layouts of both tables: of bins, and of running sums."""
+        """The layouts of bins and of running sums, by all columns and then by fewer."""
         return table_layouts(self.cells)
 
     @cached_property
     def workload(self) -> Workload:
-        """Bins, and their sums in each group."""
-        count, bins = self.cells.cells, self.bins
-        tables = (Table(count=count, find=lambda: np.arange(count), running=x) for x in (1, bins))
-        return Workload(cells=count, tables=tuple(tables))
+        """Bins and their running sums, in each group and in each sum of groups."""
+        tables = (
+            Table(count=layout.cells, find=partial(self._sum_groups, mask), running=running)
+            for mask, running, layout in zip(
+                np.repeat(self.cells.margins, 2).tolist(),
+                [1, self.bins] * len(self.cells.margins),
+                self.layouts,
+                strict=True,
+            )
+        )
+        return Workload(cells=self.cells.cells, tables=tuple(tables))
+
+    def _sum_groups(self, mask: int) -> NDArray[np.int64]:
+        """The number of each bin in the table of bins by the columns of a mask."""
+        sizes = [axis.cells for axis in self.cells.axes]
+        kept = [i for i in range(len(sizes)) if mask >> i & 1 or i == len(sizes) - 1]
+        places = np.indices(sizes).reshape(len(sizes), -1)
+        part_of = np.ravel_multi_index(tuple(places[kept]), [sizes[i] for i in kept])
+        return np.asarray(part_of, dtype=np.int64)
 
     @cached_property
     def strategy(self) -> TreeStrategy:
         """Bins are nodes of the last level, and running sums are of the first of these."""
+        of_group = (Nodes(level=len(self.noise.branches)), Prefixes(count=self.bins))
+        summed = [self.cells.cells // layout.cells for layout in self.layouts[::2]]
         first = np.arange(self.groups)[:, None] * self.noise.dimension
         return TreeStrategy(
             noise=self.noise,
-            tables=(Nodes(level=len(self.noise.branches)), Prefixes(count=self.bins)),
+            tables=tuple(
+                GroupSums(of=table, groups=groups) if groups > 1 else table
+                for groups in summed
+                for table in of_group
+            ),
             groups=self.groups,
             places=(first + np.arange(self.bins)).reshape(-1),
         )
@@ -103,14 +128,14 @@ class Cumulative(TreeSums):
         names = [*[None] * len(branches), self.cells.name]
         return list(zip(names, levels, strict=True))
 
-    @property
-    def plain_growth(self) -> tuple[float, float]:
-        """How much the error of independent noise in bins grows in each table: root mean square."""
-        return 1.0, math.sqrt((self.bins + 1) / 2)
+    def plain_growth(self, table: int) -> float:
+        """How much the error of independent noise in bins grows in a table: root mean square."""
+        groups = self.cells.cells // self.layouts[table].cells
+        return math.sqrt(groups * ((self.bins + 1) / 2 if table % 2 else 1))
 
     def to_record(self) -> dict[str, Any]:
         """The noise as JSON values, all of which a certificate can confirm."""
-        of_bins, of_sums = self.errors
+        of_bins, of_sums, *_ = self.errors
         return {
             **tree_to_record(self.noise),
             **({"objective": LARGEST} if self.cells.largest else {}),
@@ -121,12 +146,13 @@ class Cumulative(TreeSums):
 
     def in_words(self) -> list[str]:
         """The noise and what it is worth, in sentences."""
-        of_bins, of_sums = self.errors
+        of_bins, of_sums, *totals = self.errors
         bins = f"each bin by itself (geometric, std {of_bins.std:.4g})"
         if any(self.noise.shares[:-1]):
             bins = f"the bins on a tree {tree_in_words(self.noise)}"
         return [
             _DRAWN.format(bins=bins, own=of_sums.std, largest=self.largest_std),
+            *([_TOTALS] if totals else []),
             *([FOR_THE_LARGEST] if self.cells.largest else []),
             *([] if self.whole_counts is None else self.whole_counts.in_words()),
         ]

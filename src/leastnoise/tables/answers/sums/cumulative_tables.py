@@ -10,10 +10,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.answers.sums.margin_tables import in_one_cell, std_problems, wrong_forms
+from leastnoise.tables.answers.sums import margin_tables
+from leastnoise.tables.answers.sums.margin_tables import (
+    in_one_cell,
+    name_problems,
+    std_problems,
+    wrong_forms,
+)
 from leastnoise.tables.layout.axes import Bins, RunningBins
 from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
 from leastnoise.tables.spec.query import PrivateKeys
+from leastnoise.workloads.marginal import MOST_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,11 +44,21 @@ class CumulativeQueries(QueryKind):
     """Bins and their running sums."""
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"cumulative"})
+    keys_beside: ClassVar[frozenset[str]] = frozenset({"margins"})
     why_no_clipping: ClassVar[str] = "Not used with cumulative: a person is in one bin at most."
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
-        return [query.name, table_name(query.name)]
+        columns = list(query.group_by)
+        known = all(set(by) <= set(columns) for by in query.listed_tables or ())
+        tables = list_tables(query) if known and len(columns) <= MOST_COLUMNS else ()
+        names = [
+            margin_tables.table_name(
+                query.name, columns, [column for i, column in enumerate(columns) if table >> i & 1]
+            )
+            for table in tables
+        ]
+        return [name for bins in names or [query.name] for name in (bins, table_name(bins))]
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """What doesn't go with running sums."""
@@ -50,17 +67,21 @@ class CumulativeQueries(QueryKind):
             yield key, "Not used with one bin, whose count is its only sum."
         if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
             yield key, "Not used with keys that nobody listed. List the keys of group_by."
+        if "margins" in query.keys_of_sums:
+            yield from _margin_problems(query, f"{path}.margins")
         yield from wrong_forms(query, path, called="cumulative")
         yield from std_problems(query, path, called="cumulative")
         if len(query.name) > _LONGEST:
-            yield (
-                f"{path}.name",
-                f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}.",
-            )
+            why = f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}."
+            yield f"{path}.name", why
+        elif query.listed_tables != ():
+            hint = "give columns such names in [derive]."
+            yield from name_problems(query, self.file_names(query), f"{path}.margins", hint=hint)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The bins."""
-        return lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        """The bins, and the tables by some of the columns of their groups."""
+        ((shape,),) = lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        return ((replace(shape, margins=list_tables(query)),),)
 
     def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
@@ -77,16 +98,30 @@ def table_name(query: str) -> str:
     return query + _SUFFIX
 
 
-def table_layouts(layout: Layout) -> tuple[Layout, Layout]:
-    """Return the layouts of the two tables, given that of the block: bins and running sums."""
-    *others, bins = layout.axes
+def list_tables(query: Query) -> tuple[int, ...]:
+    """The sets of group columns by which bins are published, as bit masks: all columns first."""
+    every = (1 << len(query.group_by)) - 1
+    return margin_tables.published_tables(query) or (every,)
+
+
+def table_layouts(layout: Layout) -> tuple[Layout, ...]:
+    """The layouts of bins and of running sums, by all columns and then by fewer of them."""
+    bins = layout.axes[-1]
     if not isinstance(bins, Bins):
         raise TypeError("running sums are those of bins")
-    return layout, replace(
-        layout,
-        name=table_name(layout.name),
-        axes=(*others, RunningBins(column=bins.column, bins=bins)),
-    )
+    last = len(layout.axes) - 1
+    columns = [axis.column for axis in layout.axes[:-1]]
+    layouts: list[Layout] = []
+    for table in layout.margins:
+        of_bins = margin_tables.table_layout(layout, table | 1 << last)
+        by = [axis.column for axis in of_bins.axes[:-1]]
+        of_bins = replace(of_bins, name=margin_tables.table_name(layout.name, columns, by))
+        running = RunningBins(column=bins.column, bins=bins)
+        of_sums = replace(
+            of_bins, name=table_name(of_bins.name), axes=(*of_bins.axes[:-1], running)
+        )
+        layouts += [of_bins, of_sums]
+    return tuple(layouts)
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
@@ -103,3 +138,20 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
         "A person may be in several bins, or count for a part of a row, and cumulative counts are "
         "of persons in one bin. Give max_rows = 1 in [contribution], or leave cumulative out."
     )
+
+
+def _margin_problems(query: Query, key: str) -> Iterator[Problem]:
+    """What is wrong with sums of a histogram over some of its group columns."""
+    columns, given = list(query.group_by), query.listed_tables
+    if given == ():
+        yield key, "Expected at least one table, such as margins = true."
+    elif not 1 <= len(columns) <= MOST_COLUMNS:
+        why = "Not used beside a histogram without columns in group_by, over which it would be"
+        if columns:
+            why = f"Expected at most {MOST_COLUMNS} columns in group_by, got {len(columns)}, as"
+        yield key, f"{why} summed."
+    elif given is not None:
+        yield from margin_tables.listed_problems(given, columns, key)
+        if not any(set(by) == set(columns) for by in given):
+            why = f"List the table by all columns, {columns!r}, too"
+            yield key, f"{why}: the others are sums of its counts."

@@ -128,7 +128,9 @@ class TreeSums(ABC):
         """The errors of each table, and of each row where they are unlike."""
         strategy = self.strategy
         tables = range(len(strategy.tables))
-        return tuple(measure_table(strategy, table, groups=strategy.groups) for table in tables)
+        return tuple(
+            measure_table(strategy, table, groups=strategy.repeats(table)) for table in tables
+        )
 
     @property
     def largest_std(self) -> float:

@@ -1,0 +1,121 @@
+"""Sums of the same number in several independent trees, one of each group: half-widths.
+
+notation: X the noise of the number in one tree, k `copies` of it; S their sum. M_p is a bound on
+E X^p for p of `ORDERS`. X and S are symmetric, so that the moments of a sum of two parts A and B
+are Σ_j C(p, 2j)·E A^2j·E B^(p − 2j): larger moments of the parts give larger ones.
+
+The law of S is that of X to the power k under a Fourier transform, modulo a window N. Let the law
+of X be known up to e in the l1 norm. Then P(|S| <= h) is known up to k·e, a product of laws at a
+time, and up to E S^8/(N/2)^8 for what is beyond the window.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.noise.trees.levels import GIVEN_AWAY, SAFE, LevelLaw
+from leastnoise.noise.trees.prefixes import ORDERS, prefix_laws, prefix_moments
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.noise.trees.law import Agreeing
+
+    Floats = NDArray[np.float64]
+
+MOST_NUMBERS = 1 << 24
+"""The largest number of probabilities of all sums; beyond it half-widths are those of moments."""
+_ROWS = 16  # at once
+_ROUNDED_UP = 1.001  # of moments, for all rounding
+_ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Laws:
+    """The laws of some symmetric numbers X: bounds on their moments, and probabilities.
+
+    `moments` has shape (numbers, 4). `halves` are P(X = t) for t = 0, 1, …, up to `off` in the l1
+    norm over all t; None where they are not computed.
+    """
+
+    moments: Floats
+    halves: Floats | None
+    off: Floats
+
+    @classmethod
+    def of_node(cls, law: LevelLaw) -> Laws:
+        """The law of one node, shape (1,)."""
+        halves, count = law.probabilities, 2 * len(law.probabilities)
+        places = np.arange(len(halves), dtype=np.float64)
+        mass = float(2 * halves.sum() - halves[0])
+        off = SAFE * math.sqrt(count) * law.error + GIVEN_AWAY / 1000
+        moments = [2 * float(halves @ places**p) / mass * _ROUNDED_UP for p in ORDERS]
+        return cls(
+            moments=np.array([moments]),
+            halves=halves[None],
+            off=np.array([off + abs(1 - mass)]),
+        )
+
+    @classmethod
+    def of_prefixes(cls, noise: Agreeing, count: int) -> Laws:
+        """The laws of the sums of the first 1, …, `count` cells; raises what their moments do."""
+        moments = prefix_moments(noise)[1 : count + 1]
+        laws = prefix_laws(noise)
+        if laws is None:
+            return cls(moments=moments, halves=None, off=np.zeros(count))
+        halves, slack = (part[1 : count + 1] for part in laws)
+        return cls(moments=moments, halves=halves, off=2 * slack[:, 0])
+
+    def half_widths(self, copies: int, coverage: float) -> Floats:
+        """An h with P(|S| <= h) >= `coverage` for each number, S a sum of independent `copies`."""
+        moments = moments_of_copies(self.moments, copies)
+        widths = np.floor((moments / (1 - coverage)) ** (1 / _ORDERS)).min(axis=1)
+        least = 2 * float((moments[:, -1].max() / GIVEN_AWAY) ** (1 / ORDERS[-1]))
+        if self.halves is None or least * len(moments) > MOST_NUMBERS:
+            return widths
+        size = 1 << max(6, math.ceil(math.log2(max(least, 2.0 * self.halves.shape[1], 1.0))))
+        if size * len(moments) > MOST_NUMBERS:
+            return widths
+        for first in range(0, len(widths), _ROWS):
+            rows = slice(first, first + _ROWS)
+            law = np.zeros((len(widths[rows]), size))
+            law[:, : self.halves.shape[1]] = self.halves[rows]
+            law[:, 1:] += law[:, :0:-1].copy()
+            sums = np.fft.irfft(np.fft.rfft(law).real ** copies, size)[:, : size // 2]
+            growth = (1 + self.off[rows]) ** (copies - 1)
+            slack = copies * self.off[rows] * growth + GIVEN_AWAY
+            slack += moments[rows, -1] / (size / 2) ** ORDERS[-1]
+            inside = 2 * np.cumsum(sums, axis=1) - sums[:, :1] - slack[:, None]
+            enough = inside >= coverage
+            exact = np.where(enough.any(axis=1), np.argmax(enough, axis=1), np.inf)
+            widths[rows] = np.minimum(widths[rows], exact)
+        return widths
+
+
+def moments_of_copies(moments: Floats, copies: int) -> Floats:
+    """Bounds on E S^p for p of `ORDERS`, given those on E X^p; shape (numbers, 4)."""
+    total: Floats | None = None
+    power = moments
+    while True:
+        if copies & 1:
+            total = power if total is None else _add_moments(total, power)
+        copies >>= 1
+        if not copies:
+            return power if total is None else total
+        power = _add_moments(power, power)
+
+
+def _add_moments(first: Floats, second: Floats) -> Floats:
+    left, right = (np.insert(moments, 0, 1.0, axis=1) for moments in (first, second))
+    return np.stack(
+        [
+            sum(math.comb(p, 2 * j) * left[:, j] * right[:, p // 2 - j] for j in range(p // 2 + 1))
+            for p in ORDERS
+        ],
+        axis=1,
+    )
