@@ -408,12 +408,12 @@ class QueryKind(ABC):
     """
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset()
-    """The keys by which a query asks for this kind, if its tables are sums of cells: see `Query`.
+    """The keys of a query, as `Query` lists them, that ask for this kind of sums of cells."""
+    keys_beside: ClassVar[frozenset[str]] = frozenset()
+    """Further such keys that this kind understands.
 
-    Of two kinds whose keys are all given, the one with more keys answers the query.
+    Of two kinds whose keys are given, the one that understands more of the query's keys answers it.
     """
-    optional_keys: ClassVar[frozenset[str]] = frozenset()
-    """Other such keys that may be given beside them, and mean the same kind."""
     why_no_clipping: ClassVar[str] = ""
     """Why no query can count what limits take away from it; "" if one can."""
 
