@@ -149,9 +149,10 @@ def nested_figures(sizes: list[int]) -> list[str]:
     }
     (tables,) = plan(spec_file.lay_out(raw)).answered
     assert isinstance(tables, NestedTables)
-    found = tables.whole.compared
-    bound = "–" if found.bound is None else f"{found.bound:.2f}"
-    return [*(f"{one:.2f}" for one in (found.cells, found.apart, found.own)), bound]
+    compared = tables.whole.compared
+    bound = "–" if compared.bound is None else f"{compared.bound:.2f}"
+    stds = (compared.cells, compared.apart, compared.own)
+    return [*(f"{std:.2f}" for std in stds), bound]
 
 
 def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[list[str]]:

@@ -68,7 +68,7 @@ class Published:
             by, counts = columns_in_words(layout, table), Counter[tuple[str, ...]]()
             for (sex, town), count in cells.items():
                 names = {"sex": sex, "k": town, "region": _TOWNS[town]}
-                counts[tuple(names[one] for one in by)] += count >> layout.bits
+                counts[tuple(names[name] for name in by)] += count >> layout.bits
             tables.append(counts)
         return tables
 
@@ -91,8 +91,8 @@ def test_pure_noise_hides_every_unit(tmp_path: Path, neighbours: str, unit: str)
     claims = published.whole.measured.values()
     losses = [
         sum(
-            sum(abs(one[key] - other[key]) for key in one | other) / float(claim.noise.scale)
-            for claim, one, other in zip(claims, *pair, strict=True)
+            sum(abs(before[key] - after[key]) for key in before | after) / float(claim.noise.scale)
+            for claim, before, after in zip(claims, *pair, strict=True)
         )
         for pair in published.pairs(neighbours)
     ]
@@ -112,8 +112,8 @@ def test_gaussian_noise_hides_every_unit(tmp_path: Path, neighbours: str) -> Non
     assert {claim.noise.name for claim in claims} == {"gaussian"}
     squares = [
         sum(
-            sum((one[key] - other[key]) ** 2 for key in one | other) / claim.noise.variance
-            for claim, one, other in zip(claims, *pair, strict=True)
+            sum((before[key] - after[key]) ** 2 for key in before | after) / claim.noise.variance
+            for claim, before, after in zip(claims, *pair, strict=True)
         )
         for pair in published.pairs(neighbours)
     ]

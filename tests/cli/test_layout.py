@@ -162,3 +162,13 @@ def test_a_cell_of_a_million_letters_is_cut_where_it_is_seen(
     shown = capsys.readouterr().out
     assert shown.count("x") == 2000
     assert shown.count("…") == 1
+
+
+@pytest.mark.parametrize("columns", [60, 80, 400])
+def test_facts_fill_a_line_and_not_more(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    terminal.print_facts([("the noise", "a " * 1000), ("delta", "0")])
+    lines = capsys.readouterr().out.splitlines()
+    assert columns - 1 <= max(map(len, lines)) <= columns

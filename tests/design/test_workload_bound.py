@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from leastnoise.design.bounds.variance_bound import as_integers, least_rms
-from leastnoise.design.strategies import gaussian_strategy
 from leastnoise.guarantees.budget import Budget
-from tests.design.test_strategies import WORKLOADS
+from leastnoise.workloads.matrix_search import gaussian_strategy
+from tests.workloads.test_matrix_search import WORKLOADS
 
 PURE = Budget(epsilon=1)
 GEOMETRIC = 1 / (2 * math.sinh(0.5) ** 2)

@@ -18,7 +18,7 @@ from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.guarantees.strategy import Strategy
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.selection.workload import WorkloadNoise, workload
-from tests.design.test_strategies import WORKLOADS
+from tests.workloads.test_matrix_search import WORKLOADS
 
 RANDOM = np.random.default_rng(11)
 SUMS, GAUSSIAN, ANSWERS = "sums, laplace", "sums, gaussian", "answers, laplace"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
 from leastnoise.tables.answers.sums.answer import NestedTables
-from leastnoise.tables.answers.sums.nested import NestedMargins, noise_name
+from leastnoise.tables.answers.sums.nested import NestedMargins, _pure, noise_name
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan
@@ -104,7 +105,7 @@ def labels(level: str | None, columns: list[str]) -> list[tuple[str, str, int]]:
 
 def sum_matrix(rows: list[tuple[str, str, int]], level: str | None, columns: list[str]) -> Any:
     shown = labels(level, columns)
-    return np.array([[float(row == one) for one in shown] for row in rows])
+    return np.array([[float(row == cell) for cell in shown] for row in rows])
 
 
 def rows_in(table: pd.DataFrame) -> list[tuple[str, str, int]]:
@@ -177,6 +178,7 @@ def test_counts_without_much_noise_are_those_of_the_rows(
         assert (table["count_low"] <= table["count"]).all()
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("order", "privacy"),
     [
@@ -233,6 +235,7 @@ def _draw(noise: str, stds: np.ndarray) -> np.ndarray:
     return random.normal(size=size) * stds
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize("unit", ["row", "who"])
 def test_all_tables_add_up_exactly(tmp_path: Path, unit: str) -> None:
     folder = released(tmp_path, unit=unit, group_by={"sex": SEX, "town": LEVELS, "age": AGE})
@@ -250,6 +253,7 @@ def test_all_tables_add_up_exactly(tmp_path: Path, unit: str) -> None:
     assert "levels" in report(folder) or "region" in report(folder)
 
 
+@pytest.mark.dense
 @pytest.mark.parametrize(
     ("place", "by", "why"),
     [
@@ -314,6 +318,23 @@ def test_noise_of_two_families_is_rejected() -> None:
         NestedMargins.of(both.cells, both.budget, claims, composed=True)
 
 
+def test_whole_noise_is_in_the_cells_alone() -> None:
+    """Only there are half-widths those of its law."""
+    whole = whole_of(plan_of(spec_of(margins=LISTED)))
+    shares = {5: Fraction(1, 2), 11: Fraction(1, 2)}
+    claims = _pure("geometric", whole.cells, whole.budget, shares, times=1)
+    named = [(noise_name(whole.cells, at), claim) for at, claim in zip(shares, claims, strict=True)]
+    with pytest.raises(CertificateRejected, match="whole noise in others"):
+        NestedMargins.of(whole.cells, whole.budget, named, composed=False)
+    coarse = [(name, claim.on_grid(4)) for name, claim in named[1:]]
+    with pytest.raises(CertificateRejected, match="aren't whole"):
+        NestedMargins.of(whole.cells, whole.budget, coarse, composed=False)
+    cells = NestedMargins.of(whole.cells, whole.budget, named[1:], composed=False)
+    assert {error.half95 for error in cells.errors} == {
+        math.floor(error.half95) for error in cells.errors
+    }
+
+
 @pytest.mark.dense
 @pytest.mark.parametrize(
     ("sizes", "bound"), [([150] * 20, 3.538), ([5 + 10 * i for i in range(20)] + [1000], None)]
@@ -332,6 +353,7 @@ def test_thousands_of_towns(sizes: list[int], bound: float | None) -> None:
     assert compared.bound == (bound and pytest.approx(bound, abs=1e-3))
 
 
+@pytest.mark.dense
 def test_the_largest_error_is_smaller_if_asked_for() -> None:
     typical, largest = (
         whole_of(plan_of(spec_of(objective=objective))) for objective in (None, "largest")
@@ -350,6 +372,7 @@ def test_a_list_of_coarse_tables_needs_no_cells(tmp_path: Path) -> None:
     assert sum(map(Fraction, towns["count"])) == sum(map(Fraction, regions["count"]))
 
 
+@pytest.mark.dense
 def test_a_series_and_the_least_epsilon() -> None:
     once = whole_of(plan_of(spec_of(margins=LISTED)))
     raw = spec_of(margins=LISTED)

@@ -145,10 +145,9 @@ def exact_rows(rows: Sequence[Sequence[Exact]], *, name: str) -> tuple[tuple[Fra
 def _parse(value: Exact, *, name: str) -> Fraction:
     if isinstance(value, Fraction):
         return of_ints(value)
-    whole = _validate.as_int(value)
-    if whole is not None:
-        return Fraction(whole)
     text = _text_of(value)
+    if text is None and (whole := _validate.as_int(value)) is not None:
+        return Fraction(whole)
     if text is not None and len(text) <= _MAX_CHARACTERS:
         if _DECIMAL.fullmatch(text):
             return Fraction(text)

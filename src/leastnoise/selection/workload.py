@@ -17,7 +17,6 @@ import numpy as np
 from leastnoise import _validate, _words
 from leastnoise.certificate.subject import noise_of, statement
 from leastnoise.design.bounds.variance_bound import least_rms
-from leastnoise.design.strategies import gaussian_strategy, p_identity
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, NEIGHBOURS, Neighbours, Sensitivity
@@ -36,8 +35,9 @@ from leastnoise.mechanism.mechanism import Mechanism, Released
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.values import ScaledIntegers, flat, fractions_of
 from leastnoise.noise.question import Question
-from leastnoise.selection.least_squares import LeastSquares
 from leastnoise.selection.public import find_candidate
+from leastnoise.workloads.matrix import LeastSquares
+from leastnoise.workloads.matrix_search import gaussian_strategy, p_identity
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -10,5 +10,6 @@
 | `tree_search` | which tree and shares are best, and what a certificate of its noise must say |
 | `ranks` | how far off quantiles are that are read off such counts |
 | `nested` | tables by the levels of a tree and by other columns |
+| `matrix`, `matrix_search` | questions with weights: least squares, and which sums get noise |
 | `laplace_sums` | half-widths of sums of Laplace noise |
 """

@@ -9,10 +9,10 @@ import pytest
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import Block, Blocks
-from leastnoise.errors import CertificateRejected
+from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Topic
-from leastnoise.tables.answers.kinds import KINDS, kind_of
+from leastnoise.tables.answers.kinds import KINDS, kind_of, kinds_of_sums
 from leastnoise.tables.answers.matching import list_answers
 from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.parse import spec_file
@@ -68,6 +68,16 @@ def laid() -> LaidOut:
 @pytest.fixture(scope="module")
 def blocks(laid: LaidOut) -> Blocks:
     return plan(laid).certificate.blocks
+
+
+def test_the_kind_with_the_most_given_keys_answers(laid: LaidOut) -> None:
+    for query in laid.spec.query:
+        kinds = [kind.keys_of_sums for kind in kinds_of_sums(query)]
+        assert kinds == [query.keys_of_sums] * bool(query.keys_of_sums)
+        assert kind_of(laid.spec, query).keys_of_sums == query.keys_of_sums
+    (nested,) = (query for query in SPEC["query"] if query["name"] == "nested")
+    with pytest.raises(SpecError, match="at least one table"):
+        spec_file.lay_out({**SPEC, "query": [{**nested, "margins": []}]})
 
 
 @pytest.mark.dense

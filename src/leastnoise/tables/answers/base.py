@@ -404,15 +404,16 @@ class Answer(Protocol):
 class QueryKind(ABC):
     """A way to answer a query, as a spec asks for it: its layout, and all that may be wrong.
 
-    It has no state. `kinds` lists all of them, and says which of them a query has.
+    It has no state. `kinds` lists all of them, and finds the one that a query has.
     """
 
+    keys_of_sums: ClassVar[frozenset[str]] = frozenset()
+    """The keys by which a query asks for this kind, if its tables are sums of cells: see `Query`.
+
+    Of two kinds whose keys are all given, the one with more keys answers the query.
+    """
     why_no_clipping: ClassVar[str] = ""
     """Why no query can count what limits take away from it; "" if one can."""
-
-    def is_asked(self, query: Query) -> bool:
-        """True if a query asks for tables that add up in this way."""
-        return False
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the tables that a query publishes, and of their files."""

@@ -306,6 +306,17 @@ class Query(Section):
     )
 
     @property
+    def keys_of_sums(self) -> frozenset[str]:
+        """The keys by which the query asks for tables of sums of its cells."""
+        given = {
+            "margins": self.margins is True or isinstance(self.margins, tuple),
+            "cumulative": self.histogram is not None and self.histogram.cumulative,
+            "levels": bool(self.hierarchies),
+            "sums": self.sums is not None,
+        }
+        return frozenset(name for name, is_given in given.items() if is_given)
+
+    @property
     def listed_tables(self) -> tuple[tuple[str, ...], ...] | None:
         """The tables that `margins` asks for, each by some columns; None if that is all tables."""
         return None if self.margins is True else self.margins or ()

@@ -20,7 +20,9 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.guarantees.strategy import Strategy, SumsOfCells
 from leastnoise.mechanism.rounding import add_noise
+from leastnoise.tables.answers.weighted import errors
 from leastnoise.tables.answers.weighted.answer import AnsweredSums
+from leastnoise.tables.answers.weighted.questions import list_moves
 from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
@@ -129,12 +131,12 @@ def test_sums_are_unbiased_and_intervals_hold_95_of_100(
             for _ in range(times)
         ]
     )
-    errors, rows = drawn - truth, answered.error.rows
+    missed, rows = drawn - truth, answered.error.rows
     assert rows is not None
-    scores = errors.mean(axis=0) / (np.array(rows.std) / times**0.5)
+    scores = missed.mean(axis=0) / (np.array(rows.std) / times**0.5)
     assert np.abs(scores).max() < 6.2
-    assert np.mean(errors**2, axis=0) == pytest.approx(np.square(rows.std), rel=0.25)
-    inside = (np.abs(errors) <= np.array(rows.half95) * (1 + 1e-12)).mean(axis=0)
+    assert np.mean(missed**2, axis=0) == pytest.approx(np.square(rows.std), rel=0.25)
+    inside = (np.abs(missed) <= np.array(rows.half95) * (1 + 1e-12)).mean(axis=0)
     assert inside.min() > 0.95 - 6.2 * (0.95 * 0.05 / times) ** 0.5
     whole = certificate.noise.lattice_step is not None
     assert inside.max() < 0.95 + 6.2 * (0.95 * 0.05 / times) ** 0.5 or whole
@@ -159,6 +161,21 @@ def test_a_plan_follows_from_spec_and_certificate(releases: int, delta: str) -> 
     assert plan_as_certified(laid, read).to_record() == made.to_record()
 
 
+def test_intervals_of_many_weights_hold_and_are_hardly_wider(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = plan(laid_of(RUNNING))
+    rows = answered_in(made).error.rows
+    monkeypatch.setattr(errors, "_MOST_EXACT", 0)
+    wider = answered_in(plan_as_certified(laid_of(RUNNING), made.certificate)).error.rows
+    assert rows is not None
+    assert wider is not None
+    assert rows.std == wider.std
+    ratios = np.array(wider.half95) / rows.half95
+    assert ratios.min() > 1 - 1e-9
+    assert ratios.max() < 1.1
+
+
 def test_noise_is_in_merged_cells() -> None:
     """Disjoint groups have the noise of a count each, however many cells they have."""
     lines = ["a,0,9,", "b,9,16,", "c,16,,"]
@@ -166,6 +183,29 @@ def test_noise_is_in_merged_cells() -> None:
     assert answered.ways.strategy is None
     assert answered.certificate.noise.name == "geometric"
     assert answered.stds == pytest.approx([1.3569] * 3, abs=1e-4)
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("lines", [["all,,,"], ["low,0,8,", "high,8,,"], ["all,0,30,"]])
+def test_persons_with_several_rows_never_count_as_whole(lines: Any, neighbours: Any) -> None:
+    """A person beyond the limit is made smaller, so that whole noise would tell of fractions."""
+    for limits in ({"max_rows": 3}, {"l1": "2.5"}, {"max_rows_per_group": 1, "max_groups": 2}):
+        laid = laid_of(lines, rows=3, privacy={"neighbours": neighbours})
+        raw = spec_file.to_dict(laid.spec) | {"contribution": limits}
+        answered = answered_in(plan(spec_file.lay_out(raw)))
+        certificate = answered.certificate
+        assert not certificate.noise.for_whole_numbers
+        for moves in list_moves(answered.cells, answered.sums):
+            assert moves.rows(dimension=answered.sums.merged) is None
+            assert moves.radius("integer", dimension=answered.sums.merged) is None
+        reach = answered.cells.bounding.l1(answered.cells.numbers)
+        replaced = neighbours == "replace-one" and answered.sums.merged > 1
+        norm = certificate.sensitivity.radius("l1", dimension=certificate.dimension)
+        assert norm is not None
+        if answered.ways.strategy is None:
+            assert norm == reach * (2 if replaced else 1)
+        elif answered.sums.merged == 1:
+            assert norm >= reach * answered.ways.strategy.reach("l1", neighbours)
 
 
 def strategy_of(claim: Certificate) -> Strategy:
@@ -199,8 +239,8 @@ def test_any_strategy_that_determines_the_sums_may_be_released_and_no_other() ->
     cells = Strategy.within(np.eye(30))
     other = forged(made, cells)
     other.verify()
-    errors = answered_in(plan_as_certified(laid, other)).stds
-    assert errors == pytest.approx(np.sqrt(2 * np.arange(1, 31)), rel=1e-5)
+    stds = answered_in(plan_as_certified(laid, other)).stds
+    assert stds == pytest.approx(np.sqrt(2 * np.arange(1, 31)), rel=1e-5)
     few = Strategy(numerators=cells.numerators[:29])
     with pytest.raises(CertificateRejected, match="doesn't determine the sums"):
         plan_as_certified(laid, forged(made, few))

@@ -129,11 +129,6 @@ class Plain:
         )
 
 
-def list_plain(laid: LaidOut, blocks: Sequence[shared_draws.DrawQuery]) -> list[Plain]:
-    """The one answer to all of these queries; none if there are no queries."""
-    return [Plain(laid=laid, blocks=tuple(blocks))] if blocks else []
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class Drawn(NoisyAnswer):

@@ -113,11 +113,8 @@ def tree_of(column: KeyColumn) -> KeyTree:
 class LevelQueries(QueryKind):
     """Keys and the levels above them."""
 
+    keys_of_sums: ClassVar[frozenset[str]] = frozenset({"levels"})
     why_no_clipping: ClassVar[str] = NO_CLIPPING
-
-    def is_asked(self, query: Query) -> bool:
-        """True if a query asks for these tables."""
-        return bool(query.hierarchies) and not query.margins
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the tables, and of their files: the table by key has the query's name."""

@@ -16,7 +16,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import Box
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.query import Query
 
 MOST_LISTED = 30  # columns, of which a list names some in each table
+NO_TABLE = "Expected at least one table, such as margins = true or [[]], the total."
 MOST_TABLES = 1024  # with all tables by fewer columns
 FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LIMITS_OF_GROUPS = ("max_groups", "max_rows_per_group", "l1", "l2")
@@ -347,12 +348,7 @@ def _in_sums(layout: Layout) -> Bounding:
 class MarginQueries(QueryKind):
     """Cells and their totals."""
 
-    def is_asked(self, query: Query) -> bool:
-        """True if a query asks for these tables."""
-        nested = query.margins and query.hierarchies
-        running = query.histogram is not None and query.histogram.cumulative
-        asked = bool(query.margins or isinstance(query.margins, tuple))
-        return asked and not nested and not running
+    keys_of_sums: ClassVar[frozenset[str]] = frozenset({"margins"})
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
@@ -362,7 +358,7 @@ class MarginQueries(QueryKind):
         """What is wrong with the margins of a query."""
         key, columns, listed = f"{path}.margins", list(query.group_by), query.listed_tables
         if listed == ():
-            yield key, "Expected at least one table, such as margins = true or [[]], the total."
+            yield key, NO_TABLE
         most = MOST_COLUMNS if listed is None else MOST_LISTED
         if not 2 <= len(columns) <= most:
             hint = " List the tables." if 2 < len(columns) <= MOST_LISTED else ""

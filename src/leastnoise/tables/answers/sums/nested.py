@@ -104,24 +104,17 @@ class NestedMargins:
         family and are within the budget; where all noise is `composed` they have its δ, and ε is a
         matter of all together.
         """
-        nested = nested_of(cells)
-        names = {noise_name(cells, table): table for table in nested.every}
-        measured = dict[int, Certificate]()
-        for name, claim in claims:
-            table = names.get(name)
-            if table is None or table in measured or not isinstance(claim, Certificate):
-                raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
-            moves = (table_sensitivity(cells, table),)
-            check_claim(name, claim, cells, nested.cells(table), moves, families=_FAMILIES)
-            measured[table] = claim
+        nested, measured = nested_of(cells), _match(cells, claims)
         label = f"The tables of {cells.name!r}"
         if list(measured) != sorted(measured):
             raise CertificateRejected(f"{label} aren't in order.")
         if len({claim.noise.name for claim in measured.values()}) != 1:
             raise CertificateRejected(f"{label} have noise of several families.")
-        whole = any(claim.noise.name == _WHOLE for claim in measured.values())
-        if whole and [*measured] != [nested.every[-1]]:
-            raise CertificateRejected(f"{label} have whole noise in others than the cells.")
+        if any(claim.noise.name == _WHOLE for claim in measured.values()):
+            if [*measured] != [nested.every[-1]]:
+                raise CertificateRejected(f"{label} have whole noise in others than the cells.")
+            if any((claim.grid or 0) > 1 for claim in measured.values()):
+                raise CertificateRejected(f"{label} have counts that aren't whole.")
         for part in ("delta",) if composed else ("epsilon", "delta"):
             spent = sum((getattr(claim.budget, part) for claim in measured.values()), Fraction(0))
             if spent > getattr(budget, part):
@@ -185,19 +178,20 @@ class NestedMargins:
 
     def in_order(self, numbers: NDArray[Any], table: int) -> NDArray[Any]:
         """The numbers of a table in the order of its rows; `numbers` have the nodes first."""
-        level, mask = self.nested.split(table)
-        place, _ = tree_column(self.cells)
-        before = (mask & ((1 << place) - 1)).bit_count() if level else 0
-        return np.moveaxis(numbers, 0, before).reshape(-1)
+        return np.moveaxis(numbers, 0, self._place_of_nodes(table)).reshape(-1)
 
     def nodes_first(self, numbers: NDArray[Any], table: int) -> NDArray[Any]:
         """The inverse of `in_order`, in the shape of the table."""
+        place = self._place_of_nodes(table)
+        nodes, *others = self.nested.shape(table)
+        others.insert(place, nodes)
+        return np.moveaxis(numbers.reshape(others), place, 0)
+
+    def _place_of_nodes(self, table: int) -> int:
+        """The place of the level among the columns of a table; 0 if the table has no level."""
         level, mask = self.nested.split(table)
         place, _ = tree_column(self.cells)
-        before = (mask & ((1 << place) - 1)).bit_count() if level else 0
-        nodes, *others = self.nested.shape(table)
-        others.insert(before, nodes)
-        return np.moveaxis(numbers.reshape(others), before, 0)
+        return (mask & ((1 << place) - 1)).bit_count() if level else 0
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
@@ -229,10 +223,8 @@ class NestedMargins:
 
     def _whole_widths(self, counts: Floats) -> list[Floats]:
         """The half-widths of sums of so many cells' whole noise, of PROBABILITIES."""
-        (claim,), (distinct, places) = (
-            self.measured.values(),
-            np.unique(counts, return_inverse=True),
-        )
+        (claim,) = self.measured.values()
+        distinct, places = np.unique(counts, return_inverse=True)
         terms = [Term(certificate=claim, coefficient=1.0, times=int(count)) for count in distinct]
         widths = np.array([half_widths_of_sum([term], PROBABILITIES) for term in terms])
         return [*widths[places.reshape(-1)].T]
@@ -241,18 +233,18 @@ class NestedMargins:
         """The error of a table, given that of a number at each node."""
         rows = None
         if float(np.ptp(stds)) > _ALIKE * float(stds.max()):
-            all_stds, halves = (self.rows_of(table, own).tolist() for own in (stds, widths[0]))
-            rows = RowErrors(std=tuple(all_stds), half95=tuple(halves))
-        half95, half975, half983 = (float(own.max()) for own in widths)
+            std_of_rows, halves = (self.rows_of(table, of).tolist() for of in (stds, widths[0]))
+            rows = RowErrors(std=tuple(std_of_rows), half95=tuple(halves))
+        half95, half975, half983 = (float(width.max()) for width in widths)
         std = math.sqrt(float((stds**2).mean()))
         return NoiseError(std=std, half95=half95, half975=half975, half983=half983, rows=rows)
 
     def _factors(self, table: int) -> list[float]:
         """Half-widths of a number of a table over its standard deviation, of PROBABILITIES."""
         if self._family == "gaussian":
-            return [NormalDist().inv_cdf((1 + one) / 2) for one in PROBABILITIES]
+            return [NormalDist().inv_cdf((1 + p) / 2) for p in PROBABILITIES]
         largest = self.nested.largest_part(self.information, table)
-        return [half_width_of_laplace_sum(one, largest) for one in PROBABILITIES]
+        return [half_width_of_laplace_sum(p, largest) for p in PROBABILITIES]
 
     @property
     def largest_std(self) -> float:
@@ -266,9 +258,9 @@ class NestedMargins:
         releases = next(iter(self.measured.values())).compositions
         cells = [self._sums_of_cells(table) for table in tables]
         alone, apart = list[float](), list[float]()
-        last = self.nested.every[-1]
         for variance in _variances_of_shares(self.cells, self.budget, releases):
-            alone.append(_log_total([variance(last, 1.0) * own for own in cells], largest=largest))
+            of_cell = variance(self.nested.every[-1], 1.0)
+            alone.append(_log_total([of_cell * times for times in cells], largest=largest))
             shares = [np.full(1, variance(table, 1 / len(tables))) for table in tables]
             apart.append(_log_total(shares, largest=largest))
         count = 1 if largest else len(tables)
@@ -334,6 +326,20 @@ class NestedMargins:
             *([FOR_THE_LARGEST] if largest else []),
             self.compared.in_words("The", largest=largest),
         ]
+
+
+def _match(cells: Layout, claims: Sequence[tuple[str, Block]]) -> dict[int, Certificate]:
+    """The certificate of each measured table; rejects any that isn't about a table of the spec."""
+    nested, measured = nested_of(cells), dict[int, Certificate]()
+    names = {noise_name(cells, table): table for table in nested.every}
+    for name, claim in claims:
+        table = names.get(name)
+        if table is None or table in measured or not isinstance(claim, Certificate):
+            raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
+        moves = (table_sensitivity(cells, table),)
+        check_claim(name, claim, cells, nested.cells(table), moves, families=_FAMILIES)
+        measured[table] = claim
+    return measured
 
 
 def noise_name(cells: Layout, table: int) -> str:

@@ -18,6 +18,7 @@ from leastnoise.guarantees.structured import Linf
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums.level_tables import NO_CLIPPING, column_problems, tree_of
 from leastnoise.tables.answers.sums.margin_tables import (
+    NO_TABLE,
     in_one_cell,
     kept_apart,
     listed_problems,
@@ -52,11 +53,8 @@ MOST_TABLES = 64
 class NestedQueries(QueryKind):
     """Keys, the levels above them and other columns, with totals."""
 
+    keys_of_sums: ClassVar[frozenset[str]] = frozenset({"margins", "levels"})
     why_no_clipping: ClassVar[str] = NO_CLIPPING
-
-    def is_asked(self, query: Query) -> bool:
-        """True if a query asks for these tables."""
-        return bool(query.margins and query.hierarchies)
 
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
@@ -84,6 +82,8 @@ class NestedQueries(QueryKind):
             tables = f"{(len(names) + 1) << len(others):,}"
             why = f"Expected at most {MOST_TABLES} tables by levels and sets of other columns, got"
             yield key, f"{why} {tables}. Use fewer columns."
+        elif query.listed_tables == ():
+            yield key, NO_TABLE
         elif query.listed_tables is not None:
             yield from listed_problems(query.listed_tables, [*names, *others], key)
             yield from _twice(query.listed_tables, names, key)

@@ -15,12 +15,12 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.strategy import Strategy, SumsOfCells
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.selection.least_squares import LeastSquares
 from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.weighted.errors import find_errors
 from leastnoise.tables.answers.weighted.questions import (
+    list_moves,
     merged_layout,
     rows_of,
     sums_layout,
@@ -36,6 +36,7 @@ from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.results.table import table_of
 from leastnoise.tables.results.table_files import read_table
 from leastnoise.tables.statistics.base import CLOSE
+from leastnoise.workloads.matrix import LeastSquares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -85,8 +86,7 @@ class WeightedSums(OfOneQuery):
         where = f"Query {name!r}"
         if not isinstance(claim, Certificate):
             raise CertificateRejected(f"{where}: its sums have one draw of noise.")
-        merged = merged_layout(self.layout, self.sums)
-        strategy = check_draw(claim, merged, self.share, where=where)
+        strategy = check_draw(claim, self.layout, self.sums, self.share, where=where)
         ways = LeastSquares(queries=self.sums.queries, strategy=strategy)
         check_determined(ways, where=where)
         answered = AnsweredSums(
@@ -102,7 +102,9 @@ class WeightedSums(OfOneQuery):
         return answered
 
 
-def check_draw(claim: Certificate, cells: Layout, share: Budget, *, where: str) -> Strategy | None:
+def check_draw(
+    claim: Certificate, cells: Layout, sums: MergedSums, share: Budget, *, where: str
+) -> Strategy | None:
     """The strategy of noise in sums of these cells; None if the noise is in the cells.
 
     Raises CertificateRejected unless the spec implies all that the certificate states.
@@ -111,10 +113,10 @@ def check_draw(claim: Certificate, cells: Layout, share: Budget, *, where: str) 
     if isinstance(moves, SumsOfCells):
         strategy = moves.strategy
         fits = moves == SumsOfCells.of(strategy, moves.norm, cells.neighbours, rows_of(cells))
-        fits &= strategy.numerators.shape[1] == cells.cells
+        fits &= strategy.numerators.shape[1] == sums.merged
     else:
-        fits = moves in cells.sensitivities
-    numbers = cells.cells if strategy is None else len(strategy.numerators)
+        fits = moves in list_moves(cells, sums)
+    numbers = sums.merged if strategy is None else len(strategy.numerators)
     delta_left = share.delta if claim.budget.delta else Fraction(0)
     checks = (
         (fits, "its sensitivity is not one that the spec implies"),

@@ -10,9 +10,10 @@ import numpy as np
 
 from leastnoise.mechanism.accuracy import Term, half_width, half_widths_of_sum
 from leastnoise.noise.registry import registered
-from leastnoise.selection.least_squares import FINER_BITS
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
+from leastnoise.workloads.laplace_sums import half_width_of_laplace_sum
+from leastnoise.workloads.matrix import FINER_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,23 +21,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.selection.least_squares import LeastSquares
+    from leastnoise.workloads.matrix import LeastSquares
 
     Floats = NDArray[np.float64]
 
 _DIGITS = 10
 """Digits of weights by which sums with equal errors are found."""
+_MOST_EXACT = 50_000
+"""Weights of all sums up to which half-widths of Laplace noise are those of its exact law."""
 
 
 def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> NoiseError:
     """The error of each sum, given its standard deviation. Raises NotApplicable if it's unknown."""
+    exactly = int(np.count_nonzero(ways.of_noise)) <= _MOST_EXACT
     known: dict[tuple[tuple[float, int], ...], Sequence[float]] = {}
     widths = np.empty((len(stds), len(PROBABILITIES)))
     for row, weights in enumerate(ways.of_noise):
         alike = Counter(float(f"{weight:.{_DIGITS}g}") for weight in np.abs(weights[weights != 0]))
         key = tuple(sorted(alike.items(), reverse=True))
         if key not in known:
-            known[key] = _half_widths(certificate, key)
+            known[key] = _half_widths(certificate, key, exactly=exactly)
         widths[row] = known[key]
     widths += _rounding(certificate, ways)[:, None]
     half95, half975, half983 = (float(column.max()) for column in widths.T)
@@ -49,12 +53,22 @@ def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> N
     )
 
 
-def _half_widths(certificate: Certificate, alike: Sequence[tuple[float, int]]) -> list[float]:
-    """Half-widths of a sum with these weights, each as often as stands beside it."""
+def _half_widths(
+    certificate: Certificate, alike: Sequence[tuple[float, int]], *, exactly: bool
+) -> list[float]:
+    """Half-widths of a sum with these weights, each as often as stands beside it.
+
+    If not `exactly`, those of Laplace noise are up to a tenth more than need be.
+    """
+    length = math.sqrt(math.fsum(times * weight**2 for weight, times in alike))
+    total = math.fsum(times * weight for weight, times in alike)
+    rounded = float(certificate.grid or 0) / 2
+    if certificate.noise.name == "laplace" and not exactly:
+        largest = max(weight for weight, _ in alike) ** 2 / length**2
+        std = length * math.sqrt(certificate.noise.variance)
+        widths = (half_width_of_laplace_sum(p, largest) for p in PROBABILITIES)
+        return [std * width + total * rounded for width in widths]
     if registered(type(certificate.noise)).spherical:
-        length = math.sqrt(math.fsum(times * weight**2 for weight, times in alike))
-        total = math.fsum(times * weight for weight, times in alike)
-        rounded = float(certificate.grid or 0) / 2
         # the rounding of a number is in its half-width, and adds up
         alone = [half_width(certificate, probability) - rounded for probability in PROBABILITIES]
         return [length * width + total * rounded for width in alone]

@@ -18,12 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import exact
+from leastnoise.guarantees.exact import exact, root_above
+from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.guarantees.strategy import (
     LARGEST_WEIGHT,
     LEAST_WEIGHT,
@@ -33,7 +34,7 @@ from leastnoise.guarantees.strategy import (
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
 from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
-from leastnoise.tables.layout.limits import FirstCells, InCells
+from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InCells
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.statistics.registry import known_statistics
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import LaidOut, Layout
@@ -66,9 +68,7 @@ _OPEN = {"-inf": -math.inf, "inf": math.inf}
 class SumQueries(QueryKind):
     """Named sums of the cells, in place of the cells."""
 
-    def is_asked(self, query: Query) -> bool:
-        """True if a query has sums."""
-        return query.sums is not None
+    keys_of_sums: ClassVar[frozenset[str]] = frozenset({"sums"})
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """The problems of the sums of a query, and the keys that don't go with them."""
@@ -321,11 +321,31 @@ def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
     """The layout of merged cells: a unit adds no more to all of them than to the cells."""
     axis = KeyColumn(column=SUM, values=tuple(range(sums.merged)))
     way = cells.bounding
-    one = isinstance(way, FirstCells) and way.most == 1
-    if not one and not (isinstance(way, InCells) and way.per_cell >= way.total):
+    if not _adds_one(cells):
         most = way.l1(cells.numbers)
         way = InCells(per_cell=most, total=most, apart=True)
     return replace(cells, axes=(axis,), bounding=way)
+
+
+def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
+    """Sets that each hold every shift of the counts of merged cells by one unit.
+
+    A unit that adds more than 1 may be made smaller by any factor, so that nothing is whole. It
+    adds numbers x >= 0 with Σx <= R, and two units differ by √2·R in l2 at most.
+    """
+    if _adds_one(cells):
+        return merged_layout(cells, sums).sensitivities
+    most: Fraction = cells.bounding.l1(cells.numbers)
+    if cells.neighbours == "add-remove" or sums.merged == 1:
+        return (L1(most),)
+    return (L1(2 * most), L2(root_above(2 * most**2)))
+
+
+def _adds_one(cells: Layout) -> bool:
+    """True if a unit adds 1 to one cell at most, and nothing to all others."""
+    way = cells.bounding
+    in_one = isinstance(way, FirstCells) and way.most == 1
+    return in_one or (cells.by_row and way == OF_A_ROW)
 
 
 def sums_of(spec: Spec, query: Query) -> MergedSums:
@@ -357,9 +377,9 @@ def _beside(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
         yield key, "Expected the cells beside sums: group_by, or a histogram."
     if any(isinstance(keys, PrivateKeys) for keys in groupings.values()):
         yield key, "Not used with keys that nobody listed. List the keys of group_by."
-    if query.margins or query.hierarchies:
+    if query.keys_of_sums & {"margins", "levels"}:
         yield key, "Not used beside margins or levels: name their sums here, too."
-    if query.histogram is not None and query.histogram.cumulative:
+    if "cumulative" in query.keys_of_sums:
         yield key, "Not used beside cumulative: name the running sums here."
     if reserved := {SUM, WEIGHT} & {*groupings}:
         why = "is a column of the CSV. Give the column of the source another name in [derive]."

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.design.bounds.variance_bound import least_rms
-from leastnoise.design.strategies import gaussian_strategy
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import CellGeometry
@@ -22,17 +21,19 @@ from leastnoise.mechanism.rounding import default_grid
 from leastnoise.noise.draw import find_characteristic
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import registered
-from leastnoise.selection.least_squares import LeastSquares
 from leastnoise.selection.public import find_candidate
 from leastnoise.selection.workload import Try, list_tries, rank
 from leastnoise.tables.answers.noisy import FINEST_GRID
-from leastnoise.tables.answers.weighted.questions import merged_layout, rows_of
+from leastnoise.tables.answers.weighted.questions import list_moves, rows_of
+from leastnoise.workloads.matrix import LeastSquares
+from leastnoise.workloads.matrix_search import gaussian_strategy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+    from leastnoise.guarantees.strategy import Strategy
     from leastnoise.tables.answers.weighted.questions import MergedSums
     from leastnoise.tables.layout.layout import Layout
 
@@ -51,10 +52,9 @@ def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int
     """
     best: tuple[float, Certificate] | None = None
     why = "no noise is proved for this part of the budget. Raise epsilon"
-    merged = merged_layout(cells, sums)
     for attempt in _list_tries(sums, cells.neighbours, pure=not budget.delta):
         try:
-            certificate = _prove(merged, attempt, budget, releases)
+            certificate = _prove(cells, sums, attempt, budget=budget, releases=releases)
             find_characteristic(certificate.noise, {0: 1.0}, np.ones(1))  # its intervals are known
         except (Refused, NotApplicable) as error:
             why = str(error).removesuffix(".")
@@ -84,13 +84,19 @@ def is_alike(certificate: Certificate) -> bool:
     return isinstance(geometry, CellGeometry) and noise.dimension == 1
 
 
-def _prove(cells: Layout, attempt: Try, budget: Budget, releases: int) -> Certificate:
+def _prove(
+    cells: Layout, sums: MergedSums, attempt: Try, *, budget: Budget, releases: int
+) -> Certificate:
     """Prove the noise of one way. Raises Refused if there is none."""
     strategy = attempt.strategy
     question = Question(
         budget=budget,
-        sensitivities=cells.sensitivities if strategy is None else (_moves(cells, attempt),),
-        dimension=cells.cells if strategy is None else len(strategy.numerators),
+        sensitivities=(
+            list_moves(cells, sums)
+            if strategy is None
+            else (_moves_of_sums(cells, strategy, attempt),)
+        ),
+        dimension=sums.merged if strategy is None else len(strategy.numerators),
         compositions=releases,
         stated_neighbours=cells.neighbours,
     )
@@ -101,10 +107,8 @@ def _prove(cells: Layout, attempt: Try, budget: Budget, releases: int) -> Certif
     return mechanism.certificate.about(cells.neighbours).on_grid(grid)
 
 
-def _moves(cells: Layout, attempt: Try) -> Sensitivity:
-    if attempt.strategy is None:
-        raise TypeError("noise in the cells has no strategy")
-    moves = SumsOfCells.of(attempt.strategy, attempt.norm, cells.neighbours, rows_of(cells))
+def _moves_of_sums(cells: Layout, strategy: Strategy, attempt: Try) -> Sensitivity:
+    moves = SumsOfCells.of(strategy, attempt.norm, cells.neighbours, rows_of(cells))
     if sum(map(len, moves.rows)) > MOST_LETTERS:
         raise Refused("the certificate would be too long. Use fewer sums or cells")
     return moves

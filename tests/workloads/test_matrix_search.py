@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leastnoise.design.strategies import gaussian_strategy, p_identity
 from leastnoise.workloads.marginal import Marginals
+from leastnoise.workloads.matrix_search import gaussian_strategy, p_identity
 
 RANDOM = np.random.default_rng(3)
 SIZES = (4, 2, 3)
