@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.answers.plain.layout import PlainQueries
 from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
-from leastnoise.tables.answers.sums.cumulative_tables import CumulativeQueries
+from leastnoise.tables.answers.sums.cumulative_tables import CumulativeQueries, CumulativeTotals
 from leastnoise.tables.answers.sums.level_tables import LevelQueries
 from leastnoise.tables.answers.sums.margin_tables import MarginQueries
 from leastnoise.tables.answers.sums.nested_tables import NestedQueries
@@ -32,6 +32,7 @@ KINDS: tuple[QueryKind, ...] = (
     KEYS,
     MarginQueries(),
     CumulativeQueries(),
+    CumulativeTotals(),
     LevelQueries(),
     NestedQueries(),
     SumQueries(),
@@ -51,13 +52,9 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
 def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
     """The kinds of sums of cells for which a query asks: at most one if nothing is wrong."""
     given = query.keys_of_sums
-    understood = {
-        kind: given & (kind.keys_of_sums | kind.keys_beside)
-        for kind in KINDS
-        if kind.keys_of_sums and kind.keys_of_sums <= given
-    }
-    for kind, keys in understood.items():
-        if not any(keys < others for others in understood.values()):
+    asked = [kind for kind in KINDS if kind.keys_of_sums and kind.keys_of_sums <= given]
+    for kind in asked:
+        if not any(kind.keys_of_sums < other.keys_of_sums for other in asked):
             yield kind
 
 

@@ -39,12 +39,9 @@ MOST_BINS = 1 << 15
 _LONGEST = 64 - len(_SUFFIX)  # of a name, so that a file can be called after it
 
 
-@final
-class CumulativeQueries(QueryKind):
-    """Bins and their running sums."""
+class RunningSumQueries(QueryKind):
+    """Bins and their running sums, for groups and perhaps for totals of these."""
 
-    keys_of_sums: ClassVar[frozenset[str]] = frozenset({"cumulative"})
-    keys_beside: ClassVar[frozenset[str]] = frozenset({"margins"})
     why_no_clipping: ClassVar[str] = "Not used with cumulative: a person is in one bin at most."
 
     def file_names(self, query: Query) -> list[str]:
@@ -91,6 +88,20 @@ class CumulativeQueries(QueryKind):
         )
 
         return [Sums(laid=laid, block=query, kind=RunningSums) for query in queries]
+
+
+@final
+class CumulativeQueries(RunningSumQueries):
+    """Bins and their running sums."""
+
+    keys_of_sums: ClassVar[frozenset[str]] = frozenset({"cumulative"})
+
+
+@final
+class CumulativeTotals(RunningSumQueries):
+    """Bins and their running sums, also by fewer columns."""
+
+    keys_of_sums: ClassVar[frozenset[str]] = frozenset({"cumulative", "margins"})
 
 
 def table_name(query: str) -> str:
