@@ -409,10 +409,10 @@ class QueryKind(ABC):
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset()
     """The keys of a query, as `Query` lists them, that ask for this kind of sums of cells."""
-    keys_beside: ClassVar[frozenset[str]] = frozenset()
+    optional_keys: ClassVar[frozenset[str]] = frozenset()
     """Further such keys that this kind understands.
 
-    Of two kinds whose keys are given, the one that understands more of the query's keys answers it.
+    Of two kinds whose keys are given, the one that understands more keys answers the query.
     """
     why_no_clipping: ClassVar[str] = ""
     """Why no query can count what limits take away from it; "" if one can."""

@@ -50,14 +50,11 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
 
 def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
     """The kinds of sums of cells for which a query asks: at most one if nothing is wrong."""
-    given = query.keys_of_sums
-    understood = {
-        kind: given & (kind.keys_of_sums | kind.keys_beside)
-        for kind in KINDS
-        if kind.keys_of_sums and kind.keys_of_sums <= given
-    }
-    for kind, keys in understood.items():
-        if not any(keys < others for others in understood.values()):
+    keys = query.keys_of_sums
+    asked = [kind for kind in KINDS if kind.keys_of_sums and kind.keys_of_sums <= keys]
+    for kind in asked:
+        others = (other.keys_of_sums | other.optional_keys for other in asked if other is not kind)
+        if not any(kind.keys_of_sums < keys_of_other for keys_of_other in others):
             yield kind
 
 

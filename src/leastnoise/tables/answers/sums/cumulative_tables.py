@@ -44,7 +44,7 @@ class CumulativeQueries(QueryKind):
     """Bins and their running sums."""
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset({"cumulative"})
-    keys_beside: ClassVar[frozenset[str]] = frozenset({"margins"})
+    optional_keys: ClassVar[frozenset[str]] = frozenset({"margins"})
     why_no_clipping: ClassVar[str] = "Not used with cumulative: a person is in one bin at most."
 
     def file_names(self, query: Query) -> list[str]:
