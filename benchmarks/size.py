@@ -37,15 +37,16 @@ _NUMBERS = {"Fraction", "float", "arb", "range"}
 _MIDDLE = re.compile(r"\b(middle|mid|golden)\b.* = .*(\(\w+ \+ \w+\) //? 2|sqrt\(5\))")
 _READER = r"def _value(_of)?\(value: object, (kind|field)\b"
 _KINDS = {
-    "by_tree", "cumulative", "groups", "hierarchy", "keys_alone", "level",
-    "margin", "margins", "quantiles", "running", "summed", "tree", "unlisted",
+    "by_tree", "cumulative", "groups", "hierarchies", "hierarchy", "keys_alone", "keys_of_sums",
+    "level", "margin", "margins", "quantiles", "running", "summed", "sums", "tree", "unlisted",
 }  # fmt: skip
 """Attributes that say which kind of answer a query has."""
 _OF_A_KIND = {
-    "ByChance", "ByThreshold", "ByTree", "Cumulative", "Drawn", "KeysAlone", "KeysCertificate",
-    "KeysPlan", "Layout", "LevelTables", "Levels", "MarginTables", "Margins", "OnATree", "Plain",
-    "Quantile", "QuantileCertificate", "QuantilePlan", "Quantiles", "Ranks", "RunningSums",
-    "Summed", "Sums", "ThresholdCertificate",
+    "AnsweredSums", "ByChance", "ByThreshold", "ByTree", "Cumulative", "Drawn", "KeysAlone",
+    "KeysCertificate", "KeysPlan", "Layout", "LevelTables", "Levels", "MarginTables", "Margins",
+    "NestedMargins", "NestedTables", "OnATree", "Plain", "Quantile", "QuantileCertificate",
+    "QuantilePlan", "Quantiles", "Ranks", "RunningSums", "Summed", "Sums",
+    "ThresholdCertificate", "TreeSums", "WeightedSums",
 }  # fmt: skip
 _STATIONS = ("answers", "layout", "noise", "plan", "publish", "query", "results")
 _ASKING = ("cli", "report", *(f"tables/{folder}" for folder in _STATIONS))

@@ -16,7 +16,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.tables.answers.sums.answer import LevelTables
-from leastnoise.tables.answers.sums.level_tables import tree_of
+from leastnoise.tables.answers.sums.level_tables import key_tree
 from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.rows import bounding, source
 from tests.noise.trees.oracle import enumerated
@@ -53,8 +53,7 @@ def test_no_unit_changes_chances_by_more_than_promised(
     level = release.plan().blocks[0].answered
     assert isinstance(level, LevelTables)
     layout = level.whole.cells
-    assert layout.hierarchy is not None
-    order = tree_of(layout.hierarchy).order
+    order = key_tree(layout).order
     noise = level.whole.noise
     if shares is not None:  # what a verifier takes as well
         made = ln.calibrate(

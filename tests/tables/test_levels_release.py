@@ -132,8 +132,6 @@ def test_errors_are_those_of_an_enumeration(levels: Any, neighbours: Any) -> Non
     claims = [(planned.cells.label, made.certificate.on_grid(1))]
     whole = Levels.of(planned.cells, planned.budget, claims)
     points, chances = enumerated(whole.noise, 9)
-    column = whole.cells.hierarchy
-    assert column is not None
     order = sorted(range(len(keys)), key=lambda i: _first_seen(given, keys, i))
     for error, names in zip(whole.errors, (keys, *given.values()), strict=True):
         values = list(dict.fromkeys(names))

@@ -246,7 +246,7 @@ PARTS = 1000
 _SCATTERED = 32  # starts beside the others: the largest variance has many local optima
 
 
-class Workload(Protocol):
+class TableLattice(Protocol):
     """The tables that a search for shares weighs: those of `Marginals`, or by levels of a tree.
 
     `every` table may be measured; the cells are the last. The others are as in `Marginals`.
@@ -297,7 +297,7 @@ class Workload(Protocol):
 
 
 def best_shares(
-    marginals: Workload, weights: Sequence[float] | None, information: Information
+    marginals: TableLattice, weights: Sequence[float] | None, information: Information
 ) -> Shares:
     """Return shares of measured tables with a small Σ w_B ln v_B, or largest v_B without weights.
 
@@ -319,7 +319,7 @@ def best_shares(
 
 
 def log_variance(
-    marginals: Workload,
+    marginals: TableLattice,
     shares: Mapping[int, Fraction],
     weights: Sequence[float] | None,
     information: Information,
@@ -376,7 +376,7 @@ def gaussian_information(sigma: float, reaches: Floats) -> Information:
     return lambda shares: (each * shares, each)
 
 
-def _starts(marginals: Workload) -> list[Floats]:
+def _starts(marginals: TableLattice) -> list[Floats]:
     """Return shares to begin with: the cells and one more table, those published, and levels."""
     last = len(marginals.every) - 1
     depth = marginals.rank(marginals.every[last])
@@ -397,7 +397,7 @@ def _starts(marginals: Workload) -> list[Floats]:
     return list(np.unique(found, axis=0))
 
 
-def _scatter(marginals: Workload) -> list[Floats]:
+def _scatter(marginals: TableLattice) -> list[Floats]:
     """Return shares to begin with that are nowhere alike, from multiples of the golden ratio."""
     tables = len(marginals.every)
     places = np.arange(1, _SCATTERED * tables + 1) * ((math.sqrt(5) - 1) / 2)
@@ -408,7 +408,9 @@ def _scatter(marginals: Workload) -> list[Floats]:
     return list(found / found.sum(axis=1, keepdims=True))
 
 
-def _descend(marginals: Workload, shares: Floats, loss: Loss, information: Information) -> Floats:
+def _descend(
+    marginals: TableLattice, shares: Floats, loss: Loss, information: Information
+) -> Floats:
     """Return a local optimum near some shares, of tables that have one; small ones become 0."""
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 

@@ -408,7 +408,7 @@ class QueryKind(ABC):
     """
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset()
-    """The keys by which a query asks for this kind, if its tables are sums of cells: see `Query`.
+    """The keys of a query, as `Query` lists them, that ask for this kind of sums of cells.
 
     Of two kinds whose keys are all given, the one with more keys answers the query.
     """

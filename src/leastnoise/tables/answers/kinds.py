@@ -51,8 +51,8 @@ def kind_of(spec: Spec, query: Query) -> QueryKind:
 
 def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
     """The kinds of sums of cells for which a query asks: at most one if nothing is wrong."""
-    keys = query.keys_of_sums
-    asked = [kind for kind in KINDS if kind.keys_of_sums and kind.keys_of_sums <= keys]
+    given = query.keys_of_sums
+    asked = [kind for kind in KINDS if kind.keys_of_sums and kind.keys_of_sums <= given]
     for kind in asked:
         if not any(kind.keys_of_sums < other.keys_of_sums for other in asked):
             yield kind

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.layout import replaced
-from leastnoise.tables.layout.axes import Axis, KeyColumn
+from leastnoise.tables.layout.axes import Axis
 from leastnoise.tables.layout.limits import (
     CHOSEN,
     Bounding,
@@ -123,12 +123,6 @@ class Layout(TableShape):
         most = way.most if isinstance(way, FirstCells) else None
         most = way.first if isinstance(way, InCells) else most
         return most is not None and 1 < most < self.numbers.cells
-
-    @property
-    def hierarchy(self) -> KeyColumn | None:
-        """The column whose keys have levels, by which tables are published, too: see `levels`."""
-        keys = (axis for axis in self.axes if isinstance(axis, KeyColumn))
-        return next((axis for axis in keys if axis.levels), None)
 
     @property
     def grouped(self) -> tuple[Axis, ...]:

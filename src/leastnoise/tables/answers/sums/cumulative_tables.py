@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums import margin_tables
-from leastnoise.tables.answers.sums.margin_tables import in_one_cell, std_problems, wrong_forms
+from leastnoise.tables.answers.sums.margin_tables import (
+    in_one_cell,
+    name_problems,
+    std_problems,
+    wrong_forms,
+)
 from leastnoise.tables.layout.axes import Bins, RunningBins
 from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
 from leastnoise.tables.spec.query import PrivateKeys
@@ -42,8 +47,8 @@ class RunningSumQueries(QueryKind):
     def file_names(self, query: Query) -> list[str]:
         """The names of the published tables, and of their files."""
         columns = list(query.group_by)
-        listed = query.margins is True or all(set(by) <= set(columns) for by in query.margins or ())
-        tables = list_tables(query) if listed and len(columns) <= MOST_COLUMNS else ()
+        known = all(set(by) <= set(columns) for by in query.listed_tables or ())
+        tables = list_tables(query) if known and len(columns) <= MOST_COLUMNS else ()
         names = [
             margin_tables.table_name(
                 query.name, columns, [column for i, column in enumerate(columns) if table >> i & 1]
@@ -59,22 +64,16 @@ class RunningSumQueries(QueryKind):
             yield key, "Not used with one bin, whose count is its only sum."
         if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
             yield key, "Not used with keys that nobody listed. List the keys of group_by."
-        if query.margins or isinstance(query.margins, tuple):
+        if "margins" in query.keys_of_sums:
             yield from _margin_problems(query, f"{path}.margins")
         yield from wrong_forms(query, path, called="cumulative")
         yield from std_problems(query, path, called="cumulative")
         if len(query.name) > _LONGEST:
-            yield (
-                f"{path}.name",
-                f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}.",
-            )
-        elif query.margins and query.name:
-            for name in self.file_names(query):
-                if not margin_tables.FILE.fullmatch(name):
-                    why = (
-                        f"A file would be called {name[:80]!r}. Names have 1 to 64 letters, digits"
-                    )
-                    yield f"{path}.margins", f"{why}, - or _: give columns such names in [derive]."
+            why = f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}."
+            yield f"{path}.name", why
+        elif query.listed_tables != ():
+            hint = "give columns such names in [derive]."
+            yield from name_problems(query, self.file_names(query), f"{path}.margins", hint=hint)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The bins, and the tables by some of the columns of their groups."""
@@ -113,7 +112,7 @@ def table_name(query: str) -> str:
 def list_tables(query: Query) -> tuple[int, ...]:
     """The sets of group columns by which bins are published, as bit masks: all columns first."""
     every = (1 << len(query.group_by)) - 1
-    return margin_tables.published_tables(query) if query.margins else (every,)
+    return margin_tables.published_tables(query) or (every,)
 
 
 def table_layouts(layout: Layout) -> tuple[Layout, ...]:
@@ -154,15 +153,15 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 def _margin_problems(query: Query, key: str) -> Iterator[Problem]:
     """What is wrong with sums of a histogram over some of its group columns."""
-    columns, given = list(query.group_by), query.margins
-    if not given:
+    columns, given = list(query.group_by), query.listed_tables
+    if given == ():
         yield key, "Expected at least one table, such as margins = true."
     elif not 1 <= len(columns) <= MOST_COLUMNS:
         why = "Not used beside a histogram without columns in group_by, over which it would be"
         if columns:
             why = f"Expected at most {MOST_COLUMNS} columns in group_by, got {len(columns)}, as"
         yield key, f"{why} summed."
-    elif isinstance(given, tuple):
+    elif given is not None:
         yield from margin_tables.listed_problems(given, columns, key)
         if not any(set(by) == set(columns) for by in given):
             why = f"List the table by all columns, {columns!r}, too"

@@ -103,6 +103,12 @@ class KeyTree:
         return sorted_places[np.flatnonzero(np.diff(sorted_places, prepend=-1))]
 
 
+def key_tree(layout: Layout) -> KeyTree:
+    """The tree of the column whose keys have levels."""
+    columns = (axis for axis in layout.axes if isinstance(axis, KeyColumn) and axis.levels)
+    return tree_of(next(columns))
+
+
 @lru_cache(maxsize=16)
 def tree_of(column: KeyColumn) -> KeyTree:
     """Return the tree of a column whose keys have levels."""

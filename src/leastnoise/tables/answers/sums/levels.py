@@ -18,7 +18,7 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.units import RowCounts
-from leastnoise.tables.answers.sums.level_tables import KeyTree, table_layouts, tree_of
+from leastnoise.tables.answers.sums.level_tables import key_tree, table_layouts
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, Compared
 from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.spec.query import LARGEST
@@ -54,7 +54,7 @@ class Levels(TreeSums):
     @staticmethod
     def trees(cells: Layout) -> Trees:
         """The tree of the keys; shares are searched in a tree as even as it can be."""
-        tree = _tree(cells)
+        tree = key_tree(cells)
         counts = [1] * tree.above + [len(values) for values in tree.values]
         offer = TreeOffer(
             branches=tree.branches,
@@ -80,7 +80,7 @@ class Levels(TreeSums):
     @property
     def workload(self) -> Workload:
         """The keys, and their sums by each level."""
-        tree = _tree(self.cells)
+        tree = key_tree(self.cells)
         pairs = zip(tree.places[::-1], tree.values[::-1], strict=True)
         tables = (Table(count=len(values), find=lambda at=at: at) for at, values in pairs)
         return Workload(cells=self.cells.cells, tables=tuple(tables))
@@ -88,7 +88,7 @@ class Levels(TreeSums):
     @cached_property
     def strategy(self) -> TreeStrategy:
         """Every table is the nodes of a level."""
-        tree = _tree(self.cells)
+        tree = key_tree(self.cells)
         levels = reversed(range(len(tree.values)))
         return TreeStrategy(
             noise=self.noise,
@@ -99,7 +99,7 @@ class Levels(TreeSums):
     @property
     def nodes(self) -> list[tuple[str | None, NDArray[np.int64]]]:
         """The nodes of each level, the keys last."""
-        tree = _tree(self.cells)
+        tree = key_tree(self.cells)
         root = [(None, np.zeros(self.cells.cells, dtype=np.int64))]
         names = [layout.name for layout in reversed(self.layouts)]
         return [*root * tree.above, *zip(names, tree.places, strict=True)]
@@ -121,7 +121,7 @@ class Levels(TreeSums):
         `cells`: noise in the cells alone, summed; `apart`: a share for each table, in which they
         don't agree; `bound`: no additive noise has less, as is proved.
         """
-        releases, tree, tables = self.claim.compositions, _tree(self.cells), len(self.errors)
+        releases, tree, tables = self.claim.compositions, key_tree(self.cells), len(self.errors)
         epsilon = float(self.budget.epsilon / releases)
         keys = self.cells.cells
         replaced = 2 if self.cells.neighbours == "replace-one" else 1
@@ -144,7 +144,7 @@ class Levels(TreeSums):
 
     def to_record(self) -> dict[str, Any]:
         """The noise as JSON values, all of which a certificate can confirm."""
-        column, above = self.cells.axes[0], _tree(self.cells).above
+        column, above = self.cells.axes[0], key_tree(self.cells).above
         names = [layout.name for layout in reversed(self.layouts)]
         shares = [decimal_text(share) for share in self.noise.shares[above:]]
         largest = self.cells.largest
@@ -170,12 +170,6 @@ class Levels(TreeSums):
             Compared(own=std, **self.others).in_words("The", largest=largest),
             *([] if self.whole_counts is None else self.whole_counts.in_words()),
         ]
-
-
-def _tree(cells: Layout) -> KeyTree:
-    if cells.hierarchy is None:
-        raise TypeError("its keys have no levels")
-    return tree_of(cells.hierarchy)
 
 
 def _geometric_std(epsilon: float) -> float:

@@ -187,6 +187,11 @@ class AnsweredSums(NoisyAnswer):
         return find_errors(self.certificate, self.ways, self.stds)
 
     @property
+    def has_whole_cells(self) -> bool:
+        """True if the noise is in the cells, and whole as they are."""
+        return self.ways.strategy is None and self.certificate.noise.for_whole_numbers
+
+    @property
     def noisy_numbers(self) -> str:
         """The numbers with noise, in words."""
         numbers = len(self.ways.of_noise.T)
@@ -228,12 +233,15 @@ class AnsweredSums(NoisyAnswer):
         return [table_of(part.layout, answers, part.noise_errors)]
 
     def check(self, folder: Path, kind: str) -> None:
-        """Raise CertificateRejected unless some cells have these sums."""
+        """Raise CertificateRejected unless some cells, whole if they are, have these sums."""
         (part,) = self.parts
         columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
         label = part.layout.statistics[0].label
         published = np.array([float(number) for number in columns[label]])
         queries = self.ways.queries
+        whole = (queries == np.rint(queries)).all(axis=1) & self.has_whole_cells
+        if (published != np.rint(published))[whole].any():
+            raise CertificateRejected(f"The table {part.name}.{kind} has a sum that isn't whole.")
         cells, *_ = np.linalg.lstsq(queries, published, rcond=1e-12)
         room = np.abs(queries) @ np.abs(cells) + float(self.certificate.grid or 0)
         if (np.abs(queries @ cells - published) > CLOSE * room).any():
