@@ -75,7 +75,7 @@ def test_the_kind_with_the_most_given_keys_answers(laid: LaidOut) -> None:
         given, kinds = query.keys_of_sums, [*kinds_of_sums(query)]
         assert len(kinds) == bool(given)
         assert all(kind.keys_of_sums <= given for kind in kinds)
-        assert all(given <= kind.keys_of_sums | kind.keys_beside for kind in kinds)
+        assert all(given <= kind.keys_of_sums | kind.optional_keys for kind in kinds)
         assert kind_of(laid.spec, query) in kinds or not given
     (nested,) = (query for query in SPEC["query"] if query["name"] == "nested")
     with pytest.raises(SpecError, match="at least one table"):
