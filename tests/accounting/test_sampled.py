@@ -10,16 +10,18 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from flint import arb
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
-from leastnoise.accounting.proof.sampled import sample_upper
+from leastnoise.accounting.proof.sampled import enclose_sampled, sample_upper
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.losses import LossLattice
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.classic.law import Gaussian, Laplace, TruncatedLaplace
+from leastnoise.noise.common.proof import delta_of_ratio
 from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.question import Releases
 from leastnoise.noise.radial.law import SphericalLaplace
@@ -311,3 +313,14 @@ def test_what_lies_beyond_the_lattice_is_put_at_infinity() -> None:
     )
     assert found.infinity == pytest.approx(0.5 / 2 + 0.5 / math.e / 2)
     assert found.masses[-1] < 1e-13
+
+
+@pytest.mark.parametrize("epsilon", ["-0.8", "-3"])
+def test_far_below_0_all_of_one_law_is_above_a_multiple_of_the_other(epsilon: str) -> None:
+    """H_α = 1 − α where α ≤ 1 − γ: a sample without the record has that much of the other's law."""
+
+    def profile(at: Fraction) -> arb:
+        return delta_of_ratio(arb(1), epsilon=at)
+
+    found = enclose_sampled(profile, Fraction(1, 2), Fraction(epsilon), removed=True)
+    assert float(found) == pytest.approx(1 - math.exp(float(epsilon)), rel=1e-12)
