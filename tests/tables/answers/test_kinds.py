@@ -37,6 +37,12 @@ SPEC: dict[str, Any] = {
         },
         {"name": "sums", "histogram": {"column": "x", "edges": [0, 5, 9, 20], "cumulative": True}},
         {
+            "name": "both",
+            "histogram": {"column": "x", "edges": [0, 5, 9, 20], "cumulative": True},
+            "group_by": {"plan": PLANS},
+            "margins": True,
+        },
+        {
             "name": "levels",
             "statistics": ["count"],
             "group_by": {"plan": {"keys": PLANS, "levels": {"half": [1, 1, 2, 2]}}},
