@@ -19,7 +19,6 @@ from leastnoise.guarantees.exact import printed_at_least
 from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 from leastnoise.tables.expressions.weeks import mixes_years
 from leastnoise.tables.layout import finding
-from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.statistics.totals import CountInNoGroup
 
 if TYPE_CHECKING:
@@ -176,8 +175,12 @@ def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
         f"of the columns of {name}, and is in no group by them."
         for name, join in spec.data.join.items()
     ]
-    keys = [(one.name, axis) for one in layouts for axis in one.axes if isinstance(axis, KeyColumn)]
-    texts = [name for name, axis in keys if any(isinstance(key, str) for key in axis.values)]
+    texts = [
+        query.name
+        for query in spec.query
+        for keys in spec.groupings(query).values()
+        if isinstance(keys, tuple) and any(isinstance(key, str) for key in keys)
+    ]
     if texts:
         said.append(
             "Keys are compared letter by letter: with other capitals or spaces, or a date written "
