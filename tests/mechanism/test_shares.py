@@ -193,3 +193,13 @@ def test_what_has_no_shares_is_refused(noise: ln.Mechanism, clients: int, why: s
 def test_counts_that_make_no_sense(clients: int, absent: int) -> None:
     with pytest.raises(InvalidArgument, match=r"clients|absent"):
         ln.Shares(mechanism=geometric(), clients=clients, absent=absent)
+
+
+def test_gaussian_shares_need_a_delta_with_something_to_spare() -> None:
+    known = ln.calibrate("gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1)).certificate
+    budget = ln.Budget(epsilon=1, delta=Fraction(known.delta.upper))
+    exact = ln.Certificate.prove(budget=budget, noise=known.noise, sensitivity=known.sensitivity)
+    assert Fraction(exact.delta.upper) == exact.budget.delta
+    with pytest.raises(NotApplicable, match="nothing to spare"):
+        ln.Shares(mechanism=ln.Mechanism(exact), clients=3)
+    ln.Shares(mechanism=ln.Mechanism(known), clients=3)
