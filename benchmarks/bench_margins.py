@@ -25,7 +25,7 @@ from leastnoise.tables.answers.sums.answer import (
     NestedTables,
     RunningSums,
 )
-from leastnoise.tables.answers.sums.publish import sum_exactly
+from leastnoise.tables.answers.sums.publish_sums import sum_exactly
 from leastnoise.tables.answers.sums.publish_whole import sums_by
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan

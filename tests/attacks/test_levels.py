@@ -16,7 +16,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.tables.answers.sums.answer import LevelTables
-from leastnoise.tables.answers.sums.level_tables import key_tree
+from leastnoise.tables.answers.sums.level_queries import key_tree
 from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.rows import bounding, source
 from tests.noise.trees.oracle import enumerated

@@ -19,7 +19,7 @@ from scipy.stats import norm
 
 import leastnoise as ln
 from leastnoise.tables.answers.sums.answer import NestedTables
-from leastnoise.tables.answers.sums.nested_tables import columns_in_words
+from leastnoise.tables.answers.sums.nested_queries import columns_in_words
 from leastnoise.tables.rows import bounding, source
 
 _TOWNS = {"p": "x", "r": "y", "q": "x", "s": "x"} | {f"o{i}": "xy"[i % 2] for i in range(60)}

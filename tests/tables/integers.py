@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from leastnoise.tables.answers.kinds import lay_out_query, lay_out_ranks
-from leastnoise.tables.answers.sums.margin_tables import layouts_read
+from leastnoise.tables.answers.sums.margin_queries import layouts_read
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows import bounding, source

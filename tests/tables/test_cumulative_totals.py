@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
-from leastnoise.tables.answers.sums.publish import publish_on_tree
+from leastnoise.tables.answers.sums.publish_sums import publish_on_tree
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from tests.noise.trees.oracle import enumerated

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from leastnoise.guarantees.budget import Budget
-from leastnoise.tables.answers.sums.publish import add_up
+from leastnoise.tables.answers.sums.publish_sums import add_up
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.workloads.marginal import Marginals

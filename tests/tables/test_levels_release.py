@@ -19,9 +19,9 @@ from leastnoise.noise.trees.levels import LevelLaw
 from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.sums.answer import LevelTables
-from leastnoise.tables.answers.sums.level_tables import find_conflict
+from leastnoise.tables.answers.sums.level_queries import find_conflict
 from leastnoise.tables.answers.sums.levels import Levels
-from leastnoise.tables.answers.sums.publish import publish_on_tree
+from leastnoise.tables.answers.sums.publish_sums import publish_on_tree
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan

@@ -16,9 +16,9 @@ import pytest
 from leastnoise.calibration import find_gaussian
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.guarantees.budget import Budget
-from leastnoise.tables.answers.sums.margin_tables import contrasts_sensitivity, layouts_read
+from leastnoise.tables.answers.sums.margin_queries import contrasts_sensitivity, layouts_read
 from leastnoise.tables.answers.sums.margins import Margins
-from leastnoise.tables.answers.sums.publish import publish_margins, round_together
+from leastnoise.tables.answers.sums.publish_sums import publish_margins, round_together
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory

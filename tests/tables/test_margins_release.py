@@ -15,7 +15,7 @@ import pytest
 
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.errors import CertificateRejected
-from leastnoise.tables.answers.sums.publish import add_up
+from leastnoise.tables.answers.sums.publish_sums import add_up
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.margins import GROUP_BY, plan_of, read, spec_of, table_of, whole_of

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables.answers.sums.margins import Margins
-from leastnoise.tables.answers.sums.publish import add_up, publish_margins
+from leastnoise.tables.answers.sums.publish_sums import add_up, publish_margins
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.margins import GROUP_BY, plan_of, read, sums_of, table_of, whole_of

@@ -16,7 +16,7 @@ import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.report.page import report
-from leastnoise.tables.answers.sums.publish import add_up
+from leastnoise.tables.answers.sums.publish_sums import add_up
 from leastnoise.tables.answers.sums.publish_whole import find_whole_counts
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.difference import subtract_releases

@@ -13,7 +13,7 @@ from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Topic
 from leastnoise.tables.answers.kinds import KINDS, kind_of, kinds_of_sums
-from leastnoise.tables.answers.matching import list_answers
+from leastnoise.tables.answers.match_certificates import list_answers
 from leastnoise.tables.layout.layout import LaidOut
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified

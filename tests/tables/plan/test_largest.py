@@ -22,7 +22,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.report.page import report
 from leastnoise.tables.answers.sums.answer import LevelTables, Summed
 from leastnoise.tables.answers.sums.chain import find_chain
-from leastnoise.tables.answers.sums.publish import publish_margins
+from leastnoise.tables.answers.sums.publish_sums import publish_margins
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.plan import Plan

@@ -11,5 +11,5 @@
 | `noisy`, `single` | the base of answers with noise, and of answers to one query |
 | `columns` | checks of the columns of a published table |
 | `kinds` | lists all kinds, says which of them a query has, and lays queries out |
-| `matching` | lists the answers to a spec, and matches certificates to them |
+| `match_certificates` | lists the answers to a spec, and matches certificates to them |
 """

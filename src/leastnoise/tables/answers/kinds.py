@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.answers.plain.layout import PlainQueries
 from leastnoise.tables.answers.quantiles.layout import lay_out_ranks
-from leastnoise.tables.answers.sums.cumulative_tables import CumulativeQueries, CumulativeTotals
-from leastnoise.tables.answers.sums.level_tables import LevelQueries
-from leastnoise.tables.answers.sums.margin_tables import MarginQueries
-from leastnoise.tables.answers.sums.nested_tables import NestedQueries
+from leastnoise.tables.answers.sums.cumulative_queries import CumulativeQueries, CumulativeTotals
+from leastnoise.tables.answers.sums.level_queries import LevelQueries
+from leastnoise.tables.answers.sums.margin_queries import MarginQueries
+from leastnoise.tables.answers.sums.nested_queries import NestedQueries
 from leastnoise.tables.answers.unlisted.layout import KeyQueries, UnlistedQueries
 from leastnoise.tables.answers.weighted.questions import SumQueries
 from leastnoise.tables.layout.layout import LaidOut

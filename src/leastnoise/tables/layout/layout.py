@@ -80,7 +80,7 @@ class Layout(TableShape):
 
     With `margins` these tables of sums of its cells are published, and noise is added to sums of
     the `measured` components, which all others are made of: see `margins`. With `projected` all
-    numbers of tables that add up are found together, whole and none below 0: see `sums.publish`.
+    numbers of tables that add up are found together, whole and none below 0: see `publish_sums`.
     With `largest` their noise makes the largest of their standard deviations small.
 
     With `conditions` a unit may be in several cells. `multiple` and `clamp` say what is done to the

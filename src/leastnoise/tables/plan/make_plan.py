@@ -10,7 +10,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import CertificateRejected, NotCertified
 from leastnoise.tables.answers.base import JOIN, Reading
-from leastnoise.tables.answers.matching import list_answers, read_answers
+from leastnoise.tables.answers.match_certificates import list_answers, read_answers
 from leastnoise.tables.plan.plan import Plan
 
 if TYPE_CHECKING:

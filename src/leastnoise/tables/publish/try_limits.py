@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from leastnoise import _files
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError, shown
-from leastnoise.tables.answers.matching import list_answers
+from leastnoise.tables.answers.match_certificates import list_answers
 from leastnoise.tables.layout import finding
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file

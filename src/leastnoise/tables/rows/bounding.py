@@ -47,7 +47,7 @@ _MOST_NUMBERS = 16  # of a person and cell that are added up together
 def query_vector(engine: Engine, spec: Spec, layout: Layout, *, salt: str) -> NDArray[np.int64]:
     """Return the exact integer vector of a block before noise, shape (dimension,).
 
-    `salt` decides which cells count of a person in too many: see `few_cells`.
+    `salt` decides which cells count of a person in too many: see `choose_cells`.
     Entry I stands for I·2^(−bits). It is the secret that the noise hides: internal, and reachable
     from no public function.
     """

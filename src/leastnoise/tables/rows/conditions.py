@@ -9,7 +9,7 @@ import numpy as np
 
 from leastnoise.tables.layout.limits import FirstCells
 from leastnoise.tables.rows.cells import CELL, UNIT, finite, rows_that_count, scatter
-from leastnoise.tables.rows.few_cells import keep_few
+from leastnoise.tables.rows.choose_cells import keep_few
 from leastnoise.tables.spec.column import Column
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from leastnoise.tables.rows.cells import (
     publishable,
     summands_of,
 )
-from leastnoise.tables.rows.few_cells import keep_few, new_salt
+from leastnoise.tables.rows.choose_cells import keep_few, new_salt
 from leastnoise.tables.rows.persons import shrunk_rows
 from leastnoise.tables.rows.row_sums import read_totals, row_sums, sums_of_rows
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from leastnoise.tables.layout.limits import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.rows.cells import CELL, UNIT, Summand, scatter, summands_of
-from leastnoise.tables.rows.few_cells import keep_few
+from leastnoise.tables.rows.choose_cells import keep_few
 from leastnoise.tables.rows.row_sums import BELOW_ONE, row_sums
 from leastnoise.tables.statistics.base import A_PERSON
 

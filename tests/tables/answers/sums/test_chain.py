@@ -17,7 +17,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.tables.answers.sums.chain import Chain, find_chain
 from leastnoise.tables.answers.sums.margins import Margins
-from leastnoise.tables.answers.sums.publish import publish_margins
+from leastnoise.tables.answers.sums.publish_sums import publish_margins
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.margins import GROUP_BY, plan_of, spec_of, table_of, whole_of

@@ -19,7 +19,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.sums.answer import RunningSums
 from leastnoise.tables.answers.sums.cumulative import Cumulative
-from leastnoise.tables.answers.sums.publish import publish_on_tree
+from leastnoise.tables.answers.sums.publish_sums import publish_on_tree
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.workloads import tree, tree_search
 from tests.noise.trees.oracle import enumerated, largest_loss, moved_by_rows

@@ -18,9 +18,9 @@ from leastnoise.selection.public import calibrate
 from leastnoise.tables.answers.sums.answer import LevelTables
 from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.answers.sums.levels import Levels
-from leastnoise.tables.answers.sums.margin_tables import table_sensitivity
+from leastnoise.tables.answers.sums.margin_queries import table_sensitivity
 from leastnoise.tables.answers.sums.margins import Margins
-from leastnoise.tables.answers.sums.publish import add_up
+from leastnoise.tables.answers.sums.publish_sums import add_up
 from leastnoise.tables.answers.sums.publish_whole import find_whole_counts, sums_by
 from tests.noise.trees.oracle import enumerated
 from tests.tables import cumulative, margins

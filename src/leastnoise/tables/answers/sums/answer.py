@@ -17,10 +17,10 @@ from leastnoise.certificate.plan import COMPOSED
 from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
 from leastnoise.tables.answers.single import OfOneQuery
-from leastnoise.tables.answers.sums import publish as summed
+from leastnoise.tables.answers.sums import publish_sums as summed
 from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.answers.sums.levels import Levels
-from leastnoise.tables.answers.sums.margin_tables import (
+from leastnoise.tables.answers.sums.margin_queries import (
     layouts_read,
     measured_layout,
     table_layout,
@@ -29,7 +29,7 @@ from leastnoise.tables.answers.sums.margin_tables import (
 from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, find_measured
 from leastnoise.tables.answers.sums.nested import NestedMargins, find_nested
-from leastnoise.tables.answers.sums.nested_tables import table_sensitivity
+from leastnoise.tables.answers.sums.nested_queries import table_sensitivity
 from leastnoise.tables.answers.sums.publish_nested import check_nested, publish_nested
 from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words

@@ -20,7 +20,7 @@ from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.noise import Agreeing
-from leastnoise.tables.answers.sums.margin_tables import in_one_cell, table_sensitivity
+from leastnoise.tables.answers.sums.margin_queries import in_one_cell, table_sensitivity
 from leastnoise.tables.noise.trees import measure_table, prove_tree
 from leastnoise.workloads.tree import Crossed, TreeStrategy
 from leastnoise.workloads.tree_search import TreeOffer, rank_noise

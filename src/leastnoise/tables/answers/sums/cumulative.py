@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 
 from leastnoise.guarantees.units import RowCounts
-from leastnoise.tables.answers.sums.cumulative_tables import table_layouts
+from leastnoise.tables.answers.sums.cumulative_queries import table_layouts
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.noise.trees import tree_in_words, tree_to_record

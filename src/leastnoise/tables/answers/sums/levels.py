@@ -18,7 +18,7 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.units import RowCounts
-from leastnoise.tables.answers.sums.level_tables import key_tree, table_layouts
+from leastnoise.tables.answers.sums.level_queries import key_tree, table_layouts
 from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, Compared
 from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.spec.query import LARGEST

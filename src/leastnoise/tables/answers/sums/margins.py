@@ -24,7 +24,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.tables.answers.sums.chain import Chain, read_chain
-from leastnoise.tables.answers.sums.margin_tables import (
+from leastnoise.tables.answers.sums.margin_queries import (
     added_up,
     contrasts_sensitivity,
     made_of,

@@ -1,6 +1,6 @@
 """Which tables of a block with margins get noise, how much each, and what other ways would have.
 
-The search is about the layout of the measured numbers, as `margin_tables.measured_layout` has it.
+The search is about the layout of the measured numbers, as `margin_queries.measured_layout` has it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from leastnoise.noise.question import Question
 from leastnoise.selection.public import find_candidate
 from leastnoise.tables.answers.noisy import FINEST_GRID
 from leastnoise.tables.answers.sums.chain import draw_name, find_chain
-from leastnoise.tables.answers.sums.margin_tables import (
+from leastnoise.tables.answers.sums.margin_queries import (
     always_counts,
     contrasts_sensitivity,
     in_one_cell,

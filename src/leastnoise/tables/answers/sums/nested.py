@@ -31,7 +31,7 @@ from leastnoise.tables.answers.sums.measured import (
     find_noise,
     put_on_grid,
 )
-from leastnoise.tables.answers.sums.nested_tables import (
+from leastnoise.tables.answers.sums.nested_queries import (
     columns_in_words,
     count_moved,
     nested_of,

@@ -9,8 +9,8 @@ import numpy as np
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.answers.sums.nested_tables import columns_in_words
-from leastnoise.tables.answers.sums.publish import whole_steps
+from leastnoise.tables.answers.sums.nested_queries import columns_in_words
+from leastnoise.tables.answers.sums.publish_sums import whole_steps
 from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
 from leastnoise.tables.results.table import table_of
 from leastnoise.tables.results.table_files import read_table

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise import _words
-from leastnoise.tables.answers.sums.margin_tables import in_one_cell, table_layout
+from leastnoise.tables.answers.sums.margin_queries import in_one_cell, table_layout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

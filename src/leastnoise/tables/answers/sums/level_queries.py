@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.answers.sums.margin_tables import (
+from leastnoise.tables.answers.sums.margin_queries import (
     in_one_cell,
     kept_apart,
     name_problems,

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.answers.sums import margin_tables
-from leastnoise.tables.answers.sums.margin_tables import (
+from leastnoise.tables.answers.sums import margin_queries
+from leastnoise.tables.answers.sums.margin_queries import (
     in_one_cell,
     name_problems,
     std_problems,
@@ -50,7 +50,7 @@ class RunningSumQueries(QueryKind):
         known = all(set(by) <= set(columns) for by in query.listed_tables or ())
         tables = list_tables(query) if known and len(columns) <= MOST_COLUMNS else ()
         names = [
-            margin_tables.table_name(
+            margin_queries.table_name(
                 query.name, columns, [column for i, column in enumerate(columns) if table >> i & 1]
             )
             for table in tables
@@ -112,7 +112,7 @@ def table_name(query: str) -> str:
 def list_tables(query: Query) -> tuple[int, ...]:
     """The sets of group columns by which bins are published, as bit masks: all columns first."""
     every = (1 << len(query.group_by)) - 1
-    return margin_tables.published_tables(query) or (every,)
+    return margin_queries.published_tables(query) or (every,)
 
 
 def table_layouts(layout: Layout) -> tuple[Layout, ...]:
@@ -124,9 +124,9 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
     columns = [axis.column for axis in layout.axes[:-1]]
     layouts: list[Layout] = []
     for table in layout.margins:
-        of_bins = margin_tables.table_layout(layout, table | 1 << last)
+        of_bins = margin_queries.table_layout(layout, table | 1 << last)
         by = [axis.column for axis in of_bins.axes[:-1]]
-        of_bins = replace(of_bins, name=margin_tables.table_name(layout.name, columns, by))
+        of_bins = replace(of_bins, name=margin_queries.table_name(layout.name, columns, by))
         running = RunningBins(column=bins.column, bins=bins)
         of_sums = replace(
             of_bins, name=table_name(of_bins.name), axes=(*of_bins.axes[:-1], running)
@@ -162,7 +162,7 @@ def _margin_problems(query: Query, key: str) -> Iterator[Problem]:
             why = f"Expected at most {MOST_COLUMNS} columns in group_by, got {len(columns)}, as"
         yield key, f"{why} summed."
     elif given is not None:
-        yield from margin_tables.listed_problems(given, columns, key)
+        yield from margin_queries.listed_problems(given, columns, key)
         if not any(set(by) == set(columns) for by in given):
             why = f"List the table by all columns, {columns!r}, too"
             yield key, f"{why}: the others are sums of its counts."

@@ -19,7 +19,7 @@ from leastnoise.guarantees.bodies.plain import Box
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import Linf, Within
-from leastnoise.tables.answers.sums.margin_tables import (
+from leastnoise.tables.answers.sums.margin_queries import (
     measured_layout,
     published_tables,
     table_body,
@@ -29,7 +29,7 @@ from leastnoise.tables.answers.sums.margin_tables import (
     table_sensitivity,
 )
 from leastnoise.tables.answers.sums.margins import Margins
-from leastnoise.tables.answers.sums.publish import sum_exactly
+from leastnoise.tables.answers.sums.publish_sums import sum_exactly
 from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file

@@ -16,8 +16,8 @@ import numpy as np
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.answers.sums.level_tables import NO_CLIPPING, column_problems, tree_of
-from leastnoise.tables.answers.sums.margin_tables import (
+from leastnoise.tables.answers.sums.level_queries import NO_CLIPPING, column_problems, tree_of
+from leastnoise.tables.answers.sums.margin_queries import (
     NO_TABLE,
     in_one_cell,
     kept_apart,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leastnoise.errors import CertificateRejected
-from leastnoise.tables.answers.sums import publish as summed
+from leastnoise.tables.answers.sums import publish_sums as summed
 
 
 def test_counts_whose_sum_no_int64_holds(monkeypatch: pytest.MonkeyPatch) -> None:

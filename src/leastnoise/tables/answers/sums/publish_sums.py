@@ -13,7 +13,7 @@ import numpy as np
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.answers.sums.margin_tables import added_up, places_of, tables_read
+from leastnoise.tables.answers.sums.margin_queries import added_up, places_of, tables_read
 from leastnoise.tables.answers.sums.publish_whole import (
     check_whole_counts,
     put_whole_counts,
