@@ -467,17 +467,26 @@ def test_a_series_and_the_least_epsilon() -> None:
 @pytest.mark.parametrize(
     ("change", "key", "why"),
     [
-        ({"margins": [["town", "region"]]}, "margins[0]", "Leave region out"),
-        ({"margins": [["town", "colour"]]}, "margins[0]", "'colour'"),
+        ({"margins": [["town", "region"]]}, "margins[0]", 'Remove "region"'),
+        ({"margins": [["town", "colour"]]}, "margins[0]", "or their levels, got 'colour'"),
         ({"margins": [["sex"], ["sex"]]}, "margins[1]", "twice"),
         ({"margins": False}, "group_by.town.levels", "margins = true"),
-        ({"round": True, "clamp": True}, "round", "Leave it out"),
-        ({"clamp": True}, "clamp", "Leave it out"),
+        ({"round": True, "clamp": True}, "round", "Remove round"),
+        ({"clamp": True}, "clamp", "Remove clamp"),
         ({"statistics": ["count", "mean(age)"]}, "margins", "one count"),
         ({"accuracy": {"std": 2}}, "accuracy.std", "a std each"),
-        ({"group_by": {"town": LEVELS}}, "margins", "the only column"),
+        ({"group_by": {"town": LEVELS}}, "margins", "every level gets a table"),
         ({"group_by": {"town": LEVELS, "region": SEX}}, "group_by.town.levels.region", "another"),
-        ({"group_by": {"town": LEVELS, "sex": LEVELS}}, "margins", "one column alone"),
+        (
+            {"group_by": {"town": LEVELS, "sex": LEVELS}},
+            "group_by.sex.levels",
+            "Only one column may have levels",
+        ),
+        (
+            {"group_by": {"town": LEVELS, "sex": LEVELS}, "margins": False},
+            "group_by.sex.levels",
+            "Only one column may have levels",
+        ),
         (
             {"group_by": {"town": LEVELS} | {f"c{i}": SEX for i in range(5)}},
             "margins",
