@@ -249,7 +249,7 @@ def test_beside_other_blocks(tmp_path: Path, rule: dict[str, Any]) -> None:
         ),
         ({"levels": {"a b": STATES}}, "group_by.county.levels", "A file would be called"),
         ({"levels": {"state": [1, *STATES[1:]]}}, "group_by.county.levels.state", "one type"),
-        ({"margins": True}, "margins", "the only column"),
+        ({"margins": True}, "margins", "every level gets a table"),
         ({"round": True}, "round", "wouldn't add up"),
         ({"clamp": True}, "clamp", "wouldn't add up"),
         ({"top": 2}, "top", "wouldn't add up"),

@@ -155,6 +155,27 @@ def test_sums_are_those_of_arrays() -> None:
                 sums = nested.sums(sum_matrix(of) @ cells, shared, of=of)
                 assert sums.shape == nested.shape(shared)
                 np.testing.assert_array_equal(sums.reshape(-1), wanted)
-    leaves = [nested.sums(np.ones(30), 4 * level, of=11) / 6 for level in range(3)]
-    for below, wanted in zip(nested.leaves, leaves, strict=True):
-        np.testing.assert_array_equal(below, wanted)
+
+
+def test_the_join_is_the_smallest_table_that_tells_both() -> None:
+    nested = Nested(parents=PARENTS, sizes=SIZES, tables=tuple(EVERY))
+    for table in EVERY:
+        for other in EVERY:
+            telling = [at for at in EVERY if _tells(at, table) and _tells(at, other)]
+            assert nested.join(table, other) == min(telling, key=nested.cells)
+
+
+def _tells(table: int, other: int) -> bool:
+    """True if the rows of the other table's sums of cells are sums of this table's."""
+    given = sum_matrix(table)
+    both = np.vstack([given, sum_matrix(other)])
+    return bool(np.linalg.matrix_rank(both) == np.linalg.matrix_rank(given))
+
+
+def test_nodes_below_are_counted() -> None:
+    nested = Nested(parents=PARENTS, sizes=SIZES, tables=tuple(EVERY))
+    for lowest in range(3):
+        below = sum_matrix(4 * lowest)
+        for level in range(lowest + 1):
+            wanted = (sum_matrix(4 * level) @ below.T > 0).sum(axis=1)
+            np.testing.assert_array_equal(nested.nodes_below(level, lowest), wanted)

@@ -46,16 +46,6 @@ class Nested:
         return (1, *map(len, self.parents))
 
     @cached_property
-    def leaves(self) -> tuple[Wholes, ...]:
-        """The number of nodes of the last level below each node, of every level."""
-        below = [np.ones(self.counts[-1], dtype=np.int64)]
-        for above, count in zip(self._above[::-1], self.counts[-2::-1], strict=True):
-            sums = np.zeros(count, dtype=np.int64)
-            np.add.at(sums, above, below[0])
-            below.insert(0, sums)
-        return tuple(below)
-
-    @cached_property
     def branches(self) -> tuple[int, ...] | None:
         """The number of children of every node, a number a level; None if the tree is uneven."""
         branches: list[int] = []
@@ -130,6 +120,16 @@ class Nested:
         """The largest table that both are sums to."""
         (level, mask), (at, columns) = self.split(table), self.split(other)
         return min(level, at) * self.masks + (mask & columns)
+
+    def join(self, table: int, other: int) -> int:
+        """The smallest table that both are sums of."""
+        (level, mask), (at, columns) = self.split(table), self.split(other)
+        return max(level, at) * self.masks + (mask | columns)
+
+    def nodes_below(self, level: int, lowest: int) -> Wholes:
+        """The number of nodes of level `lowest` below each node of a level, which is no lower."""
+        ones = np.ones(self.counts[lowest], dtype=np.int64)
+        return self.sums(ones, level * self.masks, of=lowest * self.masks)
 
     def _sizes(self, mask: int) -> tuple[int, ...]:
         return tuple(size for i, size in enumerate(self.sizes) if mask >> i & 1)

@@ -20,7 +20,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.guarantees.strategy import Strategy, SumsOfCells
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.tables.answers.weighted import errors
+from leastnoise.tables.answers.weighted import answer, errors
 from leastnoise.tables.answers.weighted.answer import AnsweredSums
 from leastnoise.tables.answers.weighted.questions import list_moves
 from leastnoise.tables.layout.layout import LaidOut
@@ -28,6 +28,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.workloads.matrix import LeastSquares
 
 RUNNING = [f"to {day},0,{day + 1}," for day in range(30)]
 GROUPS = ["all,,,", "low,0,8,", "high,8,,", "mean,0,8,0.25", "mean,8,30,0.5"]
@@ -356,3 +357,37 @@ def test_what_is_said_of_it() -> None:
     for part, spec in itertools.product(made.parts, [made.spec]):
         (listing,) = part.listings(spec)
         assert "2 cells for 4 sums" in listing.title
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_honest_sums_of_unlike_weights_agree(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells, sums = rng.integers(2, 9), rng.integers(2, 14)
+    queries = 10.0 ** rng.integers(-9, 10, (sums, cells)) * rng.choice([-1, 0, 0, 1], (sums, cells))
+    queries[:cells][np.eye(cells, dtype=bool)[:sums]] = 1e-9
+    kept = np.abs(queries).max(axis=1) > 0
+    queries = queries[kept][:, np.abs(queries[kept]).max(axis=0) > 0]
+    grid = 2.0**-20
+    noisy = rng.random(queries.shape[1]) * 10.0 ** rng.integers(0, 12, queries.shape[1])
+    noisy = np.rint(noisy / grid) * grid
+    answers = LeastSquares(queries=queries, strategy=None).answer(noisy, Fraction(grid))
+    assert answer.agree(queries, answers, grid=grid)
+
+
+def test_a_small_sum_that_is_changed_does_not_agree() -> None:
+    queries = np.array([[1e9, 0.0], [0.0, 1e-9], [1e9, 1e-9], [0.0, 2e-9]])
+    for weighted in (queries, queries[:, ::-1]):
+        answers = weighted @ np.array([100.0, 300.0])
+        assert answer.agree(weighted, answers, grid=0.0)
+        for place in range(4):
+            changed = answers * np.where(np.arange(4) == place, 1.001, 1)
+            assert not answer.agree(weighted, changed, grid=0.0)
+
+
+def test_a_strategy_that_misses_a_sum_of_small_weights_is_rejected() -> None:
+    queries = np.array([[1e9, 0.0], [0.0, 1.0]])
+    missed = LeastSquares(queries=queries, strategy=Strategy.within(np.array([[1.0, 2.0**-23]])))
+    with pytest.raises(CertificateRejected, match="doesn't determine the sums"):
+        answer.check_determined(missed, where="q")
+    all_of_it = LeastSquares(queries=queries, strategy=Strategy.within(np.eye(2)))
+    answer.check_determined(all_of_it, where="q")

@@ -133,8 +133,9 @@ class LevelQueries(QueryKind):
         key = f"{path}.group_by.{column}.levels"
         yield from column_problems(column, found, key)
         if len(query.group_by) > 1:
-            why = "Beside other columns of group_by a list says which tables are published. Give"
-            yield key, f"{why} margins = true for all, or such a list."
+            why = "With levels and other columns in group_by, margins must list the tables to"
+            yield key, f"{why} publish. Write margins = true for all of them."
+        yield from levels_elsewhere(query, path)
         yield from std_problems(query, path, called="levels")
         asked = known_statistics(query, by_row=spec.privacy.by_row)
         if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
@@ -181,9 +182,16 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
         if in_one_cell(replace(shape, bounding=way)):
             return way
     return (
-        "A person may be in several groups, or count for a part of a row, and tables by levels are "
-        "of persons in one group. Give max_rows = 1 in [contribution], or leave levels out."
+        "Tables by levels need each person in at most one group. Give max_rows = 1 in "
+        "[contribution], or leave levels out."
     )
+
+
+def levels_elsewhere(query: Query, path: str) -> Iterator[Problem]:
+    """The problems of columns with levels beside the first such column."""
+    for column in [*query.hierarchies][1:]:
+        why = "Only one column may have levels. Remove the levels of the others."
+        yield f"{path}.group_by.{column}.levels", why
 
 
 def column_problems(column: str, found: Hierarchy, key: str) -> Iterator[Problem]:

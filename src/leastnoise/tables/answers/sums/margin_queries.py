@@ -398,14 +398,18 @@ class MarginQueries(QueryKind):
 
 
 def listed_problems(
-    given: Sequence[Sequence[str]], columns: Sequence[str], key: str
+    given: Sequence[Sequence[str]],
+    columns: Sequence[str],
+    key: str,
+    *,
+    called: str = "columns of group_by",
 ) -> Iterator[Problem]:
-    """The problems of a list of tables by some of the `columns`."""
+    """The problems of a list of tables by some of the `columns`, which messages name `called`."""
     seen: set[frozenset[str]] = set()
     for place, by in enumerate(given):
         unknown = [one for one in by if one not in columns]
         if unknown:
-            yield f"{key}[{place}]", f"Expected columns of group_by, got {unknown[0]!r}."
+            yield f"{key}[{place}]", f"Expected {called}, got {unknown[0]!r}."
         elif len(set(by)) < len(by) or frozenset(by) in seen:
             yield f"{key}[{place}]", f"{list(by)!r} is given twice, or has a column twice."
         seen.add(frozenset(by))

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from itertools import product
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, final
 
@@ -70,7 +71,7 @@ _WHOLE = "geometric"
 _FAMILIES = ("laplace", "gaussian", _WHOLE)
 _MOST_EPSILON = 400  # of noise whose variance is no float any more
 _ALIKE = 1e-9
-_WHOLE_SUMS = "Counts are whole, and all tables are sums of the cells, exactly."
+_WHOLE_SUMS = "Counts are whole, and all tables are sums of these, exactly."
 _UNLIKE = (
     "Rows of a table may have unlike standard deviations: the root of their mean square is shown, "
     "and the largest ±."
@@ -111,8 +112,10 @@ class NestedMargins:
         if len({claim.noise.name for claim in measured.values()}) != 1:
             raise CertificateRejected(f"{label} have noise of several families.")
         if any(claim.noise.name == _WHOLE for claim in measured.values()):
-            if [*measured] != [nested.every[-1]]:
-                raise CertificateRejected(f"{label} have whole noise in others than the cells.")
+            if any(nested.meet(*pair) != pair[0] for pair in product(nested.tables, measured)):
+                raise CertificateRejected(f"{label} aren't all sums of a table with whole noise.")
+            if len(measured) > 1:
+                raise CertificateRejected(f"{label} have whole noise in several tables.")
             if any((claim.grid or 0) > 1 for claim in measured.values()):
                 raise CertificateRejected(f"{label} have counts that aren't whole.")
         for part in ("delta",) if composed else ("epsilon", "delta"):
@@ -148,8 +151,8 @@ class NestedMargins:
         return self.nested.row_variances(self.information)
 
     @property
-    def _is_whole(self) -> bool:
-        """True if the cells alone have noise, and all numbers are whole."""
+    def is_whole(self) -> bool:
+        """True if a single table has noise, of whole numbers, and all tables are sums of it."""
         return self._family == _WHOLE
 
     @property
@@ -162,10 +165,15 @@ class NestedMargins:
         """None: counts aren't made whole."""
         return
 
+    @property
+    def finest(self) -> int:
+        """The table that all tables are sums of: the one with whole noise, or else the cells."""
+        return next(iter(self.measured)) if self.is_whole else self.nested.every[-1]
+
     @cached_property
     def grid(self) -> Fraction:
-        """The step of the cells' counts: a power of two, from public numbers."""
-        if self._is_whole:
+        """The step of the counts in the finest table: a power of two, from public numbers."""
+        if self.is_whole:
             return Fraction(1)
         return grid_of_variance(FINEST, min(float(rows.min()) for rows in self.variances))
 
@@ -199,15 +207,15 @@ class NestedMargins:
         return tuple(map(self._error, range(len(self.nested.tables))))
 
     def _error(self, place: int) -> NoiseError:
-        """The error of a table: of a sum of independent noise, and of the cells' rounding.
+        """The error of a table: of a sum of independent noise, and of rounding in `finest`.
 
         Each of n measured numbers is rounded to a grid g, where its noise has a standard deviation
         s. So that moves a number with a standard deviation d by (d/2)·√Σ(g/s)² at most (Cauchy and
         Schwarz), and adds d² max(g/s)²/12 to its variance.
         """
         table, step = self.nested.tables[place], float(self.grid)
-        deviations, roundings = np.sqrt(self.variances[place]), self._sums_of_cells(table)
-        if self._is_whole:
+        deviations, roundings = np.sqrt(self.variances[place]), self._terms(table, self.finest)
+        if self.is_whole:
             return self._of_rows(table, deviations, self._whole_widths(roundings))
         steps = [
             (claim.dimension, float(claim.grid or 0) / math.sqrt(claim.noise.variance))
@@ -222,7 +230,7 @@ class NestedMargins:
         return self._of_rows(table, stds, widths)
 
     def _whole_widths(self, counts: Floats) -> list[Floats]:
-        """The half-widths of sums of so many cells' whole noise, of PROBABILITIES."""
+        """The half-widths of PROBABILITIES for sums of `counts` numbers' whole noise."""
         (claim,) = self.measured.values()
         distinct, places = np.unique(counts, return_inverse=True)
         terms = [Term(certificate=claim, coefficient=1.0, times=int(count)) for count in distinct]
@@ -256,7 +264,7 @@ class NestedMargins:
         """The standard deviations of these tables beside other ways to make them."""
         largest, tables = self.cells.largest, self.nested.tables
         releases = next(iter(self.measured.values())).compositions
-        cells = [self._sums_of_cells(table) for table in tables]
+        cells = [self._terms(table, self.nested.every[-1]) for table in tables]
         alone, apart = list[float](), list[float]()
         for variance in _variances_of_shares(self.cells, self.budget, releases):
             of_cell = variance(self.nested.every[-1], 1.0)
@@ -268,12 +276,13 @@ class NestedMargins:
         stds = [geometric_mean_std(value, count) for value in values]
         return Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=self._bound(releases))
 
-    def _sums_of_cells(self, table: int) -> Floats:
-        """The number of cells in a number of a table, at each node."""
-        level, _ = self.nested.split(table)
-        per_node = self.nested.cells(table) // self.nested.counts[level]
-        inner = float(math.prod(self.nested.sizes) // per_node)
-        return inner * self.nested.leaves[level].astype(float)
+    def _terms(self, table: int, of: int) -> Floats:
+        """How many numbers of the table `of` add up to a number of `table`, at each node."""
+        nested = self.nested
+        (level, _), (lowest, _) = nested.split(table), nested.split(of)
+        per_node = nested.cells(of) // nested.counts[lowest]
+        terms = per_node // (nested.cells(table) // nested.counts[level])
+        return (terms * nested.nodes_below(level, lowest)).astype(float)
 
     def _bound(self, releases: int) -> float | None:
         """The least of any additive noise, as is proved; None where the tree is uneven."""
@@ -319,7 +328,7 @@ class NestedMargins:
             for table, claim in self.measured.items()
         ]
         largest = self.cells.largest
-        agree = _WHOLE_SUMS if self._is_whole else AGREE
+        agree = _WHOLE_SUMS if self.is_whole else AGREE
         return [
             f"Noise is drawn for the numbers by {'; '.join(drawn)}. {agree}",
             *([_UNLIKE] if any(error.rows is not None for error in self.errors) else []),
@@ -366,9 +375,9 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
     """The noise of each measured table, proved; the names are as certificates have them.
 
     The noise with the least Σ ln(mean variance) of the published tables, or least largest variance:
-    Laplace noise, whose ε add up, whole noise in the cells alone, or, unless `pure`, Gaussian noise
-    that meets the budget together. Shares are found in a tree as even as it can be. Raises Refused
-    if there is none.
+    Laplace noise, whose ε add up, whole noise in the smallest table that all others are sums of,
+    or, unless `pure`, Gaussian noise that meets the budget together. Shares are found in a tree as
+    even as it can be. Raises Refused if there is none.
     """
     if budget.epsilon > _MOST_EPSILON * releases:
         raise Refused(
@@ -379,8 +388,8 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
     weights = None if cells.largest else [1.0] * len(nested.tables)
     offers: list[tuple[float, Search, Shares]] = []
     for search, information in _list_searches(cells, budget, releases, pure=pure):
-        shares: Shares = {nested.every[-1]: Fraction(1)}
-        if search is not _whole_cells:
+        shares: Shares = {reduce(nested.join, nested.tables): Fraction(1)}
+        if search is not _whole:
             shares = best_shares(nested, weights, information)
         given = np.array([float(shares.get(table, 0)) for table in nested.every])
         rows = nested.row_variances(information(given)[0])
@@ -413,7 +422,7 @@ def _list_searches(
     searches, moved = list[tuple["Search", "Information"]](), _moved(cells)
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
-        for search, family in ((_laplace, "laplace"), (_whole_cells, _WHOLE)):
+        for search, family in ((_laplace, "laplace"), (_whole, _WHOLE)):
             whole = np.full(len(moved), family == _WHOLE)
             searches.append((search, pure_information(epsilon, moved, whole=whole)))
     if budget.delta and not pure:
@@ -445,8 +454,8 @@ def _laplace(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[
     return _pure("laplace", cells, budget, shares, times=times)
 
 
-def _whole_cells(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
-    """Geometric noise in the cells, with the whole ε."""
+def _whole(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
+    """Geometric noise in a single table, with the whole ε."""
     return _pure(_WHOLE, cells, budget, shares, times=times)
 
 

@@ -16,10 +16,15 @@ import numpy as np
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.answers.sums.level_queries import NO_CLIPPING, column_problems, tree_of
+from leastnoise.tables.answers.sums.level_queries import (
+    NO_CLIPPING,
+    choose_bounding,
+    column_problems,
+    levels_elsewhere,
+    tree_of,
+)
 from leastnoise.tables.answers.sums.margin_queries import (
     NO_TABLE,
-    in_one_cell,
     kept_apart,
     listed_problems,
     name_problems,
@@ -68,7 +73,7 @@ class NestedQueries(QueryKind):
         names, others = _names(query)
         groupings = spec.groupings(query)
         if len(query.hierarchies) > 1:
-            yield key, "Expected levels of one column alone. Leave them out of the others."
+            yield from levels_elsewhere(query, path)
         elif any(isinstance(grouping, PrivateKeys) for grouping in groupings.values()):
             yield key, "Not used with keys that nobody listed: a total would tell of hidden groups."
         elif same := [name for name in others if name in names]:
@@ -77,7 +82,7 @@ class NestedQueries(QueryKind):
                 "A column of group_by has this name. Give the level another.",
             )
         elif not others:
-            yield key, "Not used with levels of the only column, each of which has a table anyway."
+            yield key, "Leave margins out: every level gets a table."
         elif (len(names) + 1) << len(others) > MOST_TABLES:
             tables = f"{(len(names) + 1) << len(others):,}"
             why = f"Expected at most {MOST_TABLES} tables by levels and sets of other columns, got"
@@ -85,13 +90,18 @@ class NestedQueries(QueryKind):
         elif query.listed_tables == ():
             yield key, NO_TABLE
         elif query.listed_tables is not None:
-            yield from listed_problems(query.listed_tables, [*names, *others], key)
+            yield from listed_problems(
+                query.listed_tables,
+                [*names, *others],
+                key,
+                called="columns of group_by or their levels",
+            )
             yield from _twice(query.listed_tables, names, key)
         yield from _others(spec, query, path)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The cells."""
-        ((cells,),) = lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        ((cells,),) = lay_out_in_one_cell(spec, query, asked, choose=_choose_bounding)
         return ((replace(cells, margins=published_tables(query)),),)
 
     def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
@@ -237,20 +247,14 @@ def count_moved(layout: Layout, table: int) -> int:
     return 2 if layout.neighbours == "replace-one" and several else 1
 
 
-def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
+def _choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     """The way that leaves a unit in one cell; a sentence if there is none."""
     if shape.cells > MOST_CELLS:
         return (
             f"Expected at most {MOST_CELLS:,} cells with levels and margins, got {shape.cells:,}. "
             "Use fewer keys."
         )
-    for way in ways:
-        if in_one_cell(replace(shape, bounding=way)):
-            return way
-    return (
-        "A person may be in several groups, or count for a part of a row, and tables by levels are "
-        "of persons in one group. Give max_rows = 1 in [contribution], or leave levels out."
-    )
+    return choose_bounding(ways, shape)
 
 
 def _twice(given: Sequence[Sequence[str]], names: Sequence[str], key: str) -> Iterator[Problem]:
@@ -258,7 +262,7 @@ def _twice(given: Sequence[Sequence[str]], names: Sequence[str], key: str) -> It
         chosen = [name for name in by if name in names]
         if len(chosen) > 1:
             low, *above = sorted(chosen, key=names.index, reverse=True)
-            why = f"A table by {low} is one by {above[0]}, too. Leave {above[0]} out."
+            why = f'Each {low} lies in one {above[0]}, so "{low}" is enough. Remove "{above[0]}".'
             yield f"{key}[{place}]", why
 
 
@@ -272,8 +276,8 @@ def _others(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     yield from std_problems(query, path, called="levels")
     if query.round or query.clamp:
         name = "round" if query.round else "clamp"
-        why = "Not used with levels beside other columns: no rule is known yet that keeps sums."
-        yield f"{path}.{name}", f"{why} Leave it out."
+        why = f"Whole counts that add up aren't supported here yet. Remove {name}."
+        yield f"{path}.{name}", why
     else:
         yield from kept_apart(query, path, key=key, called="Levels")
     yield from name_problems(

@@ -32,10 +32,11 @@ def publish_nested(
     """The published tables, given the exact integers of the cells.
 
     Noise goes into each measured table; the rest is post-processing. A sum that int64 can't hold
-    ends where int64 does, so that a unit moves it by no more. The cells' estimates are rounded to
-    whole steps of a grid, of which all tables are sums, exactly.
+    ends where int64 does, so that a unit moves it by no more. The finest table is the one with
+    whole noise, or else the estimated cells. It is rounded to whole steps of a grid, and all tables
+    are its sums, exactly.
     """
-    nested, grid = whole.nested, float(whole.grid)
+    nested, grid, finest = whole.nested, float(whole.grid), whole.finest
     last = nested.every[-1]
     exact = whole.nodes_first(cells.astype(object), last)
     noisy: dict[int, NDArray[np.float64]] = {}
@@ -44,11 +45,12 @@ def publish_nested(
         integers = sums.reshape(-1).astype(np.int64)
         values = ScaledIntegers(numerators=integers, bits=whole.cells.bits)
         noisy[table] = Mechanism(claim).release(values).values
-    steps = whole_steps(nested.estimate(whole.information, noisy) / grid)
+    numbers = noisy[finest] if whole.is_whole else nested.estimate(whole.information, noisy)
+    steps = whole_steps(numbers / grid)
     tables: list[Table] = []
     for part, table in zip(parts, nested.tables, strict=True):
-        numbers = whole.in_order(nested.sums(steps, table, of=last), table)
-        tables.append(table_of(part.layout, numbers * grid, part.noise_errors))
+        counts = whole.in_order(nested.sums(steps, table, of=finest), table) * grid
+        tables.append(table_of(part.layout, counts, part.noise_errors))
     return tables
 
 
