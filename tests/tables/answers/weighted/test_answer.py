@@ -29,6 +29,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.summary import limits_of_persons
 from leastnoise.workloads.matrix import LeastSquares
 
 RUNNING = [f"to {day},0,{day + 1}," for day in range(30)]
@@ -357,7 +358,7 @@ def test_what_is_said_of_it() -> None:
     assert "No additive noise has a root mean square below" in text
     for part, spec in itertools.product(made.parts, [made.spec]):
         (listing,) = part.listings(spec)
-        assert "2 cells for 4 sums" in listing.title
+        assert "q: 4 sums, from noise in 2 cells, for" in listing.title
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -434,3 +435,12 @@ def test_noise_whose_errors_take_too_long_is_neither_searched_nor_accepted(
     with pytest.raises(CertificateRejected, match="aren't known"):
         plan_as_certified(laid, made.certificate)
     assert answered_in(plan(laid)).certificate.noise.name == "laplace"
+
+
+def test_limits_are_said_of_cells_and_sums() -> None:
+    (limit,) = limits_of_persons(plan(laid_of(GROUPS, rows=1)).parts[0].layouts, "person")
+    assert limit == "Each person is counted in at most one cell, and in every sum that contains it."
+    raw = spec_file.to_dict(laid_of(RUNNING, rows=3).spec)
+    raw["contribution"] = {"max_groups": 2, "max_rows_per_group": 1}
+    said = limits_of_persons(plan(spec_file.lay_out(raw)).parts[0].layouts, "person")
+    assert said[1:] == ["Counts may be far too low in the cells that q adds up."]
