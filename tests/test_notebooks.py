@@ -96,6 +96,8 @@ def test_every_block_has_its_table_and_long_ones_end() -> None:
     assert found.tags.count("table") == 2
     assert found.tags.count("td") == 100
     assert "… and 10 more rows" in found.texts
+    whole = Table(name="a", columns={"n": list(range(50))})
+    assert not any("more rows" in text for text in html(whole).texts)
 
 
 def test_what_is_skipped_is_shown_with_its_reason() -> None:
