@@ -209,10 +209,11 @@ class AnsweredSums(NoisyAnswer):
         name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
         noise = self.certificate.noise.name
         text = (
-            f"The noise of {name} ({noise}) is in {self.noisy_numbers}. All sums come from one "
-            f"estimate of the cells, so that they agree. The root mean square of their standard "
-            f"deviations is {error.std:.4g}, the largest is {largest:.4g}; the ± is the largest. "
-            "They are compared with plain noise in the cells, summed."
+            f"The noise of {name} ({noise}) is in {self.noisy_numbers}. All sums are computed "
+            "from one noisy estimate of the cells, so they are consistent. The root mean square of "
+            f"their standard deviations is {error.std:.4g}, the largest is {largest:.4g}; "
+            "the ± is the largest. "
+            "Plain noise stands for Laplace or Gaussian noise in each cell, then summed."
         )
         if self.bound is not None:
             text += f" No additive noise has a root mean square below {self.bound:.4g}."
@@ -310,5 +311,6 @@ class SumsPart(BlockPlan):
             }
         }
 
-    def _cells_in_words(self) -> str:
-        return f"{self.answered.noisy_numbers} for {_words.counted(self.layout.cells, 'sum')}"
+    def _numbers_in_words(self) -> str:
+        sums = _words.counted(self.layout.cells, "sum")
+        return f"{sums}, from noise in {self.answered.noisy_numbers}"
