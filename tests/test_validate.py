@@ -323,3 +323,8 @@ def test_slips_of_typing_are_counted() -> None:
     for first in words:
         for second in words:
             assert _validate._slips(first, second) == _least_slips(first, second), (first, second)
+
+
+def test_names_of_up_to_40_letters_have_a_nearest_one() -> None:
+    assert nearest_name("x" * 39 + "y", ["x" * 40]) == "x" * 40
+    assert nearest_name("x" * 40 + "y", ["x" * 41]) is None

@@ -146,3 +146,13 @@ def test_noise_for_the_strategy_alone_is_proved() -> None:
             with pytest.raises(NotCertified):
                 ln.Certificate.prove(budget=ln.Budget(epsilon=1), noise=less, sensitivity=sums)
     assert math.isclose(SumsOfCells.of(strategy, "l2", "replace-one", 4).bound, 4 / math.sqrt(2))
+
+
+def test_more_numbers_than_a_search_may_have_are_refused_before_they_are_read() -> None:
+    rows = [["1" + " 1" * 1000], ["1 " * 400_000 + "1"], ["1"] * 2049]
+    for long in rows:
+        with pytest.raises(InvalidArgument, match="rows"):
+            SumsOfCells(rows=long, norm="l1", neighbours="replace-one")
+    with pytest.raises(InvalidArgument, match="1,000 columns"):
+        Strategy(numerators=np.ones((1, 1001), dtype=np.int64))
+    assert SumsOfCells(rows=["1" + " 1" * 999], norm="l1").coordinates == 1

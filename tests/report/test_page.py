@@ -269,6 +269,16 @@ def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> No
     assert "Protected: the presence or absence of any one patient." in verified
 
 
+def test_no_named_sum_is_called_the_highest(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    query = {"name": "q", "statistics": ["count"], "group_by": {"plan": [1, 2, 3]}}
+    named = {"name": "named", "sums": "sum,plan\nall,\nfirst,1\n"}
+    release(folder, query=[query, query | named]).run()
+    text = page.report(folder / "out")
+    assert "q, count of rows: highest for" in text
+    assert "named, count of rows: " not in text
+
+
 @pytest.mark.dense
 @pytest.mark.parametrize(("most", "some"), [(2, True), (40, False)])
 def test_that_persons_are_left_out_of_cells_is_said(tmp_path: Path, most: int, some: bool) -> None:

@@ -49,12 +49,16 @@ MOST_ROWS = 2**34
 """The most rows of a unit, as many as a release reads."""
 
 
+def _fits(rows: int, columns: int) -> bool:
+    return rows <= MOST_SUMS and columns <= MOST_CELLS
+
+
 def _numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
     found = np.array(numerators)  # a copy: whoever gave it may change it
     shape = found.shape
-    if found.dtype != np.int64 or len(shape) != 2 or not all(shape) or shape[0] > MOST_SUMS:
+    if found.dtype != np.int64 or len(shape) != 2 or not all(shape) or not _fits(*shape):
         kind = f"an array of {found.dtype} of shape {shape}"
-        expected = f"an int64 matrix of at most {MOST_SUMS:,} rows"
+        expected = f"an int64 matrix of at most {MOST_SUMS:,} rows and {MOST_CELLS:,} columns"
         raise InvalidArgument(name=name, value=kind, expected=expected)
     if found.min() < -_UNIT or found.max() > _UNIT:
         expected = f"whole numbers of at most 2^{BITS} in size"
@@ -68,7 +72,8 @@ def _numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64
 class Strategy:
     """The matrix A = numerators·2^−24, shape (sums, cells), of exact numbers in [−1, 1].
 
-    Raises InvalidArgument for what is no int64 matrix of such numbers of up to 2,048 rows.
+    Raises InvalidArgument for what is no int64 matrix of such numbers of up to 2,048 rows and 1,000
+    columns.
 
     >>> Strategy.within(np.array([[0.5, 0], [0, 0.5], [0.5, 0.5]])).reach("l1", "replace-one")
     Fraction(1, 1)
@@ -144,7 +149,8 @@ def _lengths(columns: NDArray[np.int64], norm: StrategyNorm) -> NDArray[np.int64
 
 
 def _read_rows(rows: Sequence[str], *, name: str) -> tuple[str, ...]:
-    kept = tuple(rows) if isinstance(rows, list | tuple) else ()
+    kept = tuple(rows) if isinstance(rows, list | tuple) and len(rows) <= MOST_SUMS else ()
+    kept = kept if all(isinstance(row, str) and row.count(" ") < MOST_CELLS for row in kept) else ()
     texts = all(isinstance(row, str) and _ROW.fullmatch(row) for row in kept)
     if not kept or not texts or len({row.count(" ") for row in kept}) > 1:
         expected = "texts of as many whole numbers each, with a space between two"

@@ -90,7 +90,7 @@ class TableSection:
             said = f"{self.name}, {name}: "
             if len(numbers) == 1:
                 found.append(f"{said}{_shown(numbers[0], counts)}.")
-            else:
+            elif not self.layout.adds_cells:  # sums overlap
                 high, low = _shown(numbers[most], counts), _shown(numbers[least], counts)
                 said += f"highest for {self._group(most)}: {high}; "
                 found.append(f"{said}lowest for {self._group(least)}: {low}.")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 1 << 24
 """The largest number of probabilities of all sums; beyond it half-widths are those of moments."""
 _ROWS = 16  # at once
-_ROUNDED_UP = 1.001  # of moments, for all rounding
+_ROUNDED_UP = 1e-3  # of a moment, by all of these
 _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
 
 
@@ -54,7 +54,7 @@ class Laws:
         places = np.arange(len(halves), dtype=np.float64)
         mass = float(2 * halves.sum() - halves[0])
         off = SAFE * math.sqrt(count) * law.error + GIVEN_AWAY / 1000
-        moments = [2 * float(halves @ places**p) / mass * _ROUNDED_UP for p in ORDERS]
+        moments = [2 * float(halves @ places**p) / mass * (1 + _ROUNDED_UP) for p in ORDERS]
         return cls(
             moments=np.array([moments]),
             halves=halves[None],

@@ -246,13 +246,15 @@ class BlockPlan(TablePart):
         """Its numbers, its part of the budget and its noise."""
         layout, budget = self.layout, self.budget
         what = ", ".join(asked.label for asked in layout.statistics) if layout.part else ""
-        numbers = _words.counted(layout.dimension, "number")
         return (
-            f"{self.name}: {what}{what and '; '}{numbers} in "
-            f"{self._cells_in_words()}, "
+            f"{self.name}: {what}{what and '; '}{self._numbers_in_words()}, "
             f"for ε = {_words.at_least(budget.epsilon)}, δ = {_words.at_least(budget.delta)}"
             f"{self._noise_in_words(person)}."
         )
+
+    def _numbers_in_words(self) -> str:
+        numbers = _words.counted(self.layout.dimension, "number")
+        return f"{numbers} in {self._cells_in_words()}"
 
     def _cells_in_words(self) -> str:
         return _words.counted(self.layout.cells, "cell")

@@ -31,6 +31,8 @@ class Axis(ABC):
     """A remark behind the name of the column, where a page lists the columns of a table."""
     limit: ClassVar[str] = ""
     """The limit of one unit, where it needs other words than its bounding has."""
+    adds_cells: ClassVar[bool] = False
+    """True if its groups are sums of cells that each add up some."""
 
     @property
     @abstractmethod

@@ -15,6 +15,7 @@ from leastnoise.tables.layout import replaced
 from leastnoise.tables.layout.axes import Axis
 from leastnoise.tables.layout.limits import (
     CHOSEN,
+    IN_ONE_CELL,
     Bounding,
     FewGroups,
     FirstCells,
@@ -112,6 +113,8 @@ class Layout(TableShape):
         if limits := [axis.limit for axis in self.axes if axis.limit]:
             return limits[0]
         words = self.bounding.in_words(self.numbers)
+        if self.adds_cells and words == IN_ONE_CELL:
+            words += ", and in every sum that contains it"
         return words.removesuffix(CHOSEN) if self.by_row else words
 
     @property

@@ -62,6 +62,7 @@ class Numbers:
         return self.each - 1 if self.without else self.each
 
 
+IN_ONE_CELL = "is counted in at most one cell"
 CHOSEN = ", which chance chooses"
 
 
@@ -83,7 +84,7 @@ class FirstCells:
         """Return what one unit can do, to end a sentence that begins with the unit."""
         most = min(self.most, numbers.cells)
         if most == 1:
-            return "is counted once" if numbers.cells == 1 else "is counted in at most one cell"
+            return "is counted once" if numbers.cells == 1 else IN_ONE_CELL
         said = f"is counted in at most {most:,} cells"
         return said if most == numbers.cells else said + CHOSEN
 

@@ -51,6 +51,11 @@ class TableShape(ABC):
         return f"{self.name}.{self.part}" if self.part else self.name
 
     @property
+    def adds_cells(self) -> bool:
+        """True if its rows are named sums of cells."""
+        return any(axis.adds_cells for axis in self.axes)
+
+    @property
     def listed_cells(self) -> int | None:
         """Number of rows before any is left out; None if nobody listed the groups."""
         if self.conditions:

@@ -73,12 +73,15 @@ def _read_sums(
     """The text of a CSV of sums; a file that can't serve adds its problem."""
     why = ""
     if folder is None:
-        why = "A file is read with a spec that is a file itself. Give the text of the CSV here."
+        why = "Files are read only if the spec is a file. Write the CSV's text here."
     elif not isinstance(name, str) or not name.lower().endswith(".csv"):
         why = "Expected the path of a file ending in .csv."
     else:
         try:
-            return _files.read_bytes(folder / name, most=LARGEST_SPEC).decode("utf-8-sig")
+            text = _files.read_bytes(folder / name, most=LARGEST_SPEC).decode("utf-8-sig")
+            if text:
+                return text
+            why = f"The file {name} is empty."
         except SourceError as error:
             why = str(error)
         except UnicodeDecodeError:

@@ -218,8 +218,15 @@ def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
     said = [f"In {_words.in_turn([*names])}, {limit}" for limit, names in found.items()]
     if len(found) == 1:
         said = [limit[0].upper() + limit[1:] for limit in found]
-    some = [one.name for one in layouts if one.leaves_out]
-    return [*said, f"{LEFT_OUT} {_words.in_turn([*dict.fromkeys(some)])}."] if some else said
+    some = [one for one in layouts if one.leaves_out]
+    cells = dict.fromkeys(one.name for one in some if not one.adds_cells)
+    if cells:
+        said.append(f"{LEFT_OUT} {_words.in_turn([*cells])}.")
+    sums = dict.fromkeys(one.name for one in some if one.adds_cells)
+    return [
+        *said,
+        *(f"Counts may be far too low in the cells that {name} adds up." for name in sums),
+    ]
 
 
 # What the numbers of a plan don't say, in sentences that a certificate can confirm.

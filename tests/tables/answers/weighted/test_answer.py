@@ -20,7 +20,8 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.guarantees.strategy import Strategy, SumsOfCells
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.tables.answers.weighted import errors
+from leastnoise.selection.workload import Try
+from leastnoise.tables.answers.weighted import answer, errors, search
 from leastnoise.tables.answers.weighted.answer import AnsweredSums
 from leastnoise.tables.answers.weighted.questions import list_moves
 from leastnoise.tables.layout.layout import LaidOut
@@ -28,6 +29,8 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
 from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.plan.summary import limits_of_persons
+from leastnoise.workloads.matrix import LeastSquares
 
 RUNNING = [f"to {day},0,{day + 1}," for day in range(30)]
 GROUPS = ["all,,,", "low,0,8,", "high,8,,", "mean,0,8,0.25", "mean,8,30,0.5"]
@@ -355,4 +358,89 @@ def test_what_is_said_of_it() -> None:
     assert "No additive noise has a root mean square below" in text
     for part, spec in itertools.product(made.parts, [made.spec]):
         (listing,) = part.listings(spec)
-        assert "2 cells for 4 sums" in listing.title
+        assert "q: 4 sums, from noise in 2 cells, for" in listing.title
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_honest_sums_of_unlike_weights_agree(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells, sums = rng.integers(2, 9), rng.integers(2, 14)
+    queries = 10.0 ** rng.integers(-9, 10, (sums, cells)) * rng.choice([-1, 0, 0, 1], (sums, cells))
+    queries[:cells][np.eye(cells, dtype=bool)[:sums]] = 1e-9
+    kept = np.abs(queries).max(axis=1) > 0
+    queries = queries[kept][:, np.abs(queries[kept]).max(axis=0) > 0]
+    grid = 2.0**-20
+    noisy = rng.random(queries.shape[1]) * 10.0 ** rng.integers(0, 12, queries.shape[1])
+    noisy = np.rint(noisy / grid) * grid
+    answers = LeastSquares(queries=queries, strategy=None).answer(noisy, Fraction(grid))
+    assert answer.agree(queries, answers, grid=grid)
+
+
+def test_a_small_sum_that_is_changed_does_not_agree() -> None:
+    queries = np.array([[1e9, 0.0], [0.0, 1e-9], [1e9, 1e-9], [0.0, 2e-9]])
+    for weighted in (queries, queries[:, ::-1]):
+        answers = weighted @ np.array([100.0, 300.0])
+        assert answer.agree(weighted, answers, grid=0.0)
+        for place in range(4):
+            changed = answers * np.where(np.arange(4) == place, 1.001, 1)
+            assert not answer.agree(weighted, changed, grid=0.0)
+
+
+def test_a_strategy_that_misses_a_sum_of_small_weights_is_rejected() -> None:
+    queries = np.array([[1e9, 0.0], [0.0, 1.0]])
+    missed = LeastSquares(queries=queries, strategy=Strategy.within(np.array([[1.0, 2.0**-23]])))
+    with pytest.raises(CertificateRejected, match="doesn't determine the sums"):
+        answer.check_determined(missed, where="q")
+    all_of_it = LeastSquares(queries=queries, strategy=Strategy.within(np.eye(2)))
+    answer.check_determined(all_of_it, where="q")
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "4", "12"])
+def test_half_widths_of_many_unlike_geometric_weights_hold(
+    epsilon: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = [f"{place},{place},{place + 1},{3**place}" for place in range(6)]
+    lines = [*weights[:2], *(f"all{line[1:]}" for line in weights)]
+    tries = (Try(where="cells", strategy=None, family="geometric"),)
+    monkeypatch.setattr(search, "_list_tries", lambda *_, **__: tries)
+    laid = laid_of(lines, privacy={"epsilon": epsilon})
+    made = plan(laid)
+    exact = answered_in(made)
+    assert exact.certificate.noise.name == "geometric"
+    monkeypatch.setattr(errors, "_MOST_UNLIKE", 0)
+    monkeypatch.setattr(errors, "_MOST_OF_WIDE", 0)
+    bound = answered_in(plan_as_certified(laid, made.certificate))
+    decay = float(epsilon)
+    drawn = np.random.default_rng(3).geometric(-np.expm1(-decay), (2, 200_000, 6))
+    noise = (drawn[0] - drawn[1]) @ exact.ways.of_noise.T
+    widths = bound.error.rows
+    assert widths is not None
+    inside = (np.abs(noise) <= np.array(widths.half95) * (1 + 1e-9)).mean(axis=0)
+    assert inside.min() > 0.95 - 0.003
+    assert exact.error.rows is not None
+    if decay <= 1:
+        ratios = np.array(widths.half95) / exact.error.rows.half95
+        assert 1 <= ratios.min() <= ratios.max() < 1.4
+
+
+def test_noise_whose_errors_take_too_long_is_neither_searched_nor_accepted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    laid = laid_of(["a,0,9,2", "b,9,16,3", "c,16,,5"])
+    made = plan(laid)
+    assert answered_in(made).certificate.noise.name == "geometric"
+    monkeypatch.setattr(errors, "_MOST_UNLIKE", 0)
+    monkeypatch.setattr(errors, "_MOST_OF_WIDE", 0)
+    monkeypatch.setattr(errors, "_has_bound", lambda _: False)
+    with pytest.raises(CertificateRejected, match="aren't known"):
+        plan_as_certified(laid, made.certificate)
+    assert answered_in(plan(laid)).certificate.noise.name == "laplace"
+
+
+def test_limits_are_said_of_cells_and_sums() -> None:
+    (limit,) = limits_of_persons(plan(laid_of(GROUPS, rows=1)).parts[0].layouts, "person")
+    assert limit == "Each person is counted in at most one cell, and in every sum that contains it."
+    raw = spec_file.to_dict(laid_of(RUNNING, rows=3).spec)
+    raw["contribution"] = {"max_groups": 2, "max_rows_per_group": 1}
+    said = limits_of_persons(plan(spec_file.lay_out(raw)).parts[0].layouts, "person")
+    assert said[1:] == ["Counts may be far too low in the cells that q adds up."]

@@ -84,14 +84,14 @@ def test_an_open_end_is_an_edge() -> None:
         ("sum,region\nx\n", "Line 2 has other than 2 fields"),
         ("sum,region\nx,a,b\n", "Line 2 has other than 2 fields"),
         ("sum,region\nx,a\n\n", "Line 3 has other than 2 fields"),
-        ('sum,region\nx,"a\n', "Line 2 has a quote"),
-        ('sum,region\nx,"a"b\n', "Line 2 has a quote"),
+        ('sum,region\nx,"a\n', "Line 2 has an unclosed quote"),
+        ('sum,region\nx,"a"b\n', "Line 2 has an unclosed quote"),
         ("sum,region\n,a\n", "Line 2 names no sum"),
         ("sum,region\n" + "x" * 5000 + ",a\n", "more than 4,096 bytes"),
         ("sum,region\nx,secret\n", "Line 2 has a key that group_by doesn't list"),
-        ("sum,age_from\nx,secret\n", "where there is no edge"),
-        ("sum,age_from\nx,6\n", "where there is no edge"),
-        ("sum,age_from\nx,nan\n", "where there is no edge"),
+        ("sum,age_from\nx,secret\n", "isn't one of the edges"),
+        ("sum,age_from\nx,6\n", "isn't one of the edges"),
+        ("sum,age_from\nx,nan\n", "isn't one of the edges"),
         ("sum,age_from,age_to\nx,18,18\n", "ends where it begins"),
         ("sum,age_from,age_to\nx,18,5\n", "ends where it begins"),
         ("sum,age_from\nx,100\n", "ends where it begins"),
@@ -166,13 +166,14 @@ def spec_of(*, privacy: Any = None, **query: Any) -> dict[str, Any]:
         ({"clamp": True}, "query[0].clamp", "agree"),
         ({"min_count": 5}, "query[0].min_count", "agree"),
         ({"top": 1}, "query[0].top", "agree"),
-        ({"objective": "largest"}, "query[0].objective", "agree"),
+        ({"objective": "largest"}, "query[0].objective", "typical error"),
         ({"accuracy": {"std": 3}}, "query[0].accuracy.std", "half_width_95"),
         ({"group_by": {"sum": ["a", "b"]}}, "query[0].sums", r"\[derive\]"),
         ({"sums": "sum,k\nx,c\n"}, "query[0].sums", "Line 2 has a key"),
-        ({"sums": {"file": "sums.csv"}}, "query[0].sums.file", "spec that is a file"),
+        ({"sums": {"file": "sums.csv"}}, "query[0].sums.file", "if the spec is a file"),
         ({"sums": {"files": "sums.csv"}}, "query[0].sums", "text in quotes"),
         ({"sums": 3}, "query[0].sums", "text in quotes"),
+        ({"group_by": {"k": ["a", ""]}, "sums": "sum,k\nx,\n"}, "query[0].sums", "no key may be"),
         ({"sums": ""}, "query[0].sums", "isn't empty"),
         (
             {"group_by": {"k": ["a"], "x": {"edges": [*range(100_002)]}}},
@@ -185,6 +186,39 @@ def test_what_does_not_go_together(change: Any, key: str, said: str) -> None:
     with pytest.raises(SpecError, match=said) as caught:
         spec_file.parse(spec_of(**change))
     assert key in {where for where, _ in caught.value.problems}
+
+
+def test_weights_have_the_sizes_that_are_said() -> None:
+    sums = read_sums("sum,region,weight\nx,a,1e-9\nx,b,-1e9\n", AXES)
+    assert full(sums)[0, ::4].tolist() == [1e-9, -1e9, 0]
+    with pytest.raises(ValueError, match=r"isn't 0\.000000001 to 1,000,000,000\."):
+        read_sums("sum,weight\nx,9e-10\n", AXES)
+
+
+def test_weights_of_all_queries_are_limited_before_they_are_written_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raw = spec_of(sums="sum,k\nx,a\ny,b\n")
+    raw["query"].append(raw["query"][0] | {"name": "more"})
+    monkeypatch.setattr(questions, "_MOST_NUMBERS", 8)
+    spec_file.parse(raw)
+    monkeypatch.setattr(questions, "_MOST_NUMBERS", 7)
+    monkeypatch.setattr(MergedSums, "queries", None)
+    with pytest.raises(SpecError, match="are 8 in all queries together, more than 7") as caught:
+        spec_file.parse(raw)
+    assert [where for where, _ in caught.value.problems] == ["query[1].sums"]
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_persons_are_counted_where_each_is_in_one_cell(groups: int) -> None:
+    limits = {"max_rows": 3, "max_groups": groups}
+    raw = spec_of(privacy={"unit": "who"}, statistics=["count_units"]) | {"contribution": limits}
+    raw["data"]["types"]["who"] = "int"
+    if groups == 1:
+        spec_file.lay_out(raw)
+        return
+    with pytest.raises(SpecError, match="count several times in a sum of them"):
+        spec_file.lay_out(raw)
 
 
 def test_persons_need_a_limit_on_rows() -> None:
@@ -202,6 +236,7 @@ def test_files_are_read_with_the_spec_and_stand_in_it(tmp_path: Path) -> None:
     for name, content, said in (
         ("none.csv", None, "none.csv"),
         ("sums.txt", b"sum\nx\n", r"ending in \.csv"),
+        ("empty.csv", b"\xef\xbb\xbf", r"The file empty\.csv is empty\."),
         ("latin.csv", b"sum,k\n\xe9,a\n", "UTF-8"),
     ):
         if content is not None:

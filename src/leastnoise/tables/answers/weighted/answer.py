@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
@@ -51,7 +53,10 @@ if TYPE_CHECKING:
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
+    Floats = NDArray[np.float64]
+
 _DETERMINED = 1e-6  # relative: of questions that a strategy answers, in floats
+_FITS = 3
 _ROWS = "sums"
 
 
@@ -137,8 +142,8 @@ def check_determined(ways: LeastSquares, *, where: str) -> None:
     """Raise CertificateRejected unless the noisy numbers determine the sums."""
     if ways.strategy is None:
         return
-    answered = ways.of_noise @ ways.strategy.matrix
-    if np.abs(answered - ways.queries).max() > _DETERMINED * np.abs(ways.queries).max():
+    missed = np.abs(ways.of_noise @ ways.strategy.matrix - ways.queries).max(axis=1)
+    if (missed > _DETERMINED * np.abs(ways.queries).max(axis=1)).any():
         raise CertificateRejected(f"{where}: its strategy doesn't determine the sums.")
 
 
@@ -177,7 +182,7 @@ class AnsweredSums(NoisyAnswer):
         return Reads(cells=(self.cells,))
 
     @cached_property
-    def stds(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def stds(self) -> Floats:
         """The standard deviation of each sum."""
         return self.ways.find_stds(variances(self.certificate))
 
@@ -204,10 +209,11 @@ class AnsweredSums(NoisyAnswer):
         name, error, largest = self.cells.name, self.error, max(self.stds.tolist())
         noise = self.certificate.noise.name
         text = (
-            f"The noise of {name} ({noise}) is in {self.noisy_numbers}. All sums come from one "
-            f"estimate of the cells, so that they agree. The root mean square of their standard "
-            f"deviations is {error.std:.4g}, the largest is {largest:.4g}; the ± is the largest. "
-            "They are compared with plain noise in the cells, summed."
+            f"The noise of {name} ({noise}) is in {self.noisy_numbers}. All sums are computed "
+            "from one noisy estimate of the cells, so they are consistent. The root mean square of "
+            f"their standard deviations is {error.std:.4g}, the largest is {largest:.4g}; "
+            "the ± is the largest. "
+            "Plain noise stands for Laplace or Gaussian noise in each cell, then summed."
         )
         if self.bound is not None:
             text += f" No additive noise has a root mean square below {self.bound:.4g}."
@@ -242,10 +248,28 @@ class AnsweredSums(NoisyAnswer):
         whole = (queries == np.rint(queries)).all(axis=1) & self.has_whole_cells
         if (published != np.rint(published))[whole].any():
             raise CertificateRejected(f"The table {part.name}.{kind} has a sum that isn't whole.")
-        cells, *_ = np.linalg.lstsq(queries, published, rcond=1e-12)
-        room = np.abs(queries) @ np.abs(cells) + float(self.certificate.grid or 0)
-        if (np.abs(queries @ cells - published) > CLOSE * room).any():
+        if not agree(queries, published, grid=float(self.certificate.grid or 0)):
             raise CertificateRejected(f"The sums of the table {part.name}.{kind} don't agree.")
+
+
+def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
+    """True if some cells have these sums, each of them up to a part of its own size.
+
+    Sums and cells may have unlike sizes. They are scaled by their largest weights first, and then
+    by the sizes that the cells turned out to have.
+    """
+    sizes = np.abs(queries)
+    of_sums = sizes.max(axis=1)
+    of_cells = (sizes / of_sums[:, None]).max(axis=0)
+    for _ in range(_FITS):
+        scaled = queries / of_sums[:, None] / of_cells
+        fitted, *_ = np.linalg.lstsq(scaled, sums / of_sums, rcond=None)
+        cells = fitted / of_cells
+        room = sizes @ np.abs(cells) + grid
+        if (np.abs(queries @ cells - sums) <= CLOSE * room).all():
+            return True
+        of_sums, of_cells = room, 1 / (np.abs(cells) + grid + 1e-300)
+    return False
 
 
 @final
@@ -287,5 +311,6 @@ class SumsPart(BlockPlan):
             }
         }
 
-    def _cells_in_words(self) -> str:
-        return f"{self.answered.noisy_numbers} for {_words.counted(self.layout.cells, 'sum')}"
+    def _numbers_in_words(self) -> str:
+        sums = _words.counted(self.layout.cells, "sum")
+        return f"{sums}, from noise in {self.answered.noisy_numbers}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastnoise.errors import NotApplicable
 from leastnoise.mechanism.accuracy import Term, half_width, half_widths_of_sum
+from leastnoise.noise.draw import find_characteristic
 from leastnoise.noise.registry import registered
 from leastnoise.tables.noise.errors import PROBABILITIES
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
@@ -23,25 +25,40 @@ if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.workloads.matrix import LeastSquares
 
+    Alike = tuple[tuple[float, int], ...]
     Floats = NDArray[np.float64]
 
 _DIGITS = 10
 """Digits of weights by which sums with equal errors are found."""
 _MOST_EXACT = 50_000
 """Weights of all sums up to which half-widths of Laplace noise are those of its exact law."""
+_MOST_UNLIKE, _MOST_OF_WIDE = 1000, 4000
+"""Unlike weights of all unlike sums up to which half-widths of other noise are those of its exact
+law, which takes 3 s; more if its variance is at least 1, since its characteristic function falls.
+"""
+_TILTS = np.geomspace(1e-3, 0.999, 120)
+
+
+def check_known(certificate: Certificate, ways: LeastSquares) -> None:
+    """Raise NotApplicable if the half-widths of some sums aren't known, or take too long."""
+    noise = certificate.noise
+    find_characteristic(noise, {0: 1.0}, np.ones(1))
+    always = noise.name == "laplace" or registered(type(noise)).spherical or _has_bound(certificate)
+    if not always and not _are_few(certificate, _list_alike(ways)):
+        raise NotApplicable(
+            family=noise.name, why="the errors of so many sums of unlike weights aren't known"
+        )
 
 
 def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> NoiseError:
     """The error of each sum, given its standard deviation. Raises NotApplicable if it's unknown."""
-    exactly = int(np.count_nonzero(ways.of_noise)) <= _MOST_EXACT
-    known: dict[tuple[tuple[float, int], ...], Sequence[float]] = {}
-    widths = np.empty((len(stds), len(PROBABILITIES)))
-    for row, weights in enumerate(ways.of_noise):
-        alike = Counter(float(f"{weight:.{_DIGITS}g}") for weight in np.abs(weights[weights != 0]))
-        key = tuple(sorted(alike.items(), reverse=True))
-        if key not in known:
-            known[key] = _half_widths(certificate, key, exactly=exactly)
-        widths[row] = known[key]
+    check_known(certificate, ways)
+    keys = _list_alike(ways)
+    exactly = _are_few(certificate, keys)
+    if certificate.noise.name == "laplace":
+        exactly = int(np.count_nonzero(ways.of_noise)) <= _MOST_EXACT
+    known = {key: _half_widths(certificate, key, exactly=exactly) for key in dict.fromkeys(keys)}
+    widths = np.array([known[key] for key in keys])
     widths += _rounding(certificate, ways)[:, None]
     half95, half975, half983 = (float(column.max()) for column in widths.T)
     return NoiseError(
@@ -53,12 +70,55 @@ def find_errors(certificate: Certificate, ways: LeastSquares, stds: Floats) -> N
     )
 
 
-def _half_widths(
-    certificate: Certificate, alike: Sequence[tuple[float, int]], *, exactly: bool
-) -> list[float]:
+def _list_alike(ways: LeastSquares) -> list[Alike]:
+    """The sizes of the weights of each sum, the largest first, and how many have each."""
+    sums: list[Alike] = []
+    for weights in ways.of_noise:
+        alike = Counter(float(f"{weight:.{_DIGITS}g}") for weight in np.abs(weights[weights != 0]))
+        sums.append(tuple(sorted(alike.items(), reverse=True)))
+    return sums
+
+
+def _are_few(certificate: Certificate, keys: Sequence[Alike]) -> bool:
+    most = _MOST_UNLIKE if certificate.noise.variance < 1 else _MOST_OF_WIDE
+    return sum(map(len, set(keys))) <= most
+
+
+def _has_bound(certificate: Certificate) -> bool:
+    """True of two-sided geometric noise on points that are on the grid."""
+    noise: Any = certificate.noise
+    grid = certificate.grid
+    if noise.name != "geometric" or noise.lattice_step != 1 or grid is None or grid > 1:
+        return False
+    return bool(noise.cells == noise.core == 1)
+
+
+def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float) -> float:
+    """A half-width of a weighted sum S of geometric numbers, about 20 % more than need be.
+
+    It is 0 if all numbers are 0 so often, and else the least of two. Chernoff: P(|S| >= t) is at
+    most 2 E exp(u S − u t) for each u. Laplace: an exponential number is a geometric one and an
+    independent fraction, so that a Laplace number is a two-sided geometric one and an independent
+    symmetric one. Then P(|S| > t) is at most twice that of Laplace numbers.
+    """
+    outside, decay = 1 - probability, float(noise.decay)
+    largest, numbers = alike[0][0], sum(times for _, times in alike)
+    if numbers * 2 / (math.exp(decay) + 1) <= outside:
+        return 0.0
+    tilts = _TILTS * decay / largest
+    logs = np.full(len(tilts), math.log(2 / outside))
+    for weight, times in alike:
+        up, down = np.exp(weight * tilts - decay), np.exp(-weight * tilts - decay)
+        log_mean = 2 * math.log1p(-math.exp(-decay)) - np.log1p(-up) - np.log1p(-down)
+        logs += times * log_mean
+    plain = half_width_of_laplace_sum(1 - outside / 2, largest**2 / length**2)
+    return min(float((logs / tilts).min()), plain * math.sqrt(2) / decay * length) * (1 + 1e-9)
+
+
+def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> list[float]:
     """Half-widths of a sum with these weights, each as often as stands beside it.
 
-    If not `exactly`, those of Laplace noise are up to a tenth more than need be.
+    If not `exactly`, they are more than need be: of Laplace noise by up to a tenth.
     """
     length = math.sqrt(math.fsum(times * weight**2 for weight, times in alike))
     total = math.fsum(times * weight for weight, times in alike)
@@ -72,6 +132,9 @@ def _half_widths(
         # the rounding of a number is in its half-width, and adds up
         alone = [half_width(certificate, probability) - rounded for probability in PROBABILITIES]
         return [length * width + total * rounded for width in alone]
+    if certificate.noise.name == "geometric" and not exactly:
+        bounds = (_bound_geometric(certificate.noise, alike, length, p) for p in PROBABILITIES)
+        return [*bounds]
     terms = [
         Term(certificate=certificate, coefficient=weight, times=times) for weight, times in alike
     ]

@@ -16,7 +16,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
@@ -27,7 +28,6 @@ from leastnoise.guarantees.exact import exact, root_above
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.guarantees.strategy import (
     LARGEST_WEIGHT,
-    LEAST_WEIGHT,
     MOST_CELLS,
     MOST_QUESTIONS,
 )
@@ -41,7 +41,6 @@ from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -59,6 +58,8 @@ SUM, WEIGHT = "sum", "weight"
 _COUNTS = ("count", "count_units")
 _MOST_READ = 100_000  # cells
 _MOST_TERMS = 1_000_000  # cells of all sums together
+_MOST_NUMBERS = 20_000_000  # sums times merged cells, of all queries: 160 MB
+_LEAST_WEIGHT = Fraction(1, 10**9)
 _LINE_END = re.compile("\r\n|\r|\n")
 _INT = re.compile("[+-]?[0-9]{1,19}")
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
@@ -98,6 +99,7 @@ class NamedSums(Axis):
     Rows are not grouped by it: a table has a row for each sum.
     """
 
+    adds_cells: ClassVar[bool] = True
     names: tuple[str, ...]
     text: str
     of: tuple[KeyColumn | Bins, ...]
@@ -118,18 +120,27 @@ class NamedSums(Axis):
 class MergedSums:
     """Named sums, of merged cells: cells that are in the same sums with the same weights.
 
-    `places` says for each cell in which merged cell it is, −1 for a cell in no sum. `queries` holds
-    the weights, shape (sums, merged cells), as floats.
+    `places` says for each cell in which merged cell it is, −1 for a cell in no sum. `kinds` holds
+    for each merged cell the places of its sums, each with the weight there.
     """
 
     axis: NamedSums
     places: NDArray[np.int64]
-    queries: NDArray[np.float64]
+    kinds: tuple[tuple[tuple[int, Fraction], ...], ...]
 
     @property
     def merged(self) -> int:
         """The number of merged cells."""
-        return self.queries.shape[1]
+        return len(self.kinds)
+
+    @cached_property
+    def queries(self) -> NDArray[np.float64]:
+        """The weights, shape (sums, merged cells), as floats."""
+        queries = np.zeros((self.axis.cells, self.merged))
+        for kind, column in enumerate(self.kinds):
+            for place, weight in column:
+                queries[place, kind] = float(weight)
+        return queries
 
     def merge(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts of merged cells, given the counts of all cells."""
@@ -138,7 +149,7 @@ class MergedSums:
         return counts
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
     """The sums that a CSV names, of the cells by these axes. Raises ValueError."""
     listed = tuple(axis for axis in axes if isinstance(axis, KeyColumn | Bins))
@@ -149,6 +160,10 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
         lines.pop()
     heads = _split(lines[0], 1) if lines else []
     _check_heads(heads, listed)
+    if any("" in axis.values for axis in listed if isinstance(axis, KeyColumn)):
+        raise ValueError(
+            'An empty field stands for all keys, so no key may be "". Give it a name in [derive].'
+        )
     readers = [_reader(axis, heads) for axis in listed]
     weight_at = heads.index(WEIGHT) if WEIGHT in heads else None
     name_at = heads.index(SUM)
@@ -189,11 +204,7 @@ def _merge(axis: NamedSums, sums: Sequence[Mapping[int, Fraction]]) -> MergedSum
             f"Expected at most {MOST_CELLS:,} kinds of cells, got {len(kinds):,}: cells in the "
             "same sums with the same weights count once. Use two queries."
         )
-    queries = np.zeros((len(sums), len(kinds)))
-    for column, kind in kinds.items():
-        for place, weight in column:
-            queries[place, kind] = float(weight)
-    return MergedSums(axis=axis, places=places, queries=queries)
+    return MergedSums(axis=axis, places=places, kinds=tuple(kinds))
 
 
 def _weight(field: str) -> Fraction:
@@ -202,8 +213,8 @@ def _weight(field: str) -> Fraction:
         weight = exact(field or "1", name=WEIGHT)
     except InvalidArgument:
         raise ValueError("has a weight that is no number.") from None
-    if not LEAST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:
-        size = f"{LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}"
+    if not _LEAST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:
+        size = "0.000000001 to 1,000,000,000"
         raise ValueError(f"has a weight whose size isn't {size}. Leave out cells of weight 0.")
     return weight
 
@@ -212,7 +223,9 @@ def _split(line: str, number: int) -> list[str]:
     try:
         return next(csv.reader([line], strict=True), [])
     except csv.Error:
-        raise ValueError(f"Line {number:,} has a quote that doesn't close, or too long.") from None
+        raise ValueError(
+            f"Line {number:,} has an unclosed quote, or a field that is too long."
+        ) from None
 
 
 def _key_heads(axes: Sequence[KeyColumn | Bins]) -> list[str]:
@@ -303,7 +316,7 @@ def _edge(edges: Mapping[Edge, int], text: str, *, empty: int) -> int:
     except InvalidArgument:
         place = None
     if place is None:
-        raise ValueError("begins or ends a band where there is no edge.")
+        raise ValueError("has a bound that isn't one of the edges.")
     return place
 
 
@@ -366,7 +379,13 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
             "Nothing in [contribution] bounds how many rows of one person are in sums of cells. "
             "Give max_rows, such as max_rows = 1."
         )
-    return min(bounded, key=lambda way: way.l1(shape.numbers))
+    way = min(bounded, key=lambda one: one.l1(shape.numbers))
+    if shape.numbers.persons and way.l1(shape.numbers) > 1:
+        return (
+            "A person in several cells would count several times in a sum of them. Give max_groups "
+            '= 1, or ask for "count" with sums and for count_units in another query.'
+        )
+    return way
 
 
 def _beside(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
@@ -391,11 +410,14 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if len(asked) != 1 or asked[0].kind not in _COUNTS:
         why = 'Sums are of one count: statistics = ["count"]. Use another query for others.'
         yield f"{path}.sums", why
-    for name in ("min_count", "top", "round", "round_to", "clamp", "objective"):
+    if query.objective:
+        why = "Not available with sums: their noise always minimises the typical error."
+        yield f"{path}.objective", why
+    for name in ("min_count", "top", "round", "round_to", "clamp"):
         if getattr(query, name):
             yield f"{path}.{name}", "Not used with sums: they wouldn't agree. Leave it out."
     if query.accuracy is not None and query.accuracy.std is not None:
-        why = "Not used with sums, which have a std each. Give half_width_95, which all keep."
+        why = "Each sum has its own std. Give half_width_95, which holds for every sum."
         yield f"{path}.accuracy.std", why
 
 
@@ -410,5 +432,19 @@ def _of_cells(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
         return
     try:
         read_sums(query.sums or "", axes)
+        if query is [one for one in spec.query if one.sums is not None][-1]:
+            yield from _too_many(spec, key)
     except ValueError as error:
         yield key, str(error)
+
+
+def _too_many(spec: Spec, key: str) -> Iterator[Problem]:
+    """The problem of queries whose weights are too many together. Raises ValueError."""
+    weights = 0
+    for query in spec.query:
+        if query.sums is not None:
+            sums = sums_of(spec, query)
+            weights += sums.axis.cells * sums.merged
+    if weights > _MOST_NUMBERS:
+        why = f"all queries together, more than {_MOST_NUMBERS:,}. Give fewer, or use two specs."
+        yield key, f"Sums times kinds of cells are {weights:,} in {why}"

@@ -18,12 +18,12 @@ from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.guarantees.strategy import SumsOfCells
 from leastnoise.mechanism.accuracy import standard_deviation
 from leastnoise.mechanism.rounding import default_grid
-from leastnoise.noise.draw import find_characteristic
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import registered
 from leastnoise.selection.public import find_candidate
 from leastnoise.selection.workload import Try, list_tries, rank
 from leastnoise.tables.answers.noisy import FINEST_GRID
+from leastnoise.tables.answers.weighted.errors import check_known
 from leastnoise.tables.answers.weighted.questions import list_moves, rows_of
 from leastnoise.workloads.matrix import LeastSquares
 from leastnoise.workloads.matrix_search import gaussian_strategy
@@ -55,11 +55,11 @@ def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int
     for attempt in _list_tries(sums, cells.neighbours, pure=not budget.delta):
         try:
             certificate = _prove(cells, sums, attempt, budget=budget, releases=releases)
-            find_characteristic(certificate.noise, {0: 1.0}, np.ones(1))  # its intervals are known
+            ways = LeastSquares(queries=sums.queries, strategy=attempt.strategy)
+            check_known(certificate, ways)
         except (Refused, NotApplicable) as error:
             why = str(error).removesuffix(".")
             continue
-        ways = LeastSquares(queries=sums.queries, strategy=attempt.strategy)
         stds = ways.find_stds(variances(certificate))
         figure = rank(float(np.sqrt(np.mean(stds**2))), attempt.strategy)
         if stds.min() > 0 and stds.max() < 1e100 and (best is None or figure < best[0]):
