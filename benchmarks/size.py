@@ -44,8 +44,8 @@ _KINDS = {
 _OF_A_KIND = {
     "AnsweredSums", "ByChance", "ByThreshold", "ByTree", "Cumulative", "Drawn", "KeysAlone",
     "KeysCertificate", "KeysPlan", "Layout", "LevelTables", "Levels", "MarginTables", "Margins",
-    "NestedMargins", "NestedTables", "OnATree", "Plain", "Quantile", "QuantileCertificate",
-    "QuantilePlan", "Quantiles", "Ranks", "RunningSums", "Summed", "Sums",
+    "NestedMargins", "NestedTables", "OfMeasuredTables", "OnATree", "Plain", "Quantile",
+    "QuantileCertificate", "QuantilePlan", "Quantiles", "Ranks", "RunningSums", "Summed", "Sums",
     "ThresholdCertificate", "TreeSums", "WeightedSums",
 }  # fmt: skip
 _STATIONS = ("answers", "layout", "noise", "plan", "publish", "query", "results")

@@ -80,9 +80,9 @@ class Summed(NoisyAnswer):
     def layouts(self) -> tuple[Layout, ...]:
         """The layout of each table."""
 
-    @abstractmethod
     def plain(self, place: int, share: Budget) -> Baselines:
-        """Plain noise for one table, at an equal share for each."""
+        """Plain noise in one table, with a share of the budget."""
+        return Baselines.of((self.layouts[place],), share, self.certificate.compositions)
 
     @property
     def labels(self) -> tuple[str]:
@@ -226,31 +226,41 @@ class Sums(OfOneQuery):
         return self.kind.read(self.layout, self.share, claims, composed=composed)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
-class MarginTables(Summed):
-    """The cells and their totals: see `answers.sums.margins`."""
+class OfMeasuredTables(Summed):
+    """Tables that are sums of one estimate, from noise in some measured tables."""
 
-    whole: Margins
+    whole: Margins | NestedMargins
 
     may_be_composed: ClassVar[bool] = True
+    kind: ClassVar[type[Margins | NestedMargins]]
 
     @staticmethod
     def owns(label: str, name: str) -> bool:
         """Certificates name the query and the columns of a measured table, such as `q.1x3`."""
         return name.rpartition(".")[0] == label
 
+    @classmethod
+    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
+        """The tables, with the certificate that takes most of the budget."""
+        whole = cls.kind.of(cells, share, claims, composed=composed)
+        most = max(whole.measured.values(), key=lambda claim: claim.budget.epsilon)
+        return cls(certificate=most, whole=whole)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MarginTables(OfMeasuredTables):
+    """The cells and their totals: see `answers.sums.margins`."""
+
+    whole: Margins
+
+    kind: ClassVar[type[Margins | NestedMargins]] = Margins
+
     @staticmethod
     def find(cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
         """The noise of each measured table."""
         return find_measured(measured_layout(cells), share, pure=pure, releases=releases)
-
-    @classmethod
-    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
-        """The tables, with the certificate that takes most of the budget."""
-        whole = Margins.of(cells, share, claims, composed=composed)
-        most = max(whole.measured.values(), key=lambda claim: claim.budget.epsilon)
-        return cls(certificate=most, whole=whole)
 
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
@@ -375,10 +385,6 @@ class LevelTables(OnATree):
 
     kind: ClassVar[type[TreeSums]] = Levels
 
-    def plain(self, place: int, share: Budget) -> Baselines:
-        """Plain noise in one table."""
-        return Baselines.of((self.layouts[place],), share, self.certificate.compositions)
-
     def table_record(self, place: int) -> dict[str, Any]:
         """The record of the noise in plan.json, with a mark if the errors of rows differ."""
         unlike = bool(self.unlike_rows(place))
@@ -391,38 +397,22 @@ class LevelTables(OnATree):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class NestedTables(Summed):
+class NestedTables(OfMeasuredTables):
     """Keys, their levels and other columns, with totals: see `answers.sums.nested`."""
 
     whole: NestedMargins
 
-    may_be_composed: ClassVar[bool] = True
-
-    @staticmethod
-    def owns(label: str, name: str) -> bool:
-        """Certificates name the query and the columns of a measured table, such as `q.1x3`."""
-        return name.rpartition(".")[0] == label
+    kind: ClassVar[type[Margins | NestedMargins]] = NestedMargins
 
     @staticmethod
     def find(cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
         """The noise of each measured table."""
         return find_nested(cells, share, pure=pure, releases=releases)
 
-    @classmethod
-    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool) -> Self:
-        """The tables, with the certificate that takes most of the budget."""
-        whole = NestedMargins.of(cells, share, claims, composed=composed)
-        most = max(whole.measured.values(), key=lambda claim: claim.budget.epsilon)
-        return cls(certificate=most, whole=whole)
-
     @property
     def layouts(self) -> tuple[Layout, ...]:
         """The layout of each published table."""
         return self.whole.layouts
-
-    def plain(self, place: int, share: Budget) -> Baselines:
-        """Plain noise in one table."""
-        return Baselines.of((self.layouts[place],), share, self.certificate.compositions)
 
     def noise_errors(self, place: int) -> tuple[NoiseError]:
         """The error of the count of a cell."""
