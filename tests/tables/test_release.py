@@ -251,8 +251,9 @@ def test_a_refused_release_leaves_nothing(folder: Path) -> None:
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from leastnoise.tables.publish import output, prepare, table_files  # prepare keeps the real one
+from leastnoise.tables.publish import output, prepare  # prepare keeps the real one
 from leastnoise.tables.publish.release import Release
+from leastnoise.tables.results import table_files
 stop, folder = int(sys.argv[1]), Path(sys.argv[2])
 steps = 0
 def wait():
