@@ -104,7 +104,7 @@ class Nested:
         return math.prod(self.shape(table))
 
     def sums(self, numbers: NDArray[Any], table: int, *, of: int) -> NDArray[Any]:
-        """The numbers of a `table`, given those of another that it is a sum `of`; in its shape."""
+        """The numbers of a `table`, summed from another table `of`; in the shape of `table`."""
         (level, mask), (lowest, wider) = self.split(table), self.split(of)
         array = numbers.reshape(self.shape(of))
         columns = [i for i in range(len(self.sizes)) if wider >> i & 1]
@@ -277,7 +277,7 @@ class Nested:
     def _measured_means(
         self, information: Floats, measured: Mapping[int, Floats], part: int
     ) -> list[Floats]:
-        """What is measured of P_A, of each level: the mean of its tables, weighted by τ K/n_M.
+        """The measured P_A at each level: the mean over measured tables, weighted by τ K/n_M.
 
         Shape (nodes, sizes of A), with sums of 0 along each column.
         """
@@ -323,12 +323,12 @@ class Nested:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Climb:
-    """What the tree tells of each node from below, for each P_A.
+    """The information about each node from the nodes below it, for each P_A.
 
-    `weights` are w_l(A), shape (levels, masks); `alone` has a_v, the variance from what is measured
-    in and below a node, and `summed` has q_v, that of the sum of its children. Both have an array
-    of shape (nodes, masks) for each level. They are infinite where nothing is measured, in all
-    nodes of a level alike.
+    `weights` are w_l(A), shape (levels, masks). `alone` has a_v, the variance of a node's estimate
+    from measurements in and below the node. `summed` has q_v, the variance of the sum of the node's
+    children. Both have an array of shape (nodes, masks) for each level. They are infinite where
+    nothing is measured, in all nodes of a level alike.
     """
 
     weights: Floats

@@ -264,7 +264,7 @@ class GroupSums(TreeTable):
         return self.of.alike(noise)
 
     def too_high(self, noise: Agreeing) -> float:
-        """A bound on the bias of whole counts, none below 0: those of groups add up."""
+        """A bound on the bias of whole counts, none below 0: the biases of groups add up."""
         return self.groups * self.of.too_high(noise)
 
     def check(self, noise: Agreeing) -> None:
@@ -310,7 +310,7 @@ class TreeStrategy:
         return self.groups // (summed.groups if isinstance(summed, GroupSums) else 1)
 
     def place(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """The cells of all trees, given those of the workload: 0 in cells that nobody is in."""
+        """The cells of all trees, given the cells of the workload: 0 in cells that nobody is in."""
         if self.places is None:
             return cells
         placed = np.zeros(self.groups * self.noise.dimension, dtype=cells.dtype)
@@ -318,7 +318,7 @@ class TreeStrategy:
         return placed
 
     def estimate(self, noisy: NDArray[Any]) -> NDArray[Any]:
-        """The cells of the workload, given those of all trees."""
+        """The cells of the workload, given the cells of all trees."""
         return noisy if self.places is None else noisy[self.places]
 
     def bound(self, budget: Budget, *, largest: bool = False) -> float:

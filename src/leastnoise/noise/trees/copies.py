@@ -4,9 +4,9 @@ notation: X the noise of the number in one tree, k `copies` of it; S their sum. 
 E X^p for p of `ORDERS`. X and S are symmetric, so that the moments of a sum of two parts A and B
 are Σ_j C(p, 2j)·E A^2j·E B^(p − 2j): larger moments of the parts give larger ones.
 
-The law of S is that of X to the power k under a Fourier transform, modulo a window N. Let the law
-of X be known up to e in the l1 norm. Then P(|S| <= h) is known up to k·e, a product of laws at a
-time, and up to E S^8/(N/2)^8 for what is beyond the window.
+The Fourier transform of the law of S is the k-th power of the transform of X, modulo a window N.
+Let the law of X be known up to e in the l1 norm. Then P(|S| <= h) is known up to k·e, a product of
+laws at a time, and up to E S^8/(N/2)^8 for sums beyond the window.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_NUMBERS = 1 << 24
-"""The largest number of probabilities of all sums; beyond it half-widths are those of moments."""
+"""The largest number of probabilities of all sums; beyond it half-widths follow from moments."""
 _ROWS = 16  # at once
 _ROUNDED_UP = 1e-3  # of a moment, by all of these
 _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)

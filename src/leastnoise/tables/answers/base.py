@@ -420,7 +420,7 @@ class QueryKind(ABC):
         return [query.name]
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """What is wrong with a query that asks for this kind; `path` is its key in the spec."""
+        """Problems of a query that asks for this kind; `path` is the query's key in the spec."""
         yield from ()
 
     @abstractmethod

@@ -59,7 +59,7 @@ def kinds_of_sums(query: Query) -> Iterator[QueryKind]:
 
 
 def sum_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """What is wrong with the tables that add up for which a query asks."""
+    """Problems of the tables that add up for which a query asks."""
     for kind in kinds_of_sums(query):
         yield from kind.problems(spec, query, path)
 

@@ -58,7 +58,7 @@ class RunningSumQueries(QueryKind):
         return [name for bins in names or [query.name] for name in (bins, table_name(bins))]
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """What doesn't go with running sums."""
+        """Problems of a query with running sums."""
         key = f"{path}.histogram.cumulative"
         if query.histogram is not None and len(query.histogram.edges or ()) == 2:
             yield key, "Not used with one bin, whose count is its only sum."
@@ -152,7 +152,7 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
 
 
 def _margin_problems(query: Query, key: str) -> Iterator[Problem]:
-    """What is wrong with sums of a histogram over some of its group columns."""
+    """Problems of totals of a histogram over some of its group columns."""
     columns, given = list(query.group_by), query.listed_tables
     if given == ():
         yield key, "Expected at least one table, such as margins = true."

@@ -128,7 +128,7 @@ class LevelQueries(QueryKind):
         return [query.name, *(f"{query.name}_by_{level}" for level in levels)]
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """What is wrong with the levels of a query's keys, and what doesn't go with them."""
+        """Problems of the levels of a query's keys, and keys that can't stand beside levels."""
         column, found = next(iter(query.hierarchies.items()))
         key = f"{path}.group_by.{column}.levels"
         yield from column_problems(column, found, key)

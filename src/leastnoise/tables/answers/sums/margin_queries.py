@@ -355,7 +355,7 @@ class MarginQueries(QueryKind):
         return file_names(query)
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """What is wrong with the margins of a query."""
+        """Problems of the margins of a query."""
         key, columns, listed = f"{path}.margins", list(query.group_by), query.listed_tables
         if listed == ():
             yield key, NO_TABLE

@@ -238,7 +238,7 @@ class NestedMargins:
         return [*widths[places.reshape(-1)].T]
 
     def _of_rows(self, table: int, stds: Floats, widths: Sequence[Floats]) -> NoiseError:
-        """The error of a table, given that of a number at each node."""
+        """The error of a table, given the error of a number at each node."""
         rows = None
         if float(np.ptp(stds)) > _ALIKE * float(stds.max()):
             std_of_rows, halves = (self.rows_of(table, of).tolist() for of in (stds, widths[0]))
@@ -406,7 +406,7 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
 
 
 def _log_total(variances: Sequence[Floats], *, largest: bool) -> float:
-    """Σ ln(mean variance) of tables, or the largest ln(variance), given those of their rows."""
+    """Σ ln(mean variance) of tables, or the largest ln(variance), from variances of rows."""
     _, total = choose_loss(largest=largest)
     return total(math.log(float(rows.max() if largest else rows.mean())) for rows in variances)
 

@@ -66,7 +66,7 @@ class NestedQueries(QueryKind):
         return file_names(query)
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """What is wrong with margins beside levels."""
+        """Problems of margins beside levels."""
         column, keys = next(iter(query.hierarchies.items()))
         key, levels = f"{path}.margins", f"{path}.group_by.{column}.levels"
         yield from column_problems(column, keys, levels)

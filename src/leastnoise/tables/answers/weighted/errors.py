@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 _DIGITS = 10
 """Digits of weights by which sums with equal errors are found."""
 _MOST_EXACT = 50_000
-"""Weights of all sums up to which half-widths of Laplace noise are those of its exact law."""
+"""The most weights of all sums for which half-widths of Laplace noise follow from its exact law."""
 _MOST_UNLIKE, _MOST_OF_WIDE = 1000, 4000
-"""Unlike weights of all unlike sums up to which half-widths of other noise are those of its exact
-law, which takes 3 s; more if its variance is at least 1, since its characteristic function falls.
+"""The most unlike weights, over all unlike sums, for which half-widths of other noise come from the
+exact law, within 3 s. Noise with a variance of at least 1 allows more: its characteristic function
+falls faster.
 """
 _TILTS = np.geomspace(1e-3, 0.999, 120)
 
@@ -96,10 +97,11 @@ def _has_bound(certificate: Certificate) -> bool:
 def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float) -> float:
     """A half-width of a weighted sum S of geometric numbers, about 20 % more than need be.
 
-    It is 0 if all numbers are 0 so often, and else the least of two. Chernoff: P(|S| >= t) is at
-    most 2 E exp(u S − u t) for each u. Laplace: an exponential number is a geometric one and an
-    independent fraction, so that a Laplace number is a two-sided geometric one and an independent
-    symmetric one. Then P(|S| > t) is at most twice that of Laplace numbers.
+    The half-width is 0 if all numbers are 0 often enough, and else the smaller of two bounds.
+    Chernoff: P(|S| >= t) is at most 2 E exp(u S − u t) for each u. Laplace: an exponential number is
+    the sum of a geometric number and an independent fraction. So a Laplace number is the sum of a
+    two-sided geometric number and an independent symmetric number, and P(|S| > t) is at most twice
+    P(|L| >= t) for the same sum L of Laplace numbers.
     """
     outside, decay = 1 - probability, float(noise.decay)
     largest, numbers = alike[0][0], sum(times for _, times in alike)
@@ -116,9 +118,9 @@ def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float
 
 
 def _half_widths(certificate: Certificate, alike: Alike, *, exactly: bool) -> list[float]:
-    """Half-widths of a sum with these weights, each as often as stands beside it.
+    """Half-widths of a sum whose weights occur as often as the number beside each weight says.
 
-    If not `exactly`, they are more than need be: of Laplace noise by up to a tenth.
+    If not `exactly`, half-widths are upper bounds; for Laplace noise at most a tenth too large.
     """
     length = math.sqrt(math.fsum(times * weight**2 for weight, times in alike))
     total = math.fsum(times * weight for weight, times in alike)
