@@ -98,7 +98,7 @@ def _bound_geometric(noise: Any, alike: Alike, length: float, probability: float
     """A half-width of a weighted sum S of geometric numbers, about 20 % more than need be.
 
     The half-width is 0 if all numbers are 0 often enough, and else the smaller of two bounds.
-    Chernoff: P(|S| >= t) is at most 2 E exp(u S − u t) for each u. Laplace: an exponential number is
+    Chernoff: P(|S| >= t) is at most 2 E exp(u S − u t) for any u. Laplace: an exponential number is
     the sum of a geometric number and an independent fraction. So a Laplace number is the sum of a
     two-sided geometric number and an independent symmetric number, and P(|S| > t) is at most twice
     P(|L| >= t) for the same sum L of Laplace numbers.
