@@ -2,13 +2,12 @@
 
     python -m benchmarks.spec_keys
 
-writes a table of each section between its marks `<!-- keys of SECTION -->` and `<!-- end -->`. A test
-compares the page with the schema.
+writes a table of each section between its marks `<!-- keys of SECTION -->` and `<!-- end -->`. A
+test compares the page with the schema.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -107,11 +106,11 @@ def line(key: str, schema: dict[str, Any]) -> str:
 def page(text: str) -> str:
     """The page's text with its tables written anew."""
     for name in SECTIONS:
-        start, end = f"<!-- keys of {name} -->", "<!-- end -->"
-        pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
-        if len(pattern.findall(text)) != 1:
+        before, start, rest = text.partition(f"<!-- keys of {name} -->")
+        _, end, after = rest.partition("<!-- end -->")
+        if not end:
             raise ValueError(f"The page needs one table of {name}")
-        text = pattern.sub(lambda _, name=name: f"{start}\n\n{table(name)}\n\n{end}", text)
+        text = f"{before}{start}\n\n{table(name)}\n\n{end}{after}"
     return text
 
 
