@@ -149,16 +149,19 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
 
 def _of_series(found: VerifiedRelease) -> list[str]:
     """Return which release of a series it is, and that what is proved is of all of them."""
-    if found.place is None:
+    if found.release_number is None:
         return []
-    which, releases = _words.one_of(found.place, found.certificate.releases), found.spec.releases
+    which, releases = (
+        _words.one_of(found.release_number, found.certificate.releases),
+        found.spec.releases,
+    )
     return [f"It is {which}. What is promised and proved is of all {releases:,} together."]
 
 
 def _beside(found: VerifiedRelease) -> str:
-    if not found.others:
+    if not found.other_files:
         return ""
-    return f" Not of the release, and not checked: {_words.listed(found.others)}."
+    return f" Not of the release, and not checked: {_words.listed(found.other_files)}."
 
 
 def of_ledger(found: VerifiedRelease) -> str:
@@ -174,9 +177,9 @@ def of_ledger(found: VerifiedRelease) -> str:
 
 
 def _entry(found: VerifiedRelease) -> str:
-    if found.place is None:
+    if found.release_number is None:
         return "a charge for a release"
-    return f"{_words.one_of(found.place, found.certificate.releases)} of a series"
+    return f"{_words.one_of(found.release_number, found.certificate.releases)} of a series"
 
 
 def _of_signature(found: VerifiedRelease) -> str:
