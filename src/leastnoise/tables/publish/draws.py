@@ -16,7 +16,7 @@ from leastnoise.tables.answers.kinds import lay_out_spec
 from leastnoise.tables.layout import finding
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
-from leastnoise.tables.results.table import joined, select
+from leastnoise.tables.results.table import join_parts, select_groups
 from leastnoise.tables.rows.exact import ExactTotals
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Draws:
         drawn = self.draw(remaining) | dict(self.known)
         by_query: dict[str, Table] = {}
         for query in self.plan.by_query:
-            table = joined(query.layouts, [drawn[part.label] for part in query.parts])
-            by_query[query.name] = select(query.layouts[0], table)
+            table = join_parts(query.layouts, [drawn[part.label] for part in query.parts])
+            by_query[query.name] = select_groups(query.layouts[0], table)
         return by_query
 
     def draw(self, answered: Sequence[Answered]) -> dict[str, Table]:

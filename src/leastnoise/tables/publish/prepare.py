@@ -26,7 +26,7 @@ from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.seal import Seal, sha256_of
 from leastnoise.tables.publish.table_checks import check_table
-from leastnoise.tables.results.table import joined, key_names
+from leastnoise.tables.results.table import join_parts, key_names
 from leastnoise.tables.results.table_files import write_table
 from leastnoise.tables.rows import bounding, exact
 from leastnoise.tables.rows.source import open_engine
@@ -123,7 +123,7 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
             # with a row for every group, since the number of published groups isn't known
             parts = [part.with_all_groups() for part in query.parts]
             tables = [table for part in parts for table in part.make_zeros()]
-            zeros = joined(query.layouts, tables)
+            zeros = join_parts(query.layouts, tables)
             written = write_table(zeros, reserve, kind)
             check_table(written, parts)
             if len(zeros):

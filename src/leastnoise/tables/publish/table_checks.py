@@ -10,9 +10,9 @@ import numpy as np
 
 from leastnoise.errors import CertificateRejected, SourceError
 from leastnoise.tables.answers.columns import numbers_of
-from leastnoise.tables.results.key_checks import wrong_keys
-from leastnoise.tables.results.table import key_columns, key_names, result_columns, wrong_rows
-from leastnoise.tables.results.table_files import as_read, read_table
+from leastnoise.tables.results.key_checks import find_wrong_keys
+from leastnoise.tables.results.table import find_wrong_rows, key_columns, key_names, result_columns
+from leastnoise.tables.results.table_files import read_table, values_as_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,8 +31,8 @@ def check_table(path: Path, parts: Sequence[TablePart]) -> int:
 
     Checks names, keys, rows, the `_std` of counts and sums, intervals, and the columns of each
     part. Columns that earlier versions did not write may be missing, but only all together. If
-    counts decide which groups are published, `wrong_rows` checks the rows; keys that nobody listed
-    are checked by `wrong_keys`. Raises CertificateRejected.
+    counts decide which groups are published, `find_wrong_rows` checks the rows; keys that nobody
+    listed are checked by `find_wrong_keys`. Raises CertificateRejected.
     """
     layouts = [layout for part in parts for layout in part.layouts]
     noisy = [pair for part in parts for pair in part.noisy]
@@ -82,18 +82,20 @@ def _check_keys(
     *,
     rows: int,
 ) -> None:
-    """Check that keys are the public ones, or else as `wrong_rows` and `wrong_keys` say."""
+    """Check that keys are the public ones cell by cell, else by `find_wrong_keys`."""
     kind = path.suffix.removeprefix(".")
     if not layout.rows_are_public:
         order = numbers[layout.decides] if layout.decides and layout.top is not None else None
-        if why := wrong_rows(layout, numbers) or wrong_keys(layout, keys, kind, counts=order):
+        if why := find_wrong_rows(layout, numbers) or find_wrong_keys(
+            layout, keys, kind, counts=order
+        ):
             raise CertificateRejected(f"The table {path.name} has {why}.")
         return
     if rows != layout.cells:
         raise CertificateRejected(
             f"The table {path.name} has {rows:,} rows, but the spec says {layout.cells:,}."
         )
-    wanted = [as_read(column, kind) for column in key_columns(layout)]
+    wanted = [values_as_read(column, kind) for column in key_columns(layout)]
     if not all(map(_are_equal, keys, wanted)):
         raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
 
