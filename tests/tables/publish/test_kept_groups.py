@@ -219,7 +219,9 @@ def test_groups_that_nobody_listed_share_it(tmp_path: Path) -> None:
     file.write_text("\n".join([header, *reversed(lines)]) + "\n")
     with pytest.raises(CertificateRejected, match="not in order"):
         verify_resealed(tmp_path / "out")
-    assert "reach the threshold those whose published count is below 200" in _plan(tmp_path / "out")
+    assert "reach the threshold are left out if their published count is below 200" in _plan(
+        tmp_path / "out"
+    )
 
 
 def _plan(out: Path) -> str:

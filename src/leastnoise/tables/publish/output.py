@@ -195,10 +195,12 @@ class ReleasedTables(Shown):
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
-        guarantee = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.person}"
+        budget_text = _words.private(budget.epsilon, budget.delta)
+        guarantee = f"{budget_text} for each {self.plan.spec.protected}"
         tables = _words.counted(len(self.tables), "table")
         if self.release_number is not None:
-            tables += f", {_words.one_of(self.release_number, self.plan.releases)}, together"
+            number = _words.one_of(self.release_number, self.plan.planned_releases)
+            tables += f", {number}, together"
         return _words.line("ReleasedTables", f"{tables}, {guarantee}: {_words.listed(self.tables)}")
 
     def __str__(self) -> str:

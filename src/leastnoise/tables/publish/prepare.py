@@ -179,11 +179,13 @@ def _long_float(bits: int) -> float:
 class Standing:
     """The state of a series in its ledger: which of its `releases` is next.
 
-    `begun` is the ledger's record of the series; None before the first release.
+    `report` is the rule that gives rows to releases. `begun` is the ledger's record of the series;
+    None before the first release.
     """
 
     series: LedgerSeries
     releases: int
+    report: str
     begun: Begun | None
 
     @classmethod
@@ -200,11 +202,16 @@ class Standing:
         series = LedgerSeries(
             path=folder / privacy.ledger.path,
             name=section.name,
-            unit=privacy.unit_label,
+            unit=spec.unit_label,
             neighbours=privacy.neighbours,
             dataset=privacy.ledger.dataset,
         )
-        return cls(series=series, releases=section.releases, begun=series.find())
+        return cls(
+            series=series,
+            releases=section.releases,
+            report=spec.report_rule,
+            begun=series.find(),
+        )
 
     @classmethod
     def find_before_planning(cls, spec: Spec, folder: Path) -> Self | None:
@@ -227,7 +234,7 @@ class Standing:
     def check_left(self) -> None:
         """Raise Refused if all releases were published."""
         if self.begun is not None:
-            self.series.check_left(self.begun.published, self.begun.certificate.releases)
+            self.series.check_left(self.begun.published, self.releases)
 
     def folder(self, output: Path) -> Path:
         """The directory of the next release: 01 to 52, so that names sort in order."""
@@ -243,6 +250,7 @@ class Standing:
         from leastnoise.tables.plan.make_plan import plan_as_certified
 
         try:
+            self._check_same_rows(self.begun)
             return plan_as_certified(spec_layout, self.begun.certificate)
         except CertificateRejected as error:
             raise Refused(
@@ -251,12 +259,27 @@ class Standing:
                 "charged or drawn."
             ) from None
 
+    def _check_same_rows(self, begun: Begun) -> None:
+        """Raise CertificateRejected if a row could count in another release than was charged."""
+        if begun.releases != self.releases:
+            why = f"It has {begun.releases:,} releases, the spec has {self.releases:,}."
+            raise CertificateRejected(why)
+        if begun.report != self.report:
+            why = f"Its report column is {begun.report!r}, the spec has {self.report!r}."
+            raise CertificateRejected(why)
+
     def publish(self, certificate: PlanCertificate, *, label: str) -> int:
         """Count the next release; return the number of its entry.
 
         Raises the errors of the ledger.
         """
-        return self.series.publish(certificate, place=self.release_number, label=label)
+        return self.series.publish(
+            certificate,
+            place=self.release_number,
+            releases=self.releases,
+            report=self.report,
+            label=label,
+        )
 
 
 @final
@@ -329,7 +352,7 @@ def _ledger(account: LedgerAccount, folder: Path) -> Ledger:
 def _statement(spec: Spec, account: LedgerAccount) -> _Statement:
     privacy = spec.privacy
     return {
-        "unit": privacy.unit_label,
+        "unit": spec.unit_label,
         "neighbours": privacy.neighbours,
         "dataset": account.dataset,
     }

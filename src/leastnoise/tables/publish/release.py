@@ -132,8 +132,8 @@ class Release:
             guarantee = _words.private(self._spec.budget.epsilon, privacy.delta)
         queries = _words.counted(len(names), "query", "queries")
         if self._spec.series is not None:
-            queries += f", {self._spec.releases:,} releases together"
-        summary = f"{queries}, {guarantee} for each {privacy.person}: {_words.listed(names)}"
+            queries += f", {self._spec.series.releases:,} releases together"
+        summary = f"{queries}, {guarantee} for each {self._spec.protected}: {_words.listed(names)}"
         return _words.line("Release", summary)
 
     @classmethod
@@ -375,7 +375,8 @@ class Release:
         from leastnoise.tables.rows import source
 
         tell("Checking the source")
-        rows = source.find_source(self._spec, self._folder, self._frame)
+        number = 1 if standing is None else standing.release_number
+        rows = source.find_source(self._spec, self._folder, self._frame, release=number)
         prepare.check_account(self._spec, self._folder, standing)
         spec_layout, plan = self._find_plan(tell, standing)
         spec, certificate = spec_layout.spec, plan.certificate

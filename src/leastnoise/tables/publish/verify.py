@@ -60,15 +60,20 @@ class VerifiedRelease:
     signed: bool | None
     other_files: tuple[str, ...]
 
+    @property
+    def planned_releases(self) -> int:
+        """The number of releases of the series; 1 without a series."""
+        return self.plan.planned_releases
+
     def __repr__(self) -> str:
         queries = _words.counted(len(self.spec.query), "query", "queries")
         budget = self.spec.budget
         if self.release_number is not None:
-            number = _words.one_of(self.release_number, self.certificate.releases)
+            number = _words.one_of(self.release_number, self.planned_releases)
             queries += f", {number}, together"
         guarantee = f"{_words.private(budget.epsilon, budget.delta)} for each"
         return _words.line(
-            "VerifiedRelease", f"{queries}, proved {guarantee} {self.spec.privacy.person}"
+            "VerifiedRelease", f"{queries}, proved {guarantee} {self.spec.protected}"
         )
 
 
@@ -165,9 +170,11 @@ def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
             f"Either {seal.RECORD} or the spec says that the release is part of a series, but not "
             "both."
         )
-    if release_number is not None and release_number > spec.releases:
+    series = spec.series
+    if release_number is not None and series is not None and release_number > series.releases:
         raise CertificateRejected(
-            f"{seal.RECORD} names release {release_number:,}, but the series has {spec.releases:,}."
+            f"{seal.RECORD} names release {release_number:,}, but the series has "
+            f"{series.releases:,}."
         )
 
 
@@ -181,7 +188,7 @@ def _find_account(
     named = spec.privacy.ledger.dataset if spec.privacy.ledger else None
     try:
         account.check_statement(
-            certificate, unit=spec.privacy.unit_label, neighbours=spec.privacy.neighbours
+            certificate, unit=spec.unit_label, neighbours=spec.privacy.neighbours
         )
     except Refused as error:
         raise CertificateRejected(f"Entry {sealed.entry} of {ledger}: {error}") from None
