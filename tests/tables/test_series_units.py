@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
 def counts_of(raw: dict[str, Any], folder: Path, **given: Any) -> list[float]:
     """The counts of a release before noise, as numbers of rows."""
     (whole,) = integers(raw, folder, **given).values()
-    ((ways,),) = Release(**raw, folder=folder)._laid.queries
+    ((ways,),) = Release(**raw, folder=folder)._layout.queries
     return [value / 2 ** ways[0].bits for value in whole]
 
 
