@@ -230,7 +230,7 @@ def check_sums(margins: Margins, folder: Path, blocks: Sequence[BlockPlan], kind
             what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
             if margins.cells.margins[other] == shared:
                 raise CertificateRejected(f"The table {name} isn't the sum of {cells}{what}.")
-            by = margins.columns(shared)
+            by = margins.in_columns(shared)
             why = f"don't have the same sums by {by}" if shared else "don't have the same total"
             raise CertificateRejected(f"The tables {name} and {cells} {why}{what}.")
     for block, own in zip(blocks, told, strict=True):
@@ -301,7 +301,7 @@ def publish_on_tree(
     Noise goes into the cells of the trees; the rest is post-processing.
     """
     integers = ScaledIntegers(numerators=whole.strategy.place(cells), bits=whole.cells.bits)
-    noisy = Mechanism(whole.claim).release(integers).values
+    noisy = Mechanism(whole.certificate).release(integers).values
     counts, sums = whole_steps(whole.strategy.estimate(noisy)), whole.workload.add_up
     tables = [
         table_of(block.layout, numbers.astype(np.float64), block.noise_errors)
