@@ -255,11 +255,11 @@ def test_all_tables_add_up_exactly(tmp_path: Path, unit: str) -> None:
 @pytest.mark.parametrize(
     ("place", "by", "why"),
     [
-        (("people_by_region", 1), 1.0, "the same sums by region"),
-        (("people_total", 0), 1.0, "the same sums by no column"),
-        (("people", 5), 1.0, "don't have the same sums"),
+        (("people_by_region", 1), 1.0, "by_region.csv isn't the sum of people.csv"),
+        (("people_total", 0), 1.0, "total.csv isn't the sum"),
+        (("people", 5), 1.0, "isn't the sum of people.csv"),
         (("people", 5), 2.0**-22, "multiple"),
-        (("people_by_sex_age", 2), 1.0, "the same sums by sex and age"),
+        (("people_by_sex_age", 2), 1.0, "by_sex_age.csv isn't the sum"),
     ],
 )
 def test_tables_that_are_edited(tmp_path: Path, place: Any, by: float, why: str) -> None:

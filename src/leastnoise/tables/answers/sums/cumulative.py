@@ -62,6 +62,7 @@ class Cumulative(TreeSums):
             groups=cells.cells // bins,
             counts=bins,
             moves=RowCounts(1, neighbours=cells.neighbours),
+            neighbours=cells.neighbours,
             offers=offer_prefixes(Prefixes(count=bins), _DEEPEST),
             largest=cells.largest,
             advice="Give fewer edges or a larger epsilon, or leave cumulative out",

@@ -67,6 +67,7 @@ class Levels(TreeSums):
             label=cells.label,
             counts=cells.cells,
             moves=RowCounts(1, neighbours=cells.neighbours),
+            neighbours=cells.neighbours,
             offers=(offer,),
             exact=True,
             largest=cells.largest,

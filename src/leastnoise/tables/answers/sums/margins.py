@@ -120,7 +120,7 @@ class Margins(MeasuredSums):
         )
         in_contrasts = bool(claims) and claims[0][0] in contrasts and has_contrasts(drawn)
         names = contrasts if in_contrasts else names
-        chain = read_chain(drawn, claims) if marginals.is_small else None
+        chain = read_chain(drawn, claims, share) if marginals.is_small else None
         measured = dict[int, Certificate]()
         for name, stated in claims:
             table = names.get(name) if chain is None else marginals.whole
@@ -130,9 +130,8 @@ class Margins(MeasuredSums):
             if in_contrasts:
                 dimension, moves = marginals.contrasts(table), contrasts_sensitivity(drawn, table)
                 check_claim(name, claim, drawn, dimension, (moves,), families=("gaussian",))
-            else:
-                pure = (pure_family(drawn), "gaussian")
-                families = pure if chain is None else (chain.noise.name,)
+            elif chain is None:
+                families = (pure_family(drawn), "gaussian")
                 dimension = table_layout(drawn, table).dimension
                 moves = table_sensitivities(drawn, table)
                 check_claim(name, claim, drawn, dimension, moves, families=families)
