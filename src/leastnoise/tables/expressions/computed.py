@@ -59,14 +59,16 @@ NOTHING = Computed()
 
 def compute(
     derive: Mapping[str, str],
-    filters: Mapping[str, str],
+    filters: Mapping[str, tuple[str, str]],
     types: Mapping[str, Type],
     unreadable: Mapping[str, str],
 ) -> tuple[Computed, list[Problem]]:
-    """Return what is computed of columns of these `types`, and each problem with its key.
+    """Read the expressions of a spec over columns of these `types`.
 
-    `derive` has expressions by the names of their columns, which later ones may use; `filters` by
-    their keys in the spec. Of the columns that are `unreadable` it is said why.
+    `derive` has expressions by the names of their columns, which later expressions may use.
+    `filters` has, by the key in the spec, the name of a filter in layouts and its expression.
+    `unreadable` has the reason why a column can't be used. Returns the expressions, and each
+    problem with its key.
     """
     # sqlglot takes 0.1 s to import
     from leastnoise.tables.expressions.language import check_size, parse  # noqa: PLC0415
@@ -94,11 +96,11 @@ def compute(
         elif found is not None:
             derived[name], known[name] = found, found.type
     holds: dict[str, Expression] = {}
-    for key, text in filters.items():
-        found = read(text, key)
-        if found is not None and found.type == "bool":
-            holds[text] = found
-        elif found is not None:
+    for key, (name, text) in filters.items():
+        condition = read(text, key)
+        if condition is not None and condition.type == "bool":
+            holds[name] = condition
+        elif condition is not None:
             why = 'Expected what is true or not of a row, such as "age >= 18".'
             problems.append((key, why))
     return Computed(columns=derived, filters=holds), problems
