@@ -392,7 +392,7 @@ def test_a_small_part_of_a_large_sum_is_checked(by: float) -> None:
     queries = np.array([[1e9, 1.0], [1.0, 0.0], [0.0, 1.0]])
     answers = queries @ np.array([1000.0, 7.0])
     assert answer.agree(queries, answers, grid=2.0**-20)
-    assert not answer.agree(queries, answers + [0, 0, by], grid=2.0**-20)
+    assert not answer.agree(queries, answers + np.array([0, 0, by]), grid=2.0**-20)
 
 
 def test_a_strategy_that_misses_a_sum_of_small_weights_is_rejected() -> None:
