@@ -45,6 +45,11 @@ class Axis(ABC):
         """The columns of the result that tell the groups apart, each with a value a group."""
 
     @property
+    def summed_cells(self) -> int:
+        """Number of cells that the groups are made of."""
+        return self.cells
+
+    @property
     def groups(self) -> int | None:
         """Number of groups; None if nobody listed them."""
         return self.cells
