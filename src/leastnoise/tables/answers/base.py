@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout.lay_out import Needs, Parts
     from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.periods import OpenTotals
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.noise.errors import Wish
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -117,10 +118,14 @@ class Reads:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The exact integers of the layouts of a `Reads`, in its order: as secret as the rows."""
+    """The exact integers of the layouts of a `Reads`, in its order: as secret as the rows.
+
+    `memory` has the sums of a series with running totals.
+    """
 
     cells: list[NDArray[np.int64]] = field(repr=False)
     groups: list[list[tuple[Any, ...]]] = field(repr=False)
+    memory: OpenTotals | None = field(default=None, repr=False)
 
 
 class Error(Protocol):

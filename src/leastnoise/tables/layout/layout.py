@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.layout.periods import Periods
     from leastnoise.tables.layout.ranks import Ranks
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy
@@ -88,7 +89,8 @@ class Layout(TableShape):
     With `conditions` a unit may be in several cells. `multiple` and `clamp` say what is done to the
     noisy numbers: see `results`. `accuracy` is what is wished of errors, those of means in groups
     of as many values as is `assumed`. `within` holds the axes that rows are grouped by where the
-    result is by fewer `axes`, or has one row for all groups together.
+    result is by fewer `axes`, or has one row for all groups together. `periods` are the releases of
+    a series whose running totals are published.
     """
 
     statistics: tuple[Statistic, ...]
@@ -107,6 +109,7 @@ class Layout(TableShape):
     largest: bool = False
     accurate: bool = False
     within: tuple[Axis, ...] = ()
+    periods: Periods | None = None
 
     @property
     def limits(self) -> str:
