@@ -45,8 +45,8 @@ _OF_A_KIND = {
     "AnsweredSums", "ByChance", "ByThreshold", "ByTree", "Cumulative", "Drawn", "KeysAlone",
     "KeysCertificate", "KeysPlan", "Layout", "LevelTables", "Levels", "MarginTables", "Margins",
     "NestedMargins", "NestedTables", "OfMeasuredTables", "OnATree", "Plain", "Quantile",
-    "QuantileCertificate", "QuantilePlan", "Quantiles", "Ranks", "RunningSums", "Summed", "Sums",
-    "ThresholdCertificate", "TreeSums", "WeightedSums",
+    "QuantileCertificate", "QuantileLayout", "QuantilePlan", "Quantiles", "RunningSums", "Summed",
+    "Sums", "ThresholdCertificate", "TreeSums", "WeightedSums",
 }  # fmt: skip
 _STATIONS = ("answers", "layout", "noise", "plan", "publish", "query", "results")
 _ASKING = ("cli", "report", *(f"tables/{folder}" for folder in _STATIONS))

@@ -20,7 +20,7 @@ from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.totals import Sum
 
 if TYPE_CHECKING:
-    from leastnoise.tables.layout.limits import OfCells
+    from leastnoise.tables.layout.limits import CellBounding
     from leastnoise.tables.spec.model import Contribution, Spec
     from leastnoise.tables.spec.query import Query
 
@@ -28,7 +28,7 @@ _TIMES_AS_MANY = 8  # cells than a unit may be in: among more of them, noise for
 _ROOT_BITS = 8  # as many as `find_bits` leaves at least: a row's integer times it is whole
 
 
-def about_middles(
+def center_sums(
     spec: Spec,
     query: Query,
     asked: Sequence[tuple[Statistic, tuple[Component, ...]]],
@@ -62,7 +62,7 @@ def about_middles(
     return needs
 
 
-def with_and_without(  # noqa: PLR0917 (one call)
+def split_row_count(  # noqa: PLR0917 (one call)
     spec: Spec,
     query: Query,
     needs: Sequence[tuple[Component, ...]],
@@ -89,7 +89,7 @@ def with_and_without(  # noqa: PLR0917 (one call)
     rows = Component(kind="count")
     others = {one for own in needs for one in own if own != (rows,)}
     columns = {one.needed for one in others}
-    if any(not isinstance(way, InCells) or way.apart or way.fills(numbers) for way in ways):
+    if any(not isinstance(way, InCells) or way.by_number or way.fills(numbers) for way in ways):
         return None
     replaces = spec.privacy.neighbours == "replace-one"
     if replaces or query.min_count is not None or query.top is not None:
@@ -127,18 +127,18 @@ def bound_groups(given: Contribution, *, counts_rows: bool) -> FewGroups | str:
     return FewGroups(groups=min(few), per_group=min(each, default=1) if counts_rows else 1)
 
 
-def boundings(given: Contribution, numbers: Numbers) -> tuple[OfCells, ...]:
+def list_cell_boundings(given: Contribution, numbers: Numbers) -> tuple[CellBounding, ...]:
     """Return the ways to bound a person that touch nobody within all the limits `given`.
 
     A norm that limits on rows imply isn't one of them.
     """
-    found: list[OfCells] = []
-    rows = _rows(given, numbers)
+    found: list[CellBounding] = []
+    rows = _bound_rows(given, numbers)
     persons = numbers.persons
     if rows is not None:
         one = numbers.each == 1 and numbers.counts
         if persons or (one and rows.per_cell == 1):
-            found.append(FirstCells(most=_cells_of(given, rows, numbers)))
+            found.append(FirstCells(most=_count_cells(given, rows, numbers)))
         else:
             found.append(rows)
     elif persons and given.max_groups is not None:
@@ -149,13 +149,13 @@ def boundings(given: Contribution, numbers: Numbers) -> tuple[OfCells, ...]:
         return tuple(found)
     known = () if rows is None else (rows,)
     if given.l1 is not None and all(given.l1 < way.l1(numbers) for way in known):
-        found.append(InCells(per_cell=given.l1, total=given.l1, apart=True))
+        found.append(InCells(per_cell=given.l1, total=given.l1, by_number=True))
     if given.l2 is not None and all(given.l2**2 < way.squared(numbers) for way in known):
         found.append(InBall(squared=given.l2**2))
     return tuple(found)
 
 
-def with_all_cells(ways: Sequence[Bounding], numbers: Numbers) -> tuple[Bounding, ...]:
+def add_full_boundings(ways: Sequence[Bounding], numbers: Numbers) -> tuple[Bounding, ...]:
     """Return the ways to bound a unit, and those that let it fill all cells.
 
     Whatever hides a unit in all cells hides it in some, and noise for all may be less: what moves
@@ -166,7 +166,7 @@ def with_all_cells(ways: Sequence[Bounding], numbers: Numbers) -> tuple[Bounding
         if isinstance(way, FirstCells):
             if 1 < way.most < numbers.cells <= _TIMES_AS_MANY * way.most:
                 found.append(FirstCells(most=numbers.cells))
-        elif isinstance(way, InCells) and not way.apart and not way.fills(numbers):
+        elif isinstance(way, InCells) and not way.by_number and not way.fills(numbers):
             total = way.most * numbers.cells
             several = numbers.cells > 1 and way.per_cell < way.total  # else the hull is no more
             if several and total <= _TIMES_AS_MANY * way.all_cells(numbers):
@@ -174,7 +174,7 @@ def with_all_cells(ways: Sequence[Bounding], numbers: Numbers) -> tuple[Bounding
     return tuple(dict.fromkeys(found))
 
 
-def _rows(given: Contribution, numbers: Numbers) -> InCells | None:
+def _bound_rows(given: Contribution, numbers: Numbers) -> InCells | None:
     """Return what limits on rows and groups imply; None where they imply nothing."""
     if given.max_rows is None and given.max_rows_per_group is None:
         return None
@@ -188,7 +188,7 @@ def _rows(given: Contribution, numbers: Numbers) -> InCells | None:
     return InCells(per_cell=Fraction(per_cell), total=Fraction(total), first=first)
 
 
-def _cells_of(given: Contribution, rows: InCells, numbers: Numbers) -> int:
+def _count_cells(given: Contribution, rows: InCells, numbers: Numbers) -> int:
     """Return in how many cells a person with one row in each can be."""
     most = rows.moved(numbers)
     return most if given.max_rows is None else min(most, given.max_rows)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.layout import missing
 from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
-from leastnoise.tables.layout.choices import boundings, most_rows
+from leastnoise.tables.layout.choices import list_cell_boundings, most_rows
 from leastnoise.tables.layout.layout import (
     ASSUMED,
     EXACT_SUMS,
@@ -25,7 +25,7 @@ from leastnoise.tables.layout.layout import (
     LayoutError,
 )
 from leastnoise.tables.layout.limits import (
-    OF_A_ROW,
+    ONE_ROW,
     Bounding,
     FewGroups,
     FirstCells,
@@ -49,7 +49,7 @@ Parts = tuple[tuple[Layout, ...], ...]
 """The layouts of each part of a query, one for each way to bound a unit."""
 
 
-def lay_out_in_one_cell(
+def lay_out_tree(
     spec: Spec,
     query: Query,
     asked: Needs,
@@ -95,11 +95,11 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
             for name, predicates in query.conditions.items()
         ),
         # rows that are left out elsewhere are what a count of rows in no group is of
-        missing=() if components == (IN_NO_GROUP,) else missing.in_words(spec, query, statistics),
+        missing=() if components == (IN_NO_GROUP,) else missing.describe(spec, query, statistics),
         filters=spec.filters(query),
         components=components,
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),
-        bounding=OF_A_ROW,
+        bounding=ONE_ROW,
         bits=MAX_BITS,
         multiple=query.multiple,
         clamp=query.clamp,
@@ -143,12 +143,12 @@ def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, .
     if query.conditions:
         return (FirstCells(most=query.max_conditions or len(query.conditions)),)
     if shape.by_row:
-        return (OF_A_ROW,)
+        return (ONE_ROW,)
     if spec.contribution is None:
         raise KeyError("contribution")  # the checks of the spec come first
     if shape.clipped:
         return _of_all_groups(spec.contribution, shape)
-    return boundings(spec.contribution, shape.numbers)
+    return list_cell_boundings(spec.contribution, shape.numbers)
 
 
 def _of_all_groups(given: Contribution, shape: Layout) -> tuple[Bounding, ...]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy
     from leastnoise.tables.statistics.base import NoiseError
@@ -53,7 +53,7 @@ EXACT_SUMS = 2**53
 INT64_END = 2**63
 ASSUMED = (100, 1_000, 10_000)
 """Rows of a group: what a plan shows a mean's error for if the spec doesn't say."""
-ONCE = frozenset({(A_PERSON,), (OVER_LIMITS,), (IN_NO_GROUP,)})
+PERSON_COUNTS = frozenset({(A_PERSON,), (OVER_LIMITS,), (IN_NO_GROUP,)})
 """The components of a part that counts each person once, whatever their rows."""
 
 
@@ -154,7 +154,7 @@ class Layout(TableShape):
             cells=self.cells,
             each=len(self.components),
             counts=not any(one.of_values for one in self.components),
-            persons=not self.by_row and self.components in ONCE,
+            persons=not self.by_row and self.components in PERSON_COUNTS,
             units=tuple(j for j, one in enumerate(self.components) if one.kind == "units"),
             lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
             rows=Component(kind="count") in self.components,
@@ -226,7 +226,7 @@ class Layout(TableShape):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class LaidOut:
+class SpecLayout:
     """A checked spec with the layouts of its queries, made once: what planning begins with.
 
     `queries` are what `lay_out_query` returns of each, `ranks` what `lay_out_ranks` does. No ε, δ
@@ -235,10 +235,12 @@ class LaidOut:
 
     spec: Spec
     queries: tuple[tuple[tuple[Layout, ...], ...], ...]
-    ranks: tuple[tuple[Ranks, ...], ...]
+    quantiles: tuple[tuple[QuantileLayout, ...], ...]
 
 
-def share_parts(parts: Sequence[tuple[Layout, ...]], ranks: Sequence[Ranks]) -> list[Fraction]:
+def share_parts(
+    parts: Sequence[tuple[Layout, ...]], ranks: Sequence[QuantileLayout]
+) -> list[Fraction]:
     """The part of a query's budget that each of its parts has, then its quantiles.
 
     In proportion to the numbers of a cell that each publishes.

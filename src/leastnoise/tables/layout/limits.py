@@ -123,18 +123,18 @@ class InCells:
     """M_j <= per_cell and Σ M_j <= total, by shrinking all of a person by one factor.
 
     With `first` = k, only k of the cells that a person is in are looked at: the first in an order
-    that a fresh salt decides. `apart` says that each number is a cell of its own.
+    that a fresh salt decides. `by_number` says that each number is a cell of its own.
     """
 
     per_cell: Fraction
     total: Fraction
     first: int | None = None
-    apart: bool = False
+    by_number: bool = False
 
     def to_record(self) -> dict[str, Any]:
         """Return it as JSON values."""
         return {
-            "kind": "numbers" if self.apart else "cells",
+            "kind": "numbers" if self.by_number else "cells",
             "first": self.first,
             "per_cell": decimal_text(self.per_cell),
             "total": decimal_text(self.total),
@@ -142,7 +142,7 @@ class InCells:
 
     def in_words(self, numbers: Numbers) -> str:
         """Return what one unit can do, to end a sentence that begins with the unit."""
-        if self.apart:
+        if self.by_number:
             return f"adds at most {_short(self.total)} in l1 norm"
         most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
         said = f"has at most {_short(total)} {'row' if total == 1 else 'rows'}"
@@ -153,14 +153,14 @@ class InCells:
 
     def l1(self, numbers: Numbers) -> Fraction:
         """Return a bound on the l1 norm of what one unit adds."""
-        if self.apart:
+        if self.by_number:
             return self.total
         moved = self.moved(numbers)
         return numbers.at_once * min(self.total, self.per_cell * moved)
 
     def moved(self, numbers: Numbers) -> int:
         """Return how many cells one person can move."""
-        cells = numbers.all if self.apart else numbers.cells
+        cells = numbers.all if self.by_number else numbers.cells
         return cells if self.first is None else min(self.first, cells)
 
     @property
@@ -174,7 +174,7 @@ class InCells:
 
     def squared(self, numbers: Numbers) -> Fraction:
         """Return the most that ‖x‖² can be: r·R for each number of a cell that move at once."""
-        return (1 if self.apart else numbers.at_once) * self.most * self.all_cells(numbers)
+        return (1 if self.by_number else numbers.at_once) * self.most * self.all_cells(numbers)
 
     def shrinks(self, numbers: Numbers) -> bool:
         """Say whether a person can pass `total` without passing `per_cell`."""
@@ -182,13 +182,13 @@ class InCells:
 
     def fills(self, numbers: Numbers) -> bool:
         """Say whether a person can move each of several cells by the most at once."""
-        cells = numbers.all if self.apart else numbers.cells
+        cells = numbers.all if self.by_number else numbers.cells
         return cells > 1 and self.all_cells(numbers) == self.most * cells
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
         """Return what is true of every shift by one person, each by itself."""
         most, moved = self.most, self.moved(numbers)
-        q = 1 if self.apart else numbers.each
+        q = 1 if self.by_number else numbers.each
         whole = numbers.counts and not self.shrinks(numbers) and most.denominator == 1
         if numbers.all == 1:
             return (Integer(most),) if whole else (L1(most),)
@@ -212,7 +212,7 @@ class InCells:
         None where signs say more: of counts that one person moves by as much each.
         """
         most, moved = self.most, self.moved(numbers)
-        each, cells = (1, numbers.all) if self.apart else (numbers.each, numbers.cells)
+        each, cells = (1, numbers.all) if self.by_number else (numbers.each, numbers.cells)
         if each == 1 and numbers.counts and moved > 1 and not self.shrinks(numbers):
             return ()
         total = self.all_cells(numbers)
@@ -229,7 +229,7 @@ class InCells:
 
     def additions(self, numbers: Numbers) -> tuple[Counts, ...]:
         """Return sets that hold what one unit adds, each by itself, where that is counts alone."""
-        if not numbers.counts or (numbers.each > 1 and not self.apart):
+        if not numbers.counts or (numbers.each > 1 and not self.by_number):
             return ()
         return _added_counts(self.most, self.all_cells(numbers), numbers.all)
 
@@ -319,10 +319,10 @@ class FewGroups:
         return [self.reach(numbers, number) for number in range(numbers.each)]
 
 
-OfCells = FirstCells | InCells | InBall
+CellBounding = FirstCells | InCells | InBall
 """What bounds a unit in cells that are known."""
-Bounding = OfCells | FewGroups
-OF_A_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
+Bounding = CellBounding | FewGroups
+ONE_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
 """What a row is within by itself."""
 
 

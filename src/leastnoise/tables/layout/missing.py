@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Asked, OneColumn
 
 
-def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str, ...]:
+def describe(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str, ...]:
     """Return a sentence for each column that a block uses; all about public values alone.
 
     Of bins that drop rows `layout.Bins.dropped` says so.

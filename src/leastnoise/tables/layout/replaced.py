@@ -23,31 +23,31 @@ from leastnoise.tables.layout.limits import FirstCells, InBall, InCells
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
-    from leastnoise.tables.layout.limits import Numbers, OfCells
+    from leastnoise.tables.layout.limits import CellBounding, Numbers
 
 _NEAR = 4  # times R: a box of raised numbers that add up to more has more noise than the hull
 
 
-def sensitivities(way: OfCells, numbers: Numbers) -> tuple[Sensitivity, ...]:
+def sensitivities(way: CellBounding, numbers: Numbers) -> tuple[Sensitivity, ...]:
     """Return what is true of every shift by one replaced unit, each by itself."""
     if isinstance(way, InBall):
         return (L2(root_above(_ball_squared(way.squared, numbers))),)
     return _of_cells(_in_cells(way), numbers)
 
 
-def bodies(way: OfCells, numbers: Numbers) -> tuple[Body, ...]:
+def bodies(way: CellBounding, numbers: Numbers) -> tuple[Body, ...]:
     """Return the hull of all cells' boxes that holds every shift, and a box where that is less."""
     if isinstance(way, InBall):
         return ()
     cells = _in_cells(way)
-    each, count = (1, numbers.all) if cells.apart else (numbers.each, numbers.cells)
+    each, count = (1, numbers.all) if cells.by_number else (numbers.each, numbers.cells)
     if count == 1:
         return (Box(bounds=_sizes(cells, numbers)),)
     _, spread = _reach(cells, numbers)
     return (Cells(bodies=[Box(bounds=[spread] * each)], copies=[count]), *_box(cells, numbers))
 
 
-def l1(way: OfCells, numbers: Numbers) -> Fraction:
+def l1(way: CellBounding, numbers: Numbers) -> Fraction:
     """Return a bound on the l1 norm of every shift by one replaced unit."""
     if isinstance(way, InBall):
         return root_above(_ball_squared(way.squared, numbers) * numbers.all)
@@ -64,13 +64,13 @@ def _in_cells(way: FirstCells | InCells) -> InCells:
 
 def _of_cells(way: InCells, numbers: Numbers) -> tuple[Sensitivity, ...]:
     size, spread = _reach(way, numbers)
-    cut_off = not way.apart and not way.shrinks(numbers)  # what is shrunk isn't whole any more
+    cut_off = not way.by_number and not way.shrinks(numbers)  # what is shrunk isn't whole any more
     whole = numbers.counts and cut_off and size.denominator == 1
     if numbers.all == 1:
         return (Integer(size),) if whole else (L1(size),)
     squared = _ball_squared(way.squared(numbers), numbers)
     ball = L2(root_above(min(squared, _box_sum(way.most, numbers, power=2))))
-    if numbers.each > 1 and not way.apart:
+    if numbers.each > 1 and not way.by_number:
         # a count and a sum that rows may lower don't move by the most that each may at once
         return (*map(Within, bodies(way, numbers)), L1(l1(way, numbers)), ball)
     shaped = map(Within, (*_signed(way, numbers), *_box(way, numbers)))
@@ -102,13 +102,13 @@ def _reach(way: InCells, numbers: Numbers) -> tuple[Fraction, Fraction]:
     Raised numbers lie in [0, r], and so no two of them are further apart than r.
     """
     size = 2 * way.most if numbers.lowered else way.most
-    cells = numbers.all if way.apart else numbers.cells
+    cells = numbers.all if way.by_number else numbers.cells
     return size, min(2 * way.all_cells(numbers), size * cells)
 
 
 def _sizes(way: InCells, numbers: Numbers) -> list[Fraction]:
-    """Return the most that each number of a cell can move; with `apart` a cell is one number."""
-    if way.apart:
+    """Return the most that each number of a cell can move; by_number: a cell is a number."""
+    if way.by_number:
         return [2 * way.most if numbers.lowered else way.most]
     return [(2 if j in numbers.lowered else 1) * way.most for j in range(numbers.each)]
 
@@ -124,7 +124,7 @@ def _signed(way: InCells, numbers: Numbers) -> tuple[Body, ...]:
 
 def _box(way: InCells, numbers: Numbers) -> tuple[Body, ...]:
     """Return the box of all numbers, unless the hull of the cells has less noise anyway."""
-    cells = numbers.all if way.apart else numbers.cells
+    cells = numbers.all if way.by_number else numbers.cells
     near = 1 if numbers.lowered else _NEAR
     if way.most * cells > near * way.all_cells(numbers) or numbers.all > MOST_BOUNDS:
         return ()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Ranks(TableShape):
+class QuantileLayout(TableShape):
     """The quantiles of one column in a query.
 
     `counted` is how rows are counted: as a histogram by the query's `axes` and the candidates.
@@ -27,7 +27,7 @@ class Ranks(TableShape):
     """
 
     statistics: tuple[Quantile, ...]
-    counted: Layout
+    histogram: Layout
     reach: Fraction
     sizes: tuple[int, ...]
     by_tree: bool = False
@@ -36,7 +36,7 @@ class Ranks(TableShape):
     @property
     def candidates(self) -> Nearest:
         """The candidates, and the column."""
-        (*_, axis) = self.counted.axes
+        (*_, axis) = self.histogram.axes
         if not isinstance(axis, Nearest):
             raise TypeError("the rows are counted by candidates last")
         return axis

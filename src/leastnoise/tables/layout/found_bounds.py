@@ -35,7 +35,7 @@ def columns_by_query(spec: Spec) -> dict[str, str]:
     }
 
 
-def bounds_from(column: Column, chosen: Sequence[Fraction]) -> Pair:
+def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
     """Return the bounds that `chosen` quantiles are, one for each that isn't known, in order.
 
     Where both are one candidate, the upper bound is the next one; of the last the lower one is the
@@ -53,7 +53,7 @@ def bounds_from(column: Column, chosen: Sequence[Fraction]) -> Pair:
     return low, high
 
 
-def narrow_bounds(column: Column) -> tuple[Pair, Pair]:
+def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
     """Return of all bounds that may be found those nearest to each other, and nearest to 0.
 
     Numbers in units of the bounds' width, or of the larger size, are smallest with these.
@@ -68,7 +68,7 @@ def narrow_bounds(column: Column) -> tuple[Pair, Pair]:
     return nearest, min(pairs, key=lambda pair: max(abs(pair[0]), abs(pair[1])))
 
 
-def with_found(spec: Spec, found: Mapping[str, Pair | None]) -> Spec:
+def set_found_bounds(spec: Spec, found: Mapping[str, Pair | None]) -> Spec:
     """Return the spec with these bounds found, by column; with None there are none yet."""
     columns = dict(spec.columns)
     for name, pair in found.items():
@@ -78,19 +78,19 @@ def with_found(spec: Spec, found: Mapping[str, Pair | None]) -> Spec:
     return spec.model_copy(update={"columns": columns})
 
 
-def as_asked(spec: Spec, query: Query) -> Spec:
+def drop_bounds_of(spec: Spec, query: Query) -> Spec:
     """Return what the spec is when `query` is answered: before bounds are found that it finds."""
     name = columns_by_query(spec).get(query.name)
-    return spec if name is None else with_found(spec, {name: None})
+    return spec if name is None else set_found_bounds(spec, {name: None})
 
 
-def rests_on_open(spec: Spec, asked: Asked) -> bool:
+def has_open_bounds(spec: Spec, asked: Asked) -> bool:
     """Whether the unit of a statistic isn't known, as bounds are still to be found."""
     used = [one.column for one in asked.parts if one.of_values and not one.of_all_groups]
     return any(name in spec.columns and spec.columns[name].is_open for name in used)
 
 
-def in_words(spec: Spec, used: Collection[str]) -> Iterator[str]:
+def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
     """Yield which of the `used` columns have bounds that are found, how, and what a plan shows."""
     for query, name in columns_by_query(spec).items():
         column, called = spec.columns[name], spec.labels.get(name, name)
