@@ -1,9 +1,9 @@
-"""Bounds that a release finds: the queries that find them, and by what rule of public numbers.
+"""Bounds of columns that a release finds by quantiles, and the rule from quantiles to bounds.
 
-The two chosen quantiles of a column are its bounds. What is said of a unit's shifts doesn't depend
-on which candidates they are: values are scaled to [−1, 1] by whatever bounds there are, and signs
-are those of the widest. So noise is planned and proved before bounds are found, and one certificate
-is about both (theory/release.md §11: the second query is chosen after the first was answered).
+The two published quantiles of a column are its bounds. The sensitivity of later queries doesn't
+depend on them: values are scaled to [−1, 1] by the bounds, and signs are taken from the widest
+bounds. So noise is planned and proved before the bounds are found, and one certificate covers both
+(theory/release.md §11: the second query is chosen after the first was answered).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def columns_by_query(spec: Spec) -> dict[str, str]:
-    """Return the columns whose bounds a release finds, by the name of the query that finds them."""
+    """The columns whose bounds a release finds, by the name of the query that finds them."""
     return {
         finds.query: name
         for name, column in spec.columns.items()
@@ -36,10 +36,10 @@ def columns_by_query(spec: Spec) -> dict[str, str]:
 
 
 def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
-    """Return the bounds that `chosen` quantiles are, one for each that isn't known, in order.
+    """The bounds of a column, from the `chosen` quantile for each bound that isn't given.
 
-    Where both are one candidate, the upper bound is the next one; of the last the lower one is the
-    candidate before. So bounds are always apart.
+    If both quantiles are the same candidate, the upper bound is the next candidate; if it is the
+    last, the lower bound is the candidate before. So the bounds always differ.
     """
     finds, values = column.finds, column.ends
     if finds is not None and finds.low is not None:
@@ -48,30 +48,30 @@ def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
         return chosen[0], finds.high
     low, high = chosen
     if low == high:
-        place = min(values.index(low), len(values) - 2)
-        low, high = values[place], values[place + 1]
+        index = min(values.index(low), len(values) - 2)
+        low, high = values[index], values[index + 1]
     return low, high
 
 
 def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
-    """Return of all bounds that may be found those nearest to each other, and nearest to 0.
+    """The pair of possible bounds with the least width, and the pair with the least largest size.
 
-    Numbers in units of the bounds' width, or of the larger size, are smallest with these.
+    With these, a number in units of the width, or of the largest size, stands for the least.
     """
     finds, values = column.finds, column.ends
     pairs = [*pairwise(values)]
     if finds is not None and finds.low is not None:
-        pairs = [(finds.low, one) for one in values]
+        pairs = [(finds.low, value) for value in values]
     elif finds is not None and finds.high is not None:
-        pairs = [(one, finds.high) for one in values]
+        pairs = [(value, finds.high) for value in values]
     nearest = min(pairs, key=lambda pair: pair[1] - pair[0])
     return nearest, min(pairs, key=lambda pair: max(abs(pair[0]), abs(pair[1])))
 
 
-def set_found_bounds(spec: Spec, found: Mapping[str, Pair | None]) -> Spec:
-    """Return the spec with these bounds found, by column; with None there are none yet."""
+def set_found_bounds(spec: Spec, pairs: Mapping[str, Pair | None]) -> Spec:
+    """The spec with these found bounds, by column; None stands for bounds not yet found."""
     columns = dict(spec.columns)
-    for name, pair in found.items():
+    for name, pair in pairs.items():
         if (finds := columns[name].finds) is not None:
             bounds = finds.model_copy(update={"found": pair})
             columns[name] = columns[name].model_copy(update={"bounds": bounds})
@@ -79,71 +79,75 @@ def set_found_bounds(spec: Spec, found: Mapping[str, Pair | None]) -> Spec:
 
 
 def drop_bounds_of(spec: Spec, query: Query) -> Spec:
-    """Return what the spec is when `query` is answered: before bounds are found that it finds."""
+    """The spec without the bounds that `query` finds, as it is when this query is answered."""
     name = columns_by_query(spec).get(query.name)
     return spec if name is None else set_found_bounds(spec, {name: None})
 
 
 def has_open_bounds(spec: Spec, asked: Asked) -> bool:
-    """Whether the unit of a statistic isn't known, as bounds are still to be found."""
-    used = [one.column for one in asked.parts if one.of_values and not one.of_all_groups]
+    """True if the unit of a statistic depends on bounds that are not yet found."""
+    used = [part.column for part in asked.parts if part.of_values and not part.of_all_groups]
     return any(name in spec.columns and spec.columns[name].is_open for name in used)
 
 
 def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
-    """Yield which of the `used` columns have bounds that are found, how, and what a plan shows."""
+    """Yield sentences about the found bounds of the `used` columns, for plans and pages."""
     for query, name in columns_by_query(spec).items():
         column, called = spec.columns[name], spec.labels.get(name, name)
         finds = column.finds
-        (asked,) = (one for one in spec.query if one.name == query)
+        (finder,) = (candidate for candidate in spec.query if candidate.name == query)
         if finds is None or name not in used:
             continue
         both = finds.low is None and finds.high is None
-        how = f"{_words.in_turn(asked.statistics)}, with {float(100 * spec.share(asked)):.3g} % of "
+        share = float(100 * spec.share(finder))
+        how = f"{_words.in_turn(finder.statistics)}, with {share:.3g} % of "
         how += f"the budget (the table {query})"
         ends = f"{decimal_text(column.ends[0])} and {decimal_text(column.ends[-1])}"
         if finds.found is None:
             yield (
-                f"{_sought(finds)} of {called} {'are' if both else 'is'} found first, between "
-                f"{ends}: by {how}. What rests on bounds has its error "
-                "shown for the widest; it shrinks with the bounds."
+                f"{_name_bounds(finds)} of {called} {'are' if both else 'is'} found first, between "
+                f"{ends}: by {how}. Errors that depend on these bounds are shown for the widest "
+                "bounds; they shrink with the bounds."
             )
         else:
-            these = "These bounds" if both else _sought(finds)
+            these = "These bounds" if both else _name_bounds(finds)
             yield f"{these} of {called} {'were' if both else 'was'} found between {ends}: by {how}."
-            yield from _limits_of_what_was_found(column, finds.found, called)
+            yield from _caveats(column, finds.found, called)
 
 
-def _sought(finds: FindBounds) -> str:
-    """Return which bounds are found."""
+def _name_bounds(finds: FindBounds) -> str:
+    """The name of the bounds that are found."""
     if finds.low is not None:
         return "The upper bound"
     return "Bounds" if finds.high is None else "The lower bound"
 
 
-def _limits_of_what_was_found(column: Column, found: Pair, called: str) -> Iterator[str]:
-    """Yield what bounds can't say that are at the end of the candidates, or beside each other."""
-    finds, values, (low, high) = column.finds, column.ends, found
+def _caveats(column: Column, bounds: Pair, called: str) -> Iterator[str]:
+    """Yield sentences about bounds at the end of the candidates, or next to each other."""
+    finds, values, (low, high) = column.finds, column.ends, bounds
     if finds is None:
         return
     if finds.low is None and low == values[0]:
-        yield f"The lower one is the first candidate: values of {called} may lie below."
+        yield f"The lower bound is the first candidate: values of {called} may lie below."
     if finds.high is None and high == values[-1]:
-        yield f"The upper one is the last candidate: values of {called} may lie above."
+        yield f"The upper bound is the last candidate: values of {called} may lie above."
     if finds.low is None and finds.high is None and (low, high) in pairwise(values):
-        yield "They are neighbours: where both quantiles are one candidate, the next is the other."
+        yield (
+            "They are neighbouring candidates: where both quantiles are the same candidate, the "
+            "next candidate is the other bound."
+        )
 
 
 def to_record(spec: Spec) -> dict[str, Any]:
-    """Return where bounds are found, and what is known of them, as JSON values; {} if nowhere."""
-    found: dict[str, Any] = {}
+    """The queries that find bounds, with the bounds known so far, as JSON values."""
+    records: dict[str, Any] = {}
     for query, name in columns_by_query(spec).items():
         column = spec.columns[name]
         if column.finds is not None and column.widest is not None:
             pair = column.finds.found
-            found[name] = {
+            records[name] = {
                 "query": query,
                 "widest": [decimal_text(end) for end in column.widest],
                 "found": None if pair is None else [decimal_text(end) for end in pair],
             }
-    return {"found_bounds": found} if found else {}
+    return {"found_bounds": records} if records else {}
