@@ -133,12 +133,13 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     tables = ", ".join(
         f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
     )
+    protected = _words.protected(privacy.neighbours, found.spec.protected)
     checked = " ".join([_CHECKED, *sentences_on(found.plan, Topic.CHECKED)])
     checked += _FOUND if found.plan.finds_bounds else ""
     return [
         f"Verified {folder}.",
         *_of_series(found),
-        f"{promise(budget, found.delta)} {_words.protected(privacy.neighbours, privacy.person)}",
+        f"{promise(budget, found.delta)} {protected}",
         f"Tables: {tables}. {checked} {_SAME}{_beside(found)}",
         *summary.what_counts(found.plan),
         of_ledger(found),
@@ -151,8 +152,12 @@ def _of_series(found: VerifiedRelease) -> list[str]:
     """Return which release of a series it is, and that what is proved is of all of them."""
     if found.place is None:
         return []
-    which, releases = _words.one_of(found.place, found.certificate.releases), found.spec.releases
-    return [f"It is {which}. What is promised and proved is of all {releases:,} together."]
+    releases = found.planned_releases
+    which = _words.one_of(found.place, releases)
+    return [
+        f"It is {which}. What is promised and proved is of all {releases:,} together.",
+        *summary.series_sentences(found.plan),
+    ]
 
 
 def _beside(found: VerifiedRelease) -> str:
@@ -176,7 +181,7 @@ def of_ledger(found: VerifiedRelease) -> str:
 def _entry(found: VerifiedRelease) -> str:
     if found.place is None:
         return "a charge for a release"
-    return f"{_words.one_of(found.place, found.certificate.releases)} of a series"
+    return f"{_words.one_of(found.place, found.planned_releases)} of a series"
 
 
 def _of_signature(found: VerifiedRelease) -> str:

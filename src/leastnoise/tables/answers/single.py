@@ -41,7 +41,7 @@ class OfOneQuery(ABC):
     @property
     def releases(self) -> int:
         """The number of releases of the plan."""
-        return self.laid.spec.releases
+        return self.laid.spec.compositions
 
     @property
     def share(self) -> Budget:

@@ -27,7 +27,7 @@ COLUMN_TYPES: Mapping[Type, ColumnType] = {
 @final
 @dataclass(frozen=True, kw_only=True)
 class Computed:
-    """Expressions over the columns of a source: derived `columns` by name, `filters` by text."""
+    """Expressions over the columns of a source: derived `columns` and `filters`, by name."""
 
     columns: Mapping[str, Expression] = field(default_factory=dict[str, Expression])
     filters: Mapping[str, Expression] = field(default_factory=dict[str, Expression])
@@ -59,15 +59,16 @@ NOTHING = Computed()
 
 def compute(
     derive: Mapping[str, str],
-    filters: Mapping[str, str],
+    filters: Mapping[str, tuple[str, str]],
     types: Mapping[str, Type],
     unreadable: Mapping[str, str],
 ) -> tuple[Computed, list[Problem]]:
-    """Parse derived columns and filters over columns of these `types`.
+    """Read the expressions of a spec over columns of these `types`.
 
-    `derive` has expressions by the names of their columns, which later expressions may use;
-    `filters` has expressions by their keys in the spec. `unreadable` gives the reason for each
-    column that has no type. Returns the expressions, and the problems with their keys.
+    `derive` has expressions by the names of their columns, which later expressions may use.
+    `filters` has, by the key in the spec, the name of a filter in layouts and its expression.
+    `unreadable` has the reason why a column can't be used. Returns the expressions, and each
+    problem with its key.
     """
     # sqlglot takes 0.1 s to import
     from leastnoise.tables.expressions.language import check_size, parse  # noqa: PLC0415
@@ -95,11 +96,11 @@ def compute(
         elif expression is not None:
             derived[name], known[name] = expression, expression.type
     holds: dict[str, Expression] = {}
-    for key, text in filters.items():
-        expression = read(text, key)
-        if expression is not None and expression.type == "bool":
-            holds[text] = expression
-        elif expression is not None:
+    for key, (name, text) in filters.items():
+        condition = read(text, key)
+        if condition is not None and condition.type == "bool":
+            holds[name] = condition
+        elif condition is not None:
             why = 'Expected a condition, such as "age >= 18".'
             problems.append((key, why))
     return Computed(columns=derived, filters=holds), problems

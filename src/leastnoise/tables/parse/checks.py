@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.layout.quantile_layout import QuantileLayout
-    from leastnoise.tables.spec.model import Data, Spec
+    from leastnoise.tables.spec.model import Data, Series, Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.source import Join
 
@@ -186,6 +186,38 @@ def _series(spec: Spec) -> Iterator[Problem]:
     elif spec.privacy.ledger.plan is not None:
         why = "A series is charged as a whole by itself, and is part of no plan. Leave it out."
         yield "privacy.ledger.plan", why
+    if spec.series.report is not None:
+        yield from undeclared(spec, spec.series.report, "series.report")
+    yield from _unit_of_series(spec, spec.series)
+
+
+def _unit_of_series(spec: Spec, series: Series) -> Iterator[Problem]:
+    """Yield the problems of the unit that a series protects."""
+    each, most = series.each, series.max_releases
+    if each is None and most is None:
+        return
+    key = "series.max_releases" if each is None else "series.each"
+    if spec.privacy.neighbours == "replace-one":
+        why = "A row that is replaced may move to another release, and then it changes two."
+        yield key, f'{why} Use neighbours = "add-remove", or leave it out.'
+    if each is None:
+        if most is not None and most > series.releases:
+            yield (
+                key,
+                f"Expected at most the {series.releases:,} releases of the series, got {most:,}.",
+            )
+        return
+    if most is not None:
+        yield (
+            "series.max_releases",
+            "Not used with each: such a unit is in one release. Leave it out.",
+        )
+    if (each == "row") != spec.privacy.by_row:
+        unit = 'unit = "row"' if each == "row" else "the column of persons as the unit"
+        yield key, f"each = {each!r} needs {unit} in [privacy]."
+    if series.report is None:
+        why = "Missing: the column with the number of the release that counts a row, such as "
+        yield "series.report", f'{why}report = "week". Without it a row may count in every release.'
 
 
 def _contribution(spec: Spec) -> Iterator[Problem]:

@@ -62,7 +62,7 @@ def _proved(laid: SpecLayout, offers: Sequence[Offer]) -> Plan:
     certificate = PlanCertificate.prove(
         budget=laid.spec.budget,
         blocks=tuple(claim for offer in ordered for claim in offer.claims),
-        releases=laid.spec.releases,
+        releases=laid.spec.compositions,
     )
     splits = {tuple(offer.claims[0][0].split(JOIN)): offer.split for offer in ordered}
     known = [proved for offer in ordered for proved in offer.known]
@@ -96,7 +96,7 @@ def _as_certified(
     """
     if certificate.budget != laid.spec.budget:
         raise CertificateRejected("The certificate's budget is not the spec's.")
-    _check_releases(certificate, laid.spec.releases)
+    _check_releases(certificate, laid.spec.compositions)
     reading = Reading(certificate=certificate, splits=splits, known=known)
     answered = tuple(read_answers(laid, reading))
     return Plan(spec=laid.spec, answered=answered, certificate=certificate)

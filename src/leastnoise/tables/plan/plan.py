@@ -113,7 +113,7 @@ class Plan(Framed, Shown):
     @property
     def unit(self) -> str:
         """The name of the unit in ledgers: a column, or rows."""
-        return self.spec.privacy.unit_label
+        return self.spec.unit_label
 
     @property
     def person(self) -> str:
@@ -126,22 +126,26 @@ class Plan(Framed, Shown):
         return self.certificate.budget
 
     @property
-    def releases(self) -> int:
-        """How many releases the budget is of: 1, but for a series."""
-        return self.certificate.releases
+    def planned_releases(self) -> int:
+        """The number of releases of the series; 1 without a series."""
+        return 1 if self.spec.series is None else self.spec.series.releases
 
     @cached_property
     def epsilon_of_one(self) -> float | None:
-        """An ε that one release of a series has alone, at the δ of all; None without a series."""
-        return None if self.releases == 1 else summary.find_epsilon_of_one(self.certificate)
+        """An ε that one release of a series has alone, at the δ of all.
+
+        None without a series, and where a unit is in one release only.
+        """
+        several = self.certificate.releases > 1
+        return summary.find_epsilon_of_one(self.certificate) if several else None
 
     def __repr__(self) -> str:
         queries = _words.counted(len(self.names), "query", "queries")
-        if self.releases > 1:
-            queries += f", {self.releases:,} releases together"
+        if self.planned_releases > 1:
+            queries += f", {self.planned_releases:,} releases together"
         said = _words.private(self.budget.epsilon, self.budget.delta)
         return _words.line(
-            "Plan", f"{queries}, {said} for each {self.person}: {_words.listed(self.names)}"
+            "Plan", f"{queries}, {said} for each {self.spec.protected}: {_words.listed(self.names)}"
         )
 
     def __str__(self) -> str:

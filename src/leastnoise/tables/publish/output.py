@@ -189,10 +189,10 @@ class ReleasedTables(Shown):
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
-        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.person}"
+        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.spec.protected}"
         tables = _words.counted(len(self.tables), "table")
         if self.place is not None:
-            tables += f", {_words.one_of(self.place, self.plan.releases)}, together"
+            tables += f", {_words.one_of(self.place, self.plan.planned_releases)}, together"
         return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
 
     def __str__(self) -> str:

@@ -174,13 +174,15 @@ def _long_float(bits: int) -> float:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """The next release of a series, which is at `place`, from 1 on, of so many `releases`.
+    """The next release of a series, the one with the number `place`, from 1 on.
 
-    `begun` is what the ledger has of it; None before the first.
+    There are this many `releases` in all, and `report` is the rule that gives rows to them. `begun`
+    is the series in the ledger; None before the first release.
     """
 
     series: LedgerSeries
     releases: int
+    report: str
     begun: Begun | None
 
     @classmethod
@@ -197,11 +199,16 @@ class Standing:
         series = LedgerSeries(
             path=folder / privacy.ledger.path,
             name=asked.name,
-            unit=privacy.unit_label,
+            unit=spec.unit_label,
             neighbours=privacy.neighbours,
             dataset=privacy.ledger.dataset,
         )
-        return cls(series=series, releases=asked.releases, begun=series.find())
+        return cls(
+            series=series,
+            releases=asked.releases,
+            report=spec.report_rule,
+            begun=series.find(),
+        )
 
     @classmethod
     def find_before_planning(cls, spec: Spec, folder: Path) -> Self | None:
@@ -223,7 +230,7 @@ class Standing:
     def check_left(self) -> None:
         """Raise Refused if all releases were published."""
         if self.begun is not None:
-            self.series.check_left(self.begun.published, self.begun.certificate.releases)
+            self.series.check_left(self.begun.published, self.releases)
 
     def folder(self, output: Path) -> Path:
         """Return the directory of the next release: 01 to 52, so that they are in order."""
@@ -239,6 +246,7 @@ class Standing:
         from leastnoise.tables.plan.make_plan import plan_as_certified
 
         try:
+            self._check_same_rows(self.begun)
             return plan_as_certified(laid, self.begun.certificate)
         except CertificateRejected as error:
             raise Refused(
@@ -247,9 +255,24 @@ class Standing:
                 "read, charged or drawn."
             ) from None
 
+    def _check_same_rows(self, begun: Begun) -> None:
+        """Raise CertificateRejected if a row could count in another release than was charged."""
+        if begun.releases != self.releases:
+            why = f"It has {begun.releases:,} releases, the spec has {self.releases:,}."
+            raise CertificateRejected(why)
+        if begun.report != self.report:
+            why = f"Its report column is {begun.report!r}, the spec has {self.report!r}."
+            raise CertificateRejected(why)
+
     def publish(self, certificate: PlanCertificate, *, label: str) -> int:
         """Count the next release; return the number of its entry. Raises what the ledger does."""
-        return self.series.publish(certificate, place=self.place, label=label)
+        return self.series.publish(
+            certificate,
+            place=self.place,
+            releases=self.releases,
+            report=self.report,
+            label=label,
+        )
 
 
 @final
@@ -322,7 +345,7 @@ def _ledger(account: LedgerAccount, folder: Path) -> Ledger:
 def _statement(spec: Spec, account: LedgerAccount) -> _Statement:
     privacy = spec.privacy
     return {
-        "unit": privacy.unit_label,
+        "unit": spec.unit_label,
         "neighbours": privacy.neighbours,
         "dataset": account.dataset,
     }

@@ -115,8 +115,8 @@ class Release:
             said = _words.private(self._spec.budget.epsilon, privacy.delta)
         queries = _words.counted(len(names), "query", "queries")
         if self._spec.series is not None:
-            queries += f", {self._spec.releases:,} releases together"
-        said = f"{queries}, {said} for each {privacy.person}: {_words.listed(names)}"
+            queries += f", {self._spec.series.releases:,} releases together"
+        said = f"{queries}, {said} for each {self._spec.protected}: {_words.listed(names)}"
         return _words.line("Release", said)
 
     @classmethod
@@ -316,7 +316,8 @@ class Release:
         from leastnoise.tables.rows import source
 
         tell("Checking the source")
-        found = source.find_source(self._spec, self._folder, self._frame)
+        place = 1 if standing is None else standing.place
+        found = source.find_source(self._spec, self._folder, self._frame, release=place)
         prepare.check_account(self._spec, self._folder, standing)
         laid, plan = self._settled(tell, standing)
         spec, certificate = laid.spec, plan.certificate

@@ -52,15 +52,18 @@ class VerifiedRelease:
     signed: bool | None
     others: tuple[str, ...]
 
+    @property
+    def planned_releases(self) -> int:
+        """The number of releases of the series; 1 without a series."""
+        return self.plan.planned_releases
+
     def __repr__(self) -> str:
         queries = _words.counted(len(self.spec.query), "query", "queries")
         budget = self.spec.budget
         if self.place is not None:
-            queries += f", {_words.one_of(self.place, self.certificate.releases)}, together"
+            queries += f", {_words.one_of(self.place, self.planned_releases)}, together"
         said = f"{_words.private(budget.epsilon, budget.delta)} for each"
-        return _words.line(
-            "VerifiedRelease", f"{queries}, proved {said} {self.spec.privacy.person}"
-        )
+        return _words.line("VerifiedRelease", f"{queries}, proved {said} {self.spec.protected}")
 
 
 def verify_directory(
@@ -141,9 +144,9 @@ def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
         raise CertificateRejected(
             f"{seal.RECORD} and the spec differ in whether it is of a series."
         )
-    if place is not None and place > spec.releases:
+    if place is not None and spec.series is not None and place > spec.series.releases:
         raise CertificateRejected(
-            f"{seal.RECORD} names release {place:,}, but the series has {spec.releases:,}."
+            f"{seal.RECORD} names release {place:,}, but the series has {spec.series.releases:,}."
         )
 
 
@@ -157,7 +160,7 @@ def _charged(
     named = spec.privacy.ledger.dataset if spec.privacy.ledger else None
     try:
         account.check_statement(
-            certificate, unit=spec.privacy.unit_label, neighbours=spec.privacy.neighbours
+            certificate, unit=spec.unit_label, neighbours=spec.privacy.neighbours
         )
     except Refused as error:
         raise CertificateRejected(f"Entry {sealed.entry} of {ledger}: {error}") from None

@@ -125,7 +125,7 @@ class Plain:
             split = _split(claim, share) if known is None else known[tuple(labels)]
         shares = tuple(shared_draws.share_budget(spec.budget, (block,)) for block in blocks)
         baselines = tuple(
-            Baselines.of(block.ways, budget, spec.releases, known=reading.known)
+            Baselines.of(block.ways, budget, spec.compositions, known=reading.known)
             for block, budget in zip(blocks, shares, strict=True)
         )
         return Drawn(

@@ -46,7 +46,7 @@ def search_draws(
     No block has more noise in a draw with others than it would get alone. Raises Refused if no
     noise can serve a block.
     """
-    blocks, budget, times = shared_draws.list_blocks(laid), laid.spec.budget, laid.spec.releases
+    blocks, budget, times = shared_draws.list_blocks(laid), laid.spec.budget, laid.spec.compositions
     search = _Search(progress or (lambda _: None))
     groups = [shared_draws.DrawGroup(members=(block.index,)) for block in blocks]
     alone = [DrawSearch.of(budget, blocks, group, times) for group in groups]

@@ -305,7 +305,7 @@ def list_quantiles(laid: SpecLayout, *, first: int) -> Iterator[Quantiles]:
                 index=first,
                 layout=layout,
                 share=laid.spec.budget.share(laid.spec.share(query) * part),
-                releases=laid.spec.releases,
+                releases=laid.spec.compositions,
                 kind=ways[layout.by_tree],
                 beside_trees=ByTree in used,
             )
