@@ -45,6 +45,11 @@ class Axis(ABC):
         """The columns of the result that name the groups, with one value for each group."""
 
     @property
+    def summed_cells(self) -> int:
+        """Number of cells from which the groups are summed."""
+        return self.cells
+
+    @property
     def groups(self) -> int | None:
         """Number of groups, or None if the spec doesn't list them."""
         return self.cells

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -125,7 +126,8 @@ class Layout(TableShape):
             return bounding.groups > 1 and bool(self.statistics)
         most = bounding.most if isinstance(bounding, FirstCells) else None
         most = bounding.first if isinstance(bounding, InCells) else most
-        return most is not None and 1 < most < self.numbers.cells
+        cells = math.prod(axis.summed_cells for axis in self.axes)
+        return most is not None and 1 < most < cells
 
     @property
     def grouped(self) -> tuple[Axis, ...]:

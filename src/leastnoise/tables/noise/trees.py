@@ -60,7 +60,7 @@ def find_tree(
                     noise,
                     trees.moves,
                     budget,
-                    neighbours=trees.moves.neighbours,
+                    neighbours=trees.neighbours,
                     releases=releases,
                 )
                 read(claim)

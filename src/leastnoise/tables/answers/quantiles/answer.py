@@ -326,6 +326,7 @@ def list_rank_trees(layout: QuantileLayout) -> Trees:
         groups=layout.cells,
         counts=candidates,
         moves=RowCounts(layout.reach.numerator, neighbours=layout.neighbours),
+        neighbours=layout.neighbours,
         offers=offer_prefixes(Prefixes(count=candidates, levels=levels), _DEEPEST),
         advice=f'Give fewer candidates or a larger epsilon, or use quantiles_by = "{FLIP}"',
     )

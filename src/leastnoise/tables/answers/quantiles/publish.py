@@ -11,8 +11,8 @@ import numpy as np
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.results.table import Table, joined, key_columns, result_columns, table_of
-from leastnoise.tables.results.table_files import as_read
+from leastnoise.tables.results.table import Table, join_parts, key_columns, result_columns, table_of
+from leastnoise.tables.results.table_files import values_as_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ def publish_by_tree(
     noisy = Mechanism(claim).release(integers).values.reshape(padded.shape)
     table = table_at(layout, read_places(tree, layout, noisy))
     tables = [table_of(counted, noisy.sum(axis=1), errors) for counted, errors in total]
-    return joined([*(counted for counted, _ in total), layout], [*tables, table])
+    return join_parts([*(counted for counted, _ in total), layout], [*tables, table])
 
 
 def read_places(
@@ -126,7 +126,7 @@ def chosen_in(
 ) -> list[Fraction]:
     """Return the candidates that the one row of a table has, exactly, by rising level."""
     values = layout.candidates.values
-    places = {float(value): at for at, value in enumerate(as_read(layout.published, kind))}
+    places = {float(value): at for at, value in enumerate(values_as_read(layout.published, kind))}
     return [values[places[float(columns[one.label][0])]] for one in layout.statistics]
 
 
@@ -139,7 +139,7 @@ def wrong_quantile(
     `columns` are as `read_table` gives them. None if all may have been found.
     """
     told = [
-        {(type(value), value): at for at, value in enumerate(as_read(values, kind))}
+        {(type(value), value): at for at, value in enumerate(values_as_read(values, kind))}
         for values in _told(layout)
     ]
     least = [0] * len(next(iter(columns.values())))

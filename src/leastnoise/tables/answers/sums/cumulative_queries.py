@@ -82,12 +82,10 @@ class RunningSumQueries(QueryKind):
 
     def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            RunningSums,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.cumulative import Cumulative  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=RunningSums) for query in queries]
+        return [Sums(laid=laid, block=query, kind=Cumulative) for query in queries]
 
 
 @final

@@ -152,12 +152,10 @@ class LevelQueries(QueryKind):
 
     def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            LevelTables,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.levels import Levels  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=LevelTables) for query in queries]
+        return [Sums(laid=laid, block=query, kind=Levels) for query in queries]
 
 
 def table_layouts(layout: Layout) -> tuple[Layout, ...]:

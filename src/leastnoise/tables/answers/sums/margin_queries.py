@@ -390,12 +390,10 @@ class MarginQueries(QueryKind):
 
     def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            MarginTables,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.margins import Margins  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=MarginTables) for query in queries]
+        return [Sums(laid=laid, block=query, kind=Margins) for query in queries]
 
 
 def listed_problems(

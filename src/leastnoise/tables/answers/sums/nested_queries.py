@@ -106,12 +106,10 @@ class NestedQueries(QueryKind):
 
     def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            NestedTables,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.nested import NestedMargins  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=NestedTables) for query in queries]
+        return [Sums(laid=laid, block=query, kind=NestedMargins) for query in queries]
 
 
 def published_tables(query: Query) -> tuple[int, ...]:

@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import Edge, Key
 
 SUM, WEIGHT = "sum", "weight"
-_COUNTS = ("count", "count_units")
 _MOST_READ = 100_000  # cells
 _MOST_TERMS = 1_000_000  # cells of all sums together
 _MOST_NUMBERS = 20_000_000  # sums times merged cells, of all queries: 160 MB
@@ -108,6 +107,11 @@ class NamedSums(Axis):
     def cells(self) -> int:
         """Number of sums."""
         return len(self.names)
+
+    @property
+    def summed_cells(self) -> int:
+        """Number of cells of which the sums are."""
+        return math.prod(axis.cells for axis in self.of)
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
@@ -362,7 +366,7 @@ def _adds_one(cells: Layout) -> bool:
 
 
 def sums_of(spec: Spec, query: Query) -> MergedSums:
-    """The sums of a query that was checked."""
+    """The sums that a query names. Raises ValueError."""
     return read_sums(query.sums or "", axes_of(spec, query))
 
 
@@ -407,7 +411,7 @@ def _beside(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    if len(asked) != 1 or asked[0].kind not in _COUNTS:
+    if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
         why = 'Sums are of one count: statistics = ["count"]. Use another query for others.'
         yield f"{path}.sums", why
     if query.objective:
@@ -424,14 +428,13 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 def _of_cells(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     if any(keys is None for keys in spec.groupings(query).values()):  # a problem of these
         return
-    axes = axes_of(spec, query)
-    cells = math.prod(axis.cells for axis in axes)
+    cells = math.prod(axis.cells for axis in axes_of(spec, query))
     if cells > _MOST_READ:
         why = f"Expected at most {_MOST_READ:,} cells with sums, got {cells:,}. Give fewer keys."
         yield key, why
         return
     try:
-        read_sums(query.sums or "", axes)
+        sums_of(spec, query)
         if query is [one for one in spec.query if one.sums is not None][-1]:
             yield from _too_many(spec, key)
     except ValueError as error:
