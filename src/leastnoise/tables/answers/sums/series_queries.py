@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, final
 
 from leastnoise.tables.answers.base import QueryKind
-from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.layout.limits import InBall
 from leastnoise.tables.layout.periods import Periods
 from leastnoise.tables.spec.query import PrivateKeys
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -65,11 +65,11 @@ class SeriesQueries(QueryKind):
         """The counts of a release."""
         if spec.series is None:
             raise TypeError("the series comes first")
-        ((shape,),) = lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding)
         periods = Periods(count=spec.series.releases, branches=spec.series.branches)
         return ((replace(shape, periods=periods),),)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
         from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
         from leastnoise.tables.answers.sums.series import SeriesTotals  # noqa: PLC0415 (0.5 s)
