@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -249,6 +249,24 @@ class SpecLayout:
     spec: Spec
     queries: tuple[tuple[tuple[Layout, ...], ...], ...]
     quantiles: tuple[tuple[QuantileLayout, ...], ...]
+
+    def at_release(self, number: int, *, first: int) -> SpecLayout:
+        """The layout of one release of a series with running totals, on the tree since `first`."""
+        queries = tuple(
+            tuple(
+                tuple(
+                    layout
+                    if layout.periods is None
+                    else replace(
+                        layout, periods=replace(layout.periods, release=number, first=first)
+                    )
+                    for layout in ways
+                )
+                for ways in parts
+            )
+            for parts in self.queries
+        )
+        return replace(self, queries=queries)
 
 
 def share_parts(

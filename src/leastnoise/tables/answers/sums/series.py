@@ -17,6 +17,7 @@ import numpy as np
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.units import RowCounts
+from leastnoise.tables.answers.base import OverTime
 from leastnoise.tables.answers.sums.series_queries import total_name
 from leastnoise.tables.answers.sums.trees import OnATree
 from leastnoise.tables.layout.periods import OpenTotals, RunningSums
@@ -62,7 +63,7 @@ _STATE = (
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SeriesTotals(OnATree):
+class SeriesTotals(OnATree, OverTime):
     """The counts of a release, and the running totals since the tree began."""
 
     key: ClassVar[str] = "series"
@@ -104,7 +105,10 @@ class SeriesTotals(OnATree):
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
         """The layouts of the counts of this release, and of the running totals."""
-        return self.cells, replace(self.cells, name=total_name(self.cells.name))
+        report, *others = self.cells.filters
+        so_far = f"{report}, or of one before it since release {self.periods.first:,}"
+        totals = replace(self.cells, name=total_name(self.cells.name), filters=(so_far, *others))
+        return self.cells, totals
 
     @cached_property
     def strategy(self) -> TreeStrategy:
