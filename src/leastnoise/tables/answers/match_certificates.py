@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.answers.base import Answer, Answered, QueryKind, Reading
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
 
     Named = list[tuple[str, Claim]]
 
 
-def list_answers(laid: LaidOut) -> list[Answer]:
+def list_answers(laid: SpecLayout) -> list[Answer]:
     """The answers to all queries of a spec, first the answers that share draws."""
     queries, places = list_blocks(laid), dict[str, int]()
     by_kind: dict[QueryKind, list[DrawQuery]] = {kind: [] for kind in KINDS}
@@ -35,7 +35,7 @@ def list_answers(laid: LaidOut) -> list[Answer]:
     return [*answers, *list_quantiles(laid, first=len(queries))]
 
 
-def read_answers(laid: LaidOut, reading: Reading) -> Iterator[Answered]:
+def read_answers(laid: SpecLayout, reading: Reading) -> Iterator[Answered]:
     """Match certificates to queries, and yield each draw in the order of the certificate.
 
     Raises CertificateRejected for a certificate that states something the spec does not imply, or

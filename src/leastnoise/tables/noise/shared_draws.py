@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
 
     Floats = NDArray[np.float64]
 
@@ -118,10 +118,10 @@ def _fills_cells(way: Layout) -> bool:
     return isinstance(way.bounding, FirstCells) and way.bounding.most >= way.cells
 
 
-def list_blocks(laid: LaidOut) -> tuple[DrawQuery, ...]:
+def list_blocks(laid: SpecLayout) -> tuple[DrawQuery, ...]:
     """Return the blocks of a release that noise is added to, those of one query side by side."""
     found = list[DrawQuery]()
-    for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True):
+    for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.quantiles, strict=True):
         for ways, own in zip(parts, share_parts(parts, ranks), strict=False):
             share = laid.spec.share(query) * own
             found.append(DrawQuery(index=len(found), ways=ways, share=share))

@@ -1,7 +1,7 @@
 """The draws of a release: rows are read and bounded, and each answer is drawn.
 
 Where bounds are to be found they are drawn first. Nothing but what that published decides what the
-others are: their noise was fixed before, by the certificate (see `layout.finding`).
+others are: their noise was fixed before, by the certificate (see `layout.found_bounds`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from leastnoise import _words
 from leastnoise.errors import InvalidInput, Refused
 from leastnoise.tables.answers.base import Totals
 from leastnoise.tables.answers.kinds import lay_out_spec
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.results.table import joined, select
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from leastnoise.tables.answers.base import Answered
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.rows.source import Source
@@ -70,11 +70,11 @@ class Draws:
 
 
 def draw_tables(
-    laid: LaidOut, plan: Plan, found: Source, tell: Tell
+    laid: SpecLayout, plan: Plan, found: Source, tell: Tell
 ) -> tuple[Plan, dict[str, Table]]:
     """Return the tables of a release, and its plan: that of the bounds that it found, if any."""
     first = Draws(plan=plan, rows=ExactTotals.of(found, laid.spec, tell=tell))
-    columns = finding.columns_by_query(laid.spec)
+    columns = found_bounds.columns_by_query(laid.spec)
     if not columns:
         return plan, first.tables()
     parts = [part for part in plan.quantiles if part.name in columns]
@@ -83,33 +83,33 @@ def draw_tables(
     for part in parts:
         name = columns[part.name]
         chosen = part.read_chosen(known[part.label].columns)
-        bounds[name] = finding.bounds_from(laid.spec.columns[name], chosen)
+        bounds[name] = found_bounds.pick_bounds(laid.spec.columns[name], chosen)
     plan = plan_with_bounds(laid, plan, bounds)
     rows = replace(first.rows, spec=plan.spec)  # of the same persons in the same cells
     return plan, Draws(plan=plan, rows=rows, known=known).tables()
 
 
 def plan_with_bounds(
-    laid: LaidOut, plan: Plan, bounds: Mapping[str, tuple[Fraction, Fraction]]
+    laid: SpecLayout, plan: Plan, bounds: Mapping[str, tuple[Fraction, Fraction]]
 ) -> Plan:
     """Return the plan of the same noise, where these are the bounds that were to be found.
 
     What is certified stays as it is: scaled to its bounds a value is within [−1, 1] by any.
     """
-    spec = finding.with_found(laid.spec, bounds)
+    spec = found_bounds.set_found_bounds(laid.spec, bounds)
     splits = {answered.labels: answered.split for answered in plan.answered}
     return plan_as_certified(lay_out_spec(spec), plan.certificate, splits)
 
 
-def try_bounds(laid: LaidOut, plan: Plan) -> None:
+def try_bounds(laid: SpecLayout, plan: Plan) -> None:
     """Plan with the bounds that make numbers smallest, of all columns and of each beside others.
 
     With the widest the plan was made. Raises Refused, naming the bounds, if a number that is
     published could vanish, InvalidInput if the spec wouldn't be read back as it is.
     """
     narrow = {
-        name: finding.narrow_bounds(laid.spec.columns[name])
-        for name in finding.columns_by_query(laid.spec).values()
+        name: found_bounds.narrowest_bounds(laid.spec.columns[name])
+        for name in found_bounds.columns_by_query(laid.spec).values()
     }
     for index in range(2):
         every = {name: pairs[index] for name, pairs in narrow.items()}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.ledger.series import Begun, LedgerSeries
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.seal import SigningKey
@@ -236,7 +236,7 @@ class Standing:
         """Return the directory of the next release: 01 to 52, so that they are in order."""
         return output / f"{self.place:0{len(str(self.releases))}}"
 
-    def plan(self, laid: LaidOut) -> Plan | None:
+    def plan(self, laid: SpecLayout) -> Plan | None:
         """Return the plan that was charged, for the spec as it is now; None before the first.
 
         Raises Refused if the spec says other than is proved.

@@ -16,7 +16,7 @@ from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.output import ReleasedTables
     from leastnoise.tables.publish.prepare import Standing
@@ -144,11 +144,11 @@ class Release:
         made._begin(laid, path.parent, None)
         return made
 
-    def _begin(self, laid: LaidOut, folder: Path, frame: Frame | SparkRows | None) -> None:
+    def _begin(self, laid: SpecLayout, folder: Path, frame: Frame | SparkRows | None) -> None:
         if written := [*added_queries.check_open(laid.spec)]:
             raise SpecError(written)
         self._laid, self._spec, self._folder, self._frame = laid, laid.spec, folder, frame
-        self._planned: tuple[LaidOut, Plan] | None = None
+        self._planned: tuple[SpecLayout, Plan] | None = None
 
     @property
     def spec(self) -> Spec:
@@ -189,7 +189,7 @@ class Release:
 
     def _settled(
         self, progress: Progress | None, standing: Standing | None = None
-    ) -> tuple[LaidOut, Plan]:
+    ) -> tuple[SpecLayout, Plan]:
         """Return the spec with its ε, and the plan, found once: the spec decides them alone.
 
         Of a series that has begun it is the plan that was charged, but where the spec says no ε.

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from leastnoise import _files
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError, shown
 from leastnoise.tables.answers.match_certificates import list_answers
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan import least_epsilon
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from leastnoise.tables.answers.noisy import BlockPlan
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.spec.model import Spec
 
@@ -118,10 +118,10 @@ def try_limits(
         data["source"] = str(sample.absolute())
         for key in ("table", "engine"):
             data.pop(key, None)
-    plans: dict[str, tuple[LaidOut, Plan]] = {}
+    plans: dict[str, tuple[SpecLayout, Plan]] = {}
     for value in values:
         laid = spec_file.lay_out(_changed(raw, name, value), folder=spec.parent)
-        for column in finding.columns_by_query(laid.spec).values():
+        for column in found_bounds.columns_by_query(laid.spec).values():
             why = "are found by each release, whose errors they decide: give them, to compare."
             raise Refused(f"columns.{column}.bounds {why}")
         progress(f"Planning with {name} = {value}")
@@ -253,7 +253,7 @@ def _marked(found: Sequence[Tried]) -> Iterator[Tried]:
         yield from (replace(one, least=one.total <= most and not alike) for one in own)
 
 
-def _others(found: Sequence[Tried], laid: LaidOut, plan: Plan) -> Iterator[str]:
+def _others(found: Sequence[Tried], laid: SpecLayout, plan: Plan) -> Iterator[str]:
     """Yield what isn't compared of a plan, but for the counts of what limits take away."""
     compared = {(one.query, one.statistic) for one in found}
     for query in plan.by_query:

@@ -11,8 +11,8 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.records import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.ledger.check import charged_account
-from leastnoise.tables.layout import finding
-from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout import found_bounds
+from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.layout.table_shape import TableShape
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
@@ -124,13 +124,13 @@ def verify_directory(
 
 def _check_found(plan: Plan, folder: Path, kind: str) -> None:
     """Raise CertificateRejected unless found bounds are those that the tables say, by the rule."""
-    columns = finding.columns_by_query(plan.spec)
+    columns = found_bounds.columns_by_query(plan.spec)
     for part in (one for one in plan.quantiles if one.name in columns):
         name = columns[part.name]
         told = read_table(folder / f"{part.name}.{kind}", [part.layout])
         chosen = part.read_chosen(told, kind)
         known = plan.spec.columns[name]
-        if known.is_open or known.limits != finding.bounds_from(known, chosen):
+        if known.is_open or known.limits != found_bounds.pick_bounds(known, chosen):
             why = f"The bounds of {name!r} are not those that {part.name} has found."
             raise CertificateRejected(why)
 
@@ -170,7 +170,7 @@ def _charged(
     return account
 
 
-def _stored_spec(folder: Path) -> LaidOut:
+def _stored_spec(folder: Path) -> SpecLayout:
     if not folder.is_dir():
         raise SourceError(f"Expected the directory of a release, found none at {folder}.")
     text = output.read_text(folder, output.SPEC)
@@ -192,7 +192,7 @@ def _stored_certificate(folder: Path) -> PlanCertificate:
         ) from None
 
 
-def _planned(folder: Path, laid: LaidOut, certificate: PlanCertificate) -> Plan:
+def _planned(folder: Path, laid: SpecLayout, certificate: PlanCertificate) -> Plan:
     """Return the plan that spec and certificate make; plan.json, which people read, says the same.
 
     Raises CertificateRejected unless it does, and unless the certificate is about the spec.

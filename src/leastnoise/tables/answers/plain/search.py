@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.noise.base import Noise
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
 
 _SAME = 1e-9  # of a variance
 
@@ -38,7 +38,7 @@ Found = tuple["DrawSearch", "Mechanism", "Noise | None"]
 
 
 def search_draws(
-    laid: LaidOut, *, progress: Callable[[str], object] | None = None
+    laid: SpecLayout, *, progress: Callable[[str], object] | None = None
 ) -> tuple[list[Found], list[Certificate]]:
     """Return the draws of a release with their noise, in the order of their first blocks.
 
