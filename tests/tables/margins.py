@@ -59,7 +59,7 @@ def whole_of(plan: Plan) -> Margins:
 def table_of(block: BlockPlan) -> int:
     """The mask of a published table."""
     assert isinstance(block.answered, Margins)
-    return block.answered.cells.margins[block.place]
+    return block.answered.cells.margins[block.index]
 
 
 def read(folder: Path, name: str, kind: str) -> pd.DataFrame:

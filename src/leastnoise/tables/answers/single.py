@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class OfOneQuery(ABC):
     """A query that shares no draw with others."""
 
-    laid: SpecLayout
+    layouts: SpecLayout
     block: DrawQuery
 
     shares_draws: ClassVar[bool] = False
@@ -30,7 +30,7 @@ class OfOneQuery(ABC):
 
     @property
     def labels(self) -> tuple[str]:
-        """The one label."""
+        """The label of the query, alone in a tuple."""
         return (self.block.label,)
 
     @property
@@ -41,12 +41,12 @@ class OfOneQuery(ABC):
     @property
     def releases(self) -> int:
         """The number of releases of the plan."""
-        return self.laid.spec.compositions
+        return self.layouts.spec.compositions
 
     @property
     def share(self) -> Budget:
         """The query's share of the budget."""
-        return share_budget(self.laid.spec.budget, (self.block,))
+        return share_budget(self.layouts.spec.budget, (self.block,))
 
     @property
     def share_of_one(self) -> Budget:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class Plain:
     """All queries of a spec that no other kind of answer serves."""
 
-    laid: SpecLayout
+    layouts: SpecLayout
     blocks: tuple[shared_draws.DrawQuery, ...]
 
     shares_draws: ClassVar[bool] = True
@@ -61,51 +61,51 @@ class Plain:
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the draws: which queries share one, and the least noise for each."""
-        listed = self._alone()
+        listed = self._lay_out_alone()
         if listed is None:
             return
         draws, known = search_draws(listed, progress=tell)
         order = {block.label: block.index for block in self.blocks}
         for draw, mechanism, split in draws:
-            stated = Mechanism(mechanism.certificate.about(self.laid.spec.privacy.neighbours))
+            stated = Mechanism(mechanism.certificate.about(self.layouts.spec.privacy.neighbours))
             rounded = stated.on_grid(max(stated.grid, FINEST_GRID))
             claim = JOIN.join(draw.labels), rounded.certificate
             index = order[draw.labels[0]]
             yield Offer(index=index, claims=(claim,), split=split, known=tuple(known))
 
-    def _alone(self) -> SpecLayout | None:
-        """These queries, with the budget that all else leaves; None if there are none.
+    def _lay_out_alone(self) -> SpecLayout | None:
+        """The layouts of these queries alone, with their part of the budget; None without queries.
 
-        Each has the same part of the whole as before.
+        Each query has the same part of the whole budget as before.
         """
-        laid, labels = self.laid, set(self.labels)
+        layouts, labels = self.layouts, set(self.labels)
         kept = [
             (_without_ranks(query, parts, ranks), parts)
             for query, parts, ranks in zip(
-                laid.spec.query, laid.queries, laid.quantiles, strict=True
+                layouts.spec.query, layouts.queries, layouts.quantiles, strict=True
             )
             if parts and parts[0][0].label in labels
         ]
-        if len(kept) == len(laid.queries) and not any(laid.quantiles):
-            return laid
+        if len(kept) == len(layouts.queries) and not any(layouts.quantiles):
+            return layouts
         if not kept:
             return None
-        shares = sum((laid.spec.share(query) for query, _ in kept), Fraction(0))
-        left = laid.spec.budget.share(shares)
+        shares = sum((layouts.spec.share(query) for query, _ in kept), Fraction(0))
+        left = layouts.spec.budget.share(shares)
         changed = {"epsilon": left.epsilon, "delta": left.delta}
-        privacy = laid.spec.privacy.model_copy(update=changed)
+        privacy = layouts.spec.privacy.model_copy(update=changed)
         queries = tuple(query for query, _ in kept)
-        spec = laid.spec.model_copy(update={"privacy": privacy, "query": queries})
+        spec = layouts.spec.model_copy(update={"privacy": privacy, "query": queries})
         no_ranks: tuple[tuple[QuantileLayout, ...], ...] = ((),) * len(kept)
         return replace(
-            laid, spec=spec, queries=tuple(parts for _, parts in kept), quantiles=no_ranks
+            layouts, spec=spec, queries=tuple(parts for _, parts in kept), quantiles=no_ranks
         )
 
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Drawn:
         """The draw for queries that a certificate names; rejects any other statement."""
-        spec = self.laid.spec
+        spec = self.layouts.spec
         blocks = tuple(block for block in self.blocks if block.label in labels)
         ((name, claim),) = claims
         where = f"Query {name!r}"
@@ -152,8 +152,8 @@ class Drawn(NoisyAnswer):
         """A part for each layout."""
         three = zip(self.layouts, self.budgets, self.baselines, strict=True)
         return tuple(
-            DrawnPart(layout=layout, budget=budget, baselines=plain, answered=self, place=place)
-            for place, (layout, budget, plain) in enumerate(three)
+            DrawnPart(layout=layout, budget=budget, baselines=plain, answered=self, index=index)
+            for index, (layout, budget, plain) in enumerate(three)
         )
 
     @property
@@ -193,12 +193,12 @@ class DrawnPart(BlockPlan):
     answered: Drawn
 
     def _find_errors(self) -> tuple[NoiseError, ...]:
-        return noise_errors(self.certificate, self.answered.layouts[self.place], self.first)
+        return noise_errors(self.certificate, self.answered.layouts[self.index], self.first)
 
     @property
     def first(self) -> int:
         """The first of its coordinates in the draw."""
-        return sum(layout.dimension for layout in self.answered.layouts[: self.place])
+        return sum(layout.dimension for layout in self.answered.layouts[: self.index])
 
     @property
     def saved(self) -> float | None:

@@ -46,7 +46,8 @@ class Summed(NoisyAnswer):
     """The tables of one query, which are sums of the same cells, all from one draw.
 
     `cells` is the layout of the cells, and `budget` the query's share of the release's budget.
-    `certificate` is the one that takes most of the budget. Tables are known by their place.
+    `certificate` is about the noise that takes most of this budget. Methods take the index of a
+    table.
     """
 
     cells: Layout
@@ -67,7 +68,7 @@ class Summed(NoisyAnswer):
     @classmethod
     @abstractmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """The noise, proved. Raises Refused if there is none."""
+        """Find and prove the noise. Raises Refused if no noise is proved."""
 
     @classmethod
     @abstractmethod
@@ -90,15 +91,15 @@ class Summed(NoisyAnswer):
 
     @property
     def whole_counts(self) -> WholeCounts | None:
-        """How whole counts, none below 0, follow from the noisy ones, if the spec asks for them."""
+        """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
         return None
 
     @abstractmethod
-    def noise_errors(self, place: int) -> tuple[NoiseError, ...]:
+    def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
         """The error of each number of a cell of a table."""
 
     @abstractmethod
-    def moves(self, place: int) -> tuple[Sensitivity, ...]:
+    def moves(self, index: int) -> tuple[Sensitivity, ...]:
         """Sets that each hold every shift of a table's coordinates by one unit."""
 
     @abstractmethod
@@ -109,17 +110,17 @@ class Summed(NoisyAnswer):
     def in_words(self) -> list[str]:
         """The noise, and a comparison with other ways to make these tables, in sentences."""
 
-    def mark(self, place: int) -> dict[str, Any]:
+    def mark(self, index: int) -> dict[str, Any]:
         """The fields of the record that differ from table to table."""
-        return {"unlike_rows": self.parts[place].has_unlike_rows}
+        return {"unlike_rows": self.parts[index].has_unlike_rows}
 
-    def dimension(self, place: int) -> int:
+    def dimension(self, index: int) -> int:
         """The number of coordinates of a table."""
-        return self.layouts[place].dimension
+        return self.layouts[index].dimension
 
-    def plain(self, place: int, share: Budget) -> Baselines:
+    def plain(self, index: int, share: Budget) -> Baselines:
         """Plain noise in one table, with a share of the budget."""
-        return Baselines.of((self.layouts[place],), share, self.certificate.compositions)
+        return Baselines.of((self.layouts[index],), share, self.certificate.compositions)
 
     @property
     def labels(self) -> tuple[str]:
@@ -134,11 +135,11 @@ class Summed(NoisyAnswer):
             SumPart(
                 layout=layout,
                 budget=share,
-                baselines=self.plain(place, share),
+                baselines=self.plain(index, share),
                 answered=self,
-                place=place,
+                index=index,
             )
-            for place, layout in enumerate(self.layouts)
+            for index, layout in enumerate(self.layouts)
         )
 
     @property
@@ -167,17 +168,17 @@ class SumPart(BlockPlan):
         return self.answered.cells.name
 
     def _find_errors(self) -> tuple[NoiseError, ...]:
-        return self.answered.noise_errors(self.place)
+        return self.answered.noise_errors(self.index)
 
     @property
     def dimension(self) -> int:
         """The number of coordinates that noise is added to."""
-        return self.answered.dimension(self.place)
+        return self.answered.dimension(self.index)
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
         """Sets that each hold every shift of these coordinates by one unit."""
-        return self.answered.moves(self.place)
+        return self.answered.moves(self.index)
 
     @property
     def too_high(self) -> float | None:
@@ -201,7 +202,7 @@ class SumPart(BlockPlan):
     def own_record(self) -> dict[str, Any]:
         """The record of the noise in plan.json."""
         answered = self.answered
-        return {answered.key: {**answered.mark(self.place), **answered.to_record()}}
+        return {answered.key: {**answered.mark(self.index), **answered.to_record()}}
 
     def _noise_in_words(self, person: str) -> str:
         others = [label for label in self.group if label != self.label]

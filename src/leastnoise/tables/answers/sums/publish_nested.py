@@ -1,4 +1,4 @@
-"""Tables by levels and other columns: from exact cells to what is published, and its checks."""
+"""Tables by levels and other columns: from exact cells to published tables, and their checks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def publish_nested(
 
 
 def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[BlockPlan], kind: str) -> None:
-    """Raise CertificateRejected unless all tables have the same sums by what they share.
+    """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
 
     `check_table` has checked the tables, each by itself.
     """
@@ -69,8 +69,8 @@ def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[BlockPlan],
             raise CertificateRejected(f"The table {part.name}.{kind} {why}.")
         numbers.append(whole.nodes_first(steps.astype(np.int64), table))
 
-    def add_up(place: int, shared: int) -> list[float]:
-        sums = nested.sums(numbers[place], shared, of=nested.tables[place])
+    def add_up(index: int, shared: int) -> list[float]:
+        sums = nested.sums(numbers[index], shared, of=nested.tables[index])
         return sums.reshape(-1).tolist()
 
     check_agreement(whole, kind, nested.tables, nested.meet, add_up)

@@ -97,12 +97,12 @@ def _falls_by_bits(chance: Fraction) -> bool:
 
 def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
     """Raise CertificateRejected unless it is about the rows of groups that this layout has."""
-    way = layout.bounding
+    bounding = layout.bounding
     fits = (
         (claim.budget == share, "its budget is not the share that its importance gives"),
         (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
         (
-            isinstance(way, FewGroups) and claim.groups == way.groups,
+            isinstance(bounding, FewGroups) and claim.groups == bounding.groups,
             "it is about another number of groups that one unit is in",
         ),
         (claim.coordinate == layout.counted, "another number than the spec's decides"),
@@ -167,7 +167,7 @@ class GroupRow(BlockPlan):
         return noise_errors(self.certificate, self.answered.layout)
 
     def own_sentences(self) -> Iterator[Sentence]:
-        """From which count on a group is published."""
+        """The threshold, and its consequences for groups and counts."""
         for text in self.answered.groups.in_words():
             yield Sentence(Topic.NOISE, text)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 _DETERMINED = 1e-6  # relative: of questions that a strategy answers, in floats
 _FITS = 3
 _REFINED = 6
-"""Steps of refinement, each of which leaves a thousandth or less of what cells miss."""
+"""Steps of refinement, each of which leaves a thousandth of the residual or less."""
 _FINE = 120
 """Bits of fitted cells below 1."""
 _CLOSE = 2.0**-44
@@ -74,7 +74,7 @@ class WeightedSums(OfOneQuery):
     @cached_property
     def sums(self) -> MergedSums:
         """The named sums."""
-        spec = self.laid.spec
+        spec = self.layouts.spec
         (query,) = (query for query in spec.query if query.name == self.layout.name)
         return sums_of(spec, query)
 
@@ -124,10 +124,10 @@ def check_draw(
     if isinstance(moves, SumsOfCells):
         strategy = moves.strategy
         fits = moves == SumsOfCells.of(strategy, moves.norm, cells.neighbours, rows_of(cells))
-        fits &= strategy.numerators.shape[1] == sums.merged
+        fits &= strategy.numerators.shape[1] == sums.merged_cells
     else:
         fits = moves in list_moves(cells, sums)
-    numbers = sums.merged if strategy is None else len(strategy.numerators)
+    numbers = sums.merged_cells if strategy is None else len(strategy.numerators)
     delta_left = share.delta if claim.budget.delta else Fraction(0)
     checks = (
         (fits, "its sensitivity is not one that the spec implies"),
@@ -173,7 +173,7 @@ class AnsweredSums(NoisyAnswer):
 
     @cached_property
     def parts(self) -> tuple[BlockPlan]:
-        """The one table."""
+        """The part for the only table."""
         squares = self.ways.queries**2
         rms = math.sqrt(float(squares.sum()) / len(squares))
         merged = (merged_layout(self.cells, self.sums),)
@@ -261,9 +261,9 @@ class AnsweredSums(NoisyAnswer):
 def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
     """True if some cells have these sums, each of them up to 2^−44 of the size of its terms.
 
-    Cells are found by least squares in floats, and what they miss is computed exactly. Sums and
-    cells may have unlike sizes. They are scaled by their largest weights first, and then by the
-    sizes that the cells turned out to have.
+    Cells are found by least squares in floats, and the residuals of the sums are computed exactly.
+    Sums and cells may have unlike sizes. They are scaled by their largest weights first, and then
+    by the sizes that the cells turned out to have.
     """
     numbers, bits = as_integers(queries)
     weights = np.array([list(map(int, row)) for row in numbers.tolist()], dtype=object)
@@ -321,7 +321,7 @@ class SumsPart(BlockPlan):
         answered = self.answered
         return {
             "sums": {
-                "kinds_of_cells": answered.sums.merged,
+                "kinds_of_cells": answered.sums.merged_cells,
                 "noise_in": "cells" if answered.ways.strategy is None else "sums of cells",
                 "root_mean_square_std": answered.error.std,
                 "largest_std": max(answered.stds.tolist()),
