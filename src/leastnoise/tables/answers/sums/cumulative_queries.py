@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums import margin_queries
 from leastnoise.tables.answers.sums.margin_queries import (
-    form_problems,
     in_one_cell,
+)
+from leastnoise.tables.answers.sums.problems import (
+    form_problems,
+    listed_problems,
     name_problems,
     std_problems,
 )
@@ -161,7 +164,7 @@ def _margin_problems(query: Query, key: str) -> Iterator[Problem]:
             why = f"Expected at most {MOST_COLUMNS} columns in group_by, got {len(columns)}, as"
         yield key, f"{why} summed."
     elif given is not None:
-        yield from margin_queries.listed_problems(given, columns, key)
+        yield from listed_problems(given, columns, key)
         if not any(set(by) == set(columns) for by in given):
             why = f"List the table by all columns, {columns!r}, too"
             yield key, f"{why}: the others are sums of its counts."

@@ -16,11 +16,9 @@ import numpy as np
 
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums.margin_queries import (
-    excluded_problems,
     in_one_cell,
-    name_problems,
-    std_problems,
 )
+from leastnoise.tables.answers.sums.problems import excluded_problems, name_problems, std_problems
 from leastnoise.tables.layout.axes import KeyColumn
 from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.query import MOVED, find_conflict

@@ -25,6 +25,8 @@ from leastnoise.tables.answers.sums.level_queries import (
 )
 from leastnoise.tables.answers.sums.margin_queries import (
     NO_TABLE,
+)
+from leastnoise.tables.answers.sums.problems import (
     excluded_problems,
     listed_problems,
     name_problems,
