@@ -65,7 +65,7 @@ def test_a_spec_is_read_and_planned_alike(name: str, tmp_path: Path) -> None:
     assert written.replace('"least"', '"4.32376"') == text
     kept = json.loads((RELEASES / name / "plan.json").read_text(encoding="utf-8"))
     plan = release.plan()
-    plan = plan_with_bounds(release._laid, plan, found) if found else plan
+    plan = plan_with_bounds(release._layout, plan, found) if found else plan
     _check_like(plan.to_record(), kept)
 
 

@@ -101,9 +101,9 @@ def test_no_edit_verifies(published: dict[str, bytes], tmp_path: Path, edit: str
 @pytest.mark.parametrize(
     ("after", "why"),
     [
-        ("found = [100, 490]\n", "The bounds of 'x' are not those that x_bounds has found"),
-        ("found = [90, 500]\n", "The bounds of 'x' are not those that x_bounds has found"),
-        ("", "The bounds of 'x' are not those that x_bounds has found"),
+        ("found = [100, 490]\n", "The bounds of 'x' are not the bounds that x_bounds found"),
+        ("found = [90, 500]\n", "The bounds of 'x' are not the bounds that x_bounds found"),
+        ("", "The bounds of 'x' are not the bounds that x_bounds found"),
     ],
     ids=["nearer", "wider", "none"],
 )
@@ -251,7 +251,7 @@ def test_limits_and_differences_are_not_of_found_bounds(
         spec = tmp_path / "spec.toml"
         return try_limits(spec, name=name, values=values, sample=sample, progress=lambda _: None)
 
-    with pytest.raises(Refused, match=r"columns\.x\.bounds are found by each release"):
+    with pytest.raises(Refused, match=r"columns\.x\.bounds are found anew by each release"):
         tried("max_rows", ["1"])
     assert tried("bounds.x", ["0..10"])
     release.run()
@@ -279,7 +279,7 @@ def test_a_mean_counts_missing_values_at_the_middle_of_what_is_found(tmp_path: P
 def test_a_builder_is_told_of_bounds_once(other: dict[str, Any]) -> None:
     built = ln.release(rows_of(0), unit="person", epsilon=1, max_rows=2).mean("x", bounds=FIND)
     built.sum("x", bounds=FIND)
-    with pytest.raises(InvalidArgument, match="what was told before of the column 'x'"):
+    with pytest.raises(InvalidArgument, match="the value given before for the column 'x'"):
         built.sum("x", bounds=FIND | other)
 
 

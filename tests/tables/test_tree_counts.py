@@ -66,7 +66,7 @@ def test_a_tiny_group_has_no_quantiles(tmp_path: Path, kind: str) -> None:
     assert ln.verify_directory(tmp_path / "out").rows == {"q": 2}
     page = report(tmp_path / "out")
     assert "Each count of rows with x is the total of a group" in page
-    assert "Groups whose published count_x is below 100 are left out." in page
+    assert "Groups are left out if their published count_x is below 100." in page
 
 
 def test_all_groups_may_be_left_out(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_total_costs_nothing_and_the_plan_says_how_far_off_it_is() -> None:
     ]
     record = counted.to_record()["quantiles"][0]
     assert record["count"]["std"] == error.std
-    assert record["published"] == ["Groups whose published count_x is below 100 are left out."]
-    assert "Groups whose published count_x is below 100 are left out." in str(counted)
+    assert record["published"] == ["Groups are left out if their published count_x is below 100."]
+    assert "Groups are left out if their published count_x is below 100." in str(counted)
     assert "count" not in plain.to_record()["quantiles"][0]
     assert any("the total of a tree's counts decides" in note for note in counted.notes)
 

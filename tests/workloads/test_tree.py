@@ -174,7 +174,7 @@ def test_ranked_noise_hides_every_move_and_is_in_order(
 
 def test_where_no_lattice_is_wide_enough_there_is_no_tree() -> None:
     rows = Rows(most=1)
-    with pytest.raises(NotApplicable, match="give fewer cells"):
+    with pytest.raises(NotApplicable, match="use fewer cells"):
         rank_noise(OFFERS["levels"], Fraction(10**7), rows, largest=False)
     with pytest.raises(NotApplicable):
         rank_noise((), Fraction(1), rows, largest=False)

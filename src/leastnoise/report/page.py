@@ -123,10 +123,10 @@ def _promised(found: VerifiedRelease) -> list[str]:
 
 
 def _whole(found: VerifiedRelease) -> str:
-    if found.place is None:
+    if found.release_number is None:
         return "The whole release has"
     releases = found.planned_releases
-    which = _words.one_of(found.place, releases)
+    which = _words.one_of(found.release_number, releases)
     return f"This is {which}. All {releases:,} of them together have"
 
 

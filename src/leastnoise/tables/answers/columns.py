@@ -27,7 +27,8 @@ def numbers_of(
 ) -> dict[str, list[float]]:
     """The numbers of a table as floats, NaN for anything else.
 
-    In JSON null stands for ±∞, as `as_read` says. Only an end that nothing bounds may be infinite.
+    In JSON null stands for ±∞: see `values_as_read`. Only an end that nothing bounds may be
+    infinite.
     """
     open_ends = {
         f"{asked.label}{suffix}": end

@@ -8,7 +8,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.base import JOIN
 from leastnoise.tables.answers.kinds import KINDS, kind_of
 from leastnoise.tables.answers.quantiles.answer import list_quantiles
-from leastnoise.tables.noise.shared_draws import list_blocks
+from leastnoise.tables.noise.shared_draws import list_draw_queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def list_answers(layouts: SpecLayout) -> list[Answer]:
     """The answers to all queries of a spec, first the answers that share draws."""
-    queries, places = list_blocks(layouts), dict[str, int]()
+    queries, places = list_draw_queries(layouts), dict[str, int]()
     by_kind: dict[QueryKind, list[DrawQuery]] = {kind: [] for kind in KINDS}
     kinds = {query.name: kind_of(layouts.spec, query) for query in layouts.spec.query}
     for query in queries:
@@ -43,7 +43,7 @@ def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
     """
     answers = list_answers(layouts)
     by_label = {label: answer for answer in answers for label in answer.labels}
-    order = [block.label for block in list_blocks(layouts)]
+    order = [block.label for block in list_draw_queries(layouts)]
     order += [label for label in by_label if label not in order]
     draws = _by_draw(answers, by_label, reading.certificate)
     if sorted(label for labels, _ in draws for label in labels) != sorted(order):

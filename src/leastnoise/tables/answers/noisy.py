@@ -191,7 +191,7 @@ class BlockPlan(TablePart):
         if self.layout.accuracy is None:
             return ()
         only = wished_statistic(self.layout)
-        errors = expected_errors(self.layout, self.noise_errors, self.baselines, statistic=only)
+        errors = expected_errors(self.layout, self.noise_errors, self.baselines, label=only)
         return wishes(self.layout, errors)
 
     @property

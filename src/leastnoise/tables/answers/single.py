@@ -36,7 +36,7 @@ class OfOneQuery(ABC):
     @property
     def layout(self) -> Layout:
         """The layout of the query, in the only way to bound a unit."""
-        return self.block.ways[0]
+        return self.block.layouts[0]
 
     @property
     def releases(self) -> int:

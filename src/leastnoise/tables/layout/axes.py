@@ -46,7 +46,7 @@ class Axis(ABC):
 
     @property
     def summed_cells(self) -> int:
-        """Number of cells that the groups are made of."""
+        """Number of cells from which the groups are summed."""
         return self.cells
 
     @property

@@ -206,7 +206,7 @@ def _ratios(found: Plan) -> dict[str, float]:
     ratios = dict.fromkeys(found.names, 0.0)
     for part in found.parts:
         for wish in part.wishes:
-            ratios[part.query] = max(ratios[part.query], wish.found / wish.wished)
+            ratios[part.query] = max(ratios[part.query], wish.actual / wish.wished)
     return ratios
 
 

@@ -125,7 +125,7 @@ class Plain:
             split = _split(claim, share) if known is None else known[tuple(labels)]
         shares = tuple(shared_draws.share_budget(spec.budget, (block,)) for block in blocks)
         baselines = tuple(
-            Baselines.of(block.ways, budget, spec.compositions, known=reading.known)
+            Baselines.of(block.layouts, budget, spec.compositions, known=reading.known)
             for block, budget in zip(blocks, shares, strict=True)
         )
         return Drawn(
@@ -205,7 +205,7 @@ class DrawnPart(BlockPlan):
         """The part of the variance of spherical noise that the geometry saves, None without one."""
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
-        return self.baselines.saved(alone, self.layout, self.first)
+        return self.baselines.find_saving(alone, self.layout, self.first)
 
 
 def check_draw(

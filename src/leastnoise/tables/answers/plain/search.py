@@ -19,7 +19,7 @@ from leastnoise.selection.rivals import list_first, list_later, list_quick, may_
 from leastnoise.tables.noise import shared_draws
 from leastnoise.tables.noise.baselines import plain_laplace
 from leastnoise.tables.noise.errors import variances
-from leastnoise.tables.noise.joint_budget import Chosen, Offers, jointly
+from leastnoise.tables.noise.joint_budget import Chosen, Offers, scale_jointly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ def search_draws(
     noise can serve a query.
     """
     blocks, budget, times = (
-        shared_draws.list_blocks(layouts),
+        shared_draws.list_draw_queries(layouts),
         layouts.spec.budget,
         layouts.spec.compositions,
     )
@@ -98,7 +98,7 @@ class DrawSearch:
             offered = (group.sensitivity,)
         else:
             sensitivities = dict.fromkeys(
-                moves for bounding in members[0].ways for moves in bounding.sensitivities
+                moves for bounding in members[0].layouts for moves in bounding.sensitivities
             )
             offered = tuple(
                 moves
@@ -128,7 +128,7 @@ class DrawSearch:
         by_query: list[list[float]] = []
         first = 0
         for block in self.blocks:
-            by_query.append(variances(mechanism.certificate, block.ways[0], first))
+            by_query.append(variances(mechanism.certificate, block.layouts[0], first))
             first += block.numbers
         return by_query
 
@@ -139,7 +139,7 @@ class DrawSearch:
         """
         laplace = math.inf
         if len(self.blocks) == 1:
-            least = min(bounding.l1 for bounding in self.blocks[0].ways)
+            least = min(bounding.l1 for bounding in self.blocks[0].layouts)
             asked = self.question
             plain = plain_laplace(least, asked.budget, asked.dimension, asked.compositions)
             scale = math.inf if plain is None else float(plain.scale)
@@ -231,7 +231,7 @@ def _choose_noise(
     joint = None
     if len(draws) > 1 and budget.delta:
         search.tell("Accounting for all queries together")
-        joint = jointly(budget, [search.quick(draw) for draw in draws])
+        joint = scale_jointly(budget, [search.quick(draw) for draw in draws])
     while joint:
         offers = [
             search.every(draw, to_beat=noise.mse)
@@ -243,7 +243,7 @@ def _choose_noise(
             return joint[0], [mechanism.noise for mechanism in joint[1]]
         # What was found since has to be beaten as well. That leaves others with more noise than
         # before, and so with more that might have less.
-        joint = jointly(budget, offers)
+        joint = scale_jointly(budget, offers)
     offers = [search.every(draw, to_beat=math.inf) for draw in draws]
     return tuple(some[0] for some in offers), [None] * len(draws)
 

@@ -11,8 +11,8 @@ import numpy as np
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.results.table import Table, joined, key_columns, result_columns, table_of
-from leastnoise.tables.results.table_files import as_read
+from leastnoise.tables.results.table import Table, join_parts, key_columns, result_columns, table_of
+from leastnoise.tables.results.table_files import values_as_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ def publish_by_tree(
     noisy = Mechanism(claim).release(integers).values.reshape(padded.shape)
     table = make_table(layout, read_places(tree, layout, noisy))
     tables = [table_of(counted, noisy.sum(axis=1), errors) for counted, errors in total]
-    return joined([*(counted for counted, _ in total), layout], [*tables, table])
+    return join_parts([*(counted for counted, _ in total), layout], [*tables, table])
 
 
 def read_places(
@@ -128,7 +128,7 @@ def read_chosen_values(
 ) -> list[Fraction]:
     """The candidates in the only row of a table, exactly, by rising level."""
     values = layout.candidates.values
-    places = {float(value): at for at, value in enumerate(as_read(layout.published, kind))}
+    places = {float(value): at for at, value in enumerate(values_as_read(layout.published, kind))}
     return [values[places[float(columns[quantile.label][0])]] for quantile in layout.statistics]
 
 
@@ -141,7 +141,7 @@ def wrong_quantile(
     whose ends lie halfway between candidates. `columns` are as `read_table` gives them.
     """
     positions = [
-        {(type(value), value): at for at, value in enumerate(as_read(values, kind))}
+        {(type(value), value): at for at, value in enumerate(values_as_read(values, kind))}
         for values in _list_published(layout)
     ]
     least = [0] * len(next(iter(columns.values())))
