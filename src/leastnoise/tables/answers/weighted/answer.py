@@ -59,9 +59,9 @@ _DETERMINED = 1e-6  # relative: of questions that a strategy answers, in floats
 _FITS = 3
 _REFINED = 6
 """Steps of refinement, each of which leaves a thousandth of the residual or less."""
-_FINE = 120
+_FINE_BITS = 120
 """Bits of fitted cells below 1."""
-_CLOSE = 2.0**-44
+_RESIDUAL = 2.0**-44
 """Relative to the terms of a sum: published sums are rounded to 53 bits."""
 _ROWS = "sums"
 
@@ -267,7 +267,7 @@ def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
     """
     numbers, bits = as_integers(queries)
     weights = np.array([list(map(int, row)) for row in numbers.tolist()], dtype=object)
-    unit = 1 << bits + _FINE
+    unit = 1 << bits + _FINE_BITS
     exact_sums = [int(Fraction(number) * unit) for number in sums.tolist()]
     wanted = np.array(exact_sums, dtype=object)
     sizes = np.abs(queries)
@@ -278,13 +278,13 @@ def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
         cells, left = np.zeros(len(of_cells), dtype=object), sums
         for _ in range(_REFINED):
             moved = inverse @ (left / of_sums) / of_cells
-            steps = [round(Fraction(move) * (1 << _FINE)) for move in moved.tolist()]
+            steps = [round(Fraction(move) * (1 << _FINE_BITS)) for move in moved.tolist()]
             cells = cells + np.array(steps, dtype=object)
             missed = (wanted - weights @ cells).tolist()
             left = np.array([float(Fraction(number, unit)) for number in missed])
-            fitted = np.array([float(Fraction(cell, 1 << _FINE)) for cell in cells.tolist()])
+            fitted = np.array([float(Fraction(cell, 1 << _FINE_BITS)) for cell in cells.tolist()])
             room = sizes @ np.abs(fitted) + grid
-            if (np.abs(left) <= _CLOSE * room).all():
+            if (np.abs(left) <= _RESIDUAL * room).all():
                 return True
         of_sums, of_cells = room, 1 / (np.abs(fitted) + grid + 1e-300)
     return False
