@@ -116,7 +116,7 @@ def counts(files: Mapping[Path, str]) -> dict[str, int]:
         "in so many files": sum(map(bool, asking(files).values())),
         "fields of Layout": fields(files, "Layout"),
         "fields of TableShape": fields(files, "TableShape"),
-        "fields of BlockPlan": fields(files, "BlockPlan"),
+        "fields of NoisyPart": fields(files, "NoisyPart"),
     }
 
 

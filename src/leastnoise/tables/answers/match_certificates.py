@@ -43,7 +43,7 @@ def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
     """
     answers = list_answers(layouts)
     by_label = {label: answer for answer in answers for label in answer.labels}
-    order = [block.label for block in list_draw_queries(layouts)]
+    order = [query.label for query in list_draw_queries(layouts)]
     order += [label for label in by_label if label not in order]
     draws = _by_draw(answers, by_label, reading.certificate)
     if sorted(label for labels, _ in draws for label in labels) != sorted(order):

@@ -64,7 +64,7 @@ FINEST_GRID = Fraction(1, 2**22)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockPlan(TablePart):
+class NoisyPart(TablePart):
     """One query, or one part of it: its layout, share of the budget, noise and expected error.
 
     Persons and rows that a query counts side by side are two parts (see `Layout`). The part is at
@@ -319,7 +319,7 @@ class BlockPlan(TablePart):
             **({} if self.too_high is None else {"too_high": self.too_high}),
         }
 
-    def with_all_groups(self) -> BlockPlan:
+    def with_all_groups(self) -> NoisyPart:
         """The same columns where no count leaves a group out."""
         return replace(self, layout=publish_all(self.layout))
 
@@ -346,7 +346,7 @@ class NoisyAnswer(ABC):
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[BlockPlan, ...]:
+    def parts(self) -> tuple[NoisyPart, ...]:
         """The columns that it gives to published tables."""
 
     @property

@@ -19,24 +19,24 @@ class OfOneQuery(ABC):
     """A query that shares no draw with others."""
 
     layouts: SpecLayout
-    block: DrawQuery
+    query: DrawQuery
 
     shares_draws: ClassVar[bool] = False
 
     @property
     def label(self) -> str:
         """The label of the query in certificates."""
-        return self.block.label
+        return self.query.label
 
     @property
     def labels(self) -> tuple[str]:
         """The label of the query, alone in a tuple."""
-        return (self.block.label,)
+        return (self.query.label,)
 
     @property
     def layout(self) -> Layout:
         """The layout of the query, in the only way to bound a unit."""
-        return self.block.layouts[0]
+        return self.query.layouts[0]
 
     @property
     def releases(self) -> int:
@@ -46,7 +46,7 @@ class OfOneQuery(ABC):
     @property
     def share(self) -> Budget:
         """The query's share of the budget."""
-        return share_budget(self.layouts.spec.budget, (self.block,))
+        return share_budget(self.layouts.spec.budget, (self.query,))
 
     @property
     def share_of_one(self) -> Budget:

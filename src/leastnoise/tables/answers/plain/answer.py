@@ -16,7 +16,7 @@ from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic, expect_claim
-from leastnoise.tables.answers.noisy import FINEST_GRID, BlockPlan, NoisyAnswer
+from leastnoise.tables.answers.noisy import FINEST_GRID, NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.plain.search import search_draws
 from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.noise import shared_draws
@@ -46,14 +46,14 @@ class Plain:
     """All queries of a spec that no other kind of answer serves."""
 
     layouts: SpecLayout
-    blocks: tuple[shared_draws.DrawQuery, ...]
+    queries: tuple[shared_draws.DrawQuery, ...]
 
     shares_draws: ClassVar[bool] = True
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of its queries in certificates."""
-        return tuple(block.label for block in self.blocks)
+        return tuple(query.label for query in self.queries)
 
     def owns(self, name: str) -> bool:
         """Certificates have the labels of their queries."""
@@ -65,7 +65,7 @@ class Plain:
         if listed is None:
             return
         draws, known = search_draws(listed, progress=tell)
-        order = {block.label: block.index for block in self.blocks}
+        order = {query.label: query.index for query in self.queries}
         for draw, mechanism, split in draws:
             stated = Mechanism(mechanism.certificate.about(self.layouts.spec.privacy.neighbours))
             rounded = stated.on_grid(max(stated.grid, FINEST_GRID))
@@ -106,15 +106,15 @@ class Plain:
     ) -> Drawn:
         """The draw for queries that a certificate names; rejects any other statement."""
         spec = self.layouts.spec
-        blocks = tuple(block for block in self.blocks if block.label in labels)
+        queries = tuple(query for query in self.queries if query.label in labels)
         ((name, claim),) = claims
         where = f"Query {name!r}"
         why = f"{where}: listed groups have noise, and no threshold."
         claim = expect_claim(claim, Certificate, why)
-        layouts = shared_draws.find_layouts(blocks, claim.sensitivity)
+        layouts = shared_draws.find_layouts(queries, claim.sensitivity)
         if layouts is None:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
-        share = stated = shared_draws.share_budget(spec.budget, blocks)
+        share = stated = shared_draws.share_budget(spec.budget, queries)
         if reading.certificate.rule == COMPOSED:
             # its ε is what the noise is worth alone, its δ the share
             stated = replace(share, epsilon=claim.budget.epsilon)
@@ -123,10 +123,10 @@ class Plain:
         if claim.budget != share:  # less noise than that is worth: all were scaled down
             known = reading.splits
             split = _split(claim, share) if known is None else known[tuple(labels)]
-        shares = tuple(shared_draws.share_budget(spec.budget, (block,)) for block in blocks)
+        shares = tuple(shared_draws.share_budget(spec.budget, (query,)) for query in queries)
         baselines = tuple(
-            Baselines.of(block.layouts, budget, spec.compositions, known=reading.known)
-            for block, budget in zip(blocks, shares, strict=True)
+            Baselines.of(query.layouts, budget, spec.compositions, known=reading.known)
+            for query, budget in zip(queries, shares, strict=True)
         )
         return Drawn(
             certificate=claim, split=split, layouts=layouts, budgets=shares, baselines=baselines
@@ -148,7 +148,7 @@ class Drawn(NoisyAnswer):
         return tuple(layout.label for layout in self.layouts)
 
     @cached_property
-    def parts(self) -> tuple[BlockPlan, ...]:
+    def parts(self) -> tuple[NoisyPart, ...]:
         """A part for each layout."""
         three = zip(self.layouts, self.budgets, self.baselines, strict=True)
         return tuple(
@@ -187,7 +187,7 @@ class Drawn(NoisyAnswer):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DrawnPart(BlockPlan):
+class DrawnPart(NoisyPart):
     """A part whose numbers are coordinates of one draw."""
 
     answered: Drawn

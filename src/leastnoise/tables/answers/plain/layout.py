@@ -41,7 +41,7 @@ class PlainQueries(QueryKind):
         """One answer to all of these queries; an empty list without queries."""
         from leastnoise.tables.answers.plain.answer import Plain  # noqa: PLC0415  (0.5 s)
 
-        return [Plain(layouts=layouts, blocks=tuple(queries))] if queries else []
+        return [Plain(layouts=layouts, queries=tuple(queries))] if queries else []
 
 
 def _of_part(

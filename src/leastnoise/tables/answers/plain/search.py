@@ -46,18 +46,18 @@ def search_draws(
     No query has more noise in a draw with others than it would get alone. Raises Refused if no
     noise can serve a query.
     """
-    blocks, budget, times = (
+    queries, budget, times = (
         shared_draws.list_draw_queries(layouts),
         layouts.spec.budget,
         layouts.spec.compositions,
     )
     search = _Search(progress or (lambda _: None))
-    groups = [shared_draws.DrawGroup(members=(block.index,)) for block in blocks]
-    alone = [DrawSearch.of(budget, blocks, group, times) for group in groups]
+    groups = [shared_draws.DrawGroup(members=(query.index,)) for query in queries]
+    alone = [DrawSearch.of(budget, queries, group, times) for group in groups]
     logs = [search.log_variance(draw) for draw in alone]
-    groups = shared_draws.partition(blocks, logs, budget, times)
+    groups = shared_draws.partition(queries, logs, budget, times)
     while True:
-        draws = [DrawSearch.of(budget, blocks, group, times) for group in groups]
+        draws = [DrawSearch.of(budget, queries, group, times) for group in groups]
         chosen, splits = _choose_noise(budget, draws, search)
         losing = {
             index
@@ -77,14 +77,14 @@ def search_draws(
 class DrawSearch:
     """One draw of noise to be found: its queries, and the question that the noise answers."""
 
-    blocks: tuple[shared_draws.DrawQuery, ...]
+    queries: tuple[shared_draws.DrawQuery, ...]
     question: Question
 
     @classmethod
     def of(
         cls,
         budget: Budget,
-        blocks: Sequence[shared_draws.DrawQuery],
+        queries: Sequence[shared_draws.DrawQuery],
         group: shared_draws.DrawGroup,
         releases: int,
     ) -> DrawSearch:
@@ -93,7 +93,7 @@ class DrawSearch:
         Each of the `releases` has one such draw, and all together spend the group's part of
         `budget`. Each way to bound a unit offers a sensitivity.
         """
-        members = tuple(blocks[index] for index in group.members)
+        members = tuple(queries[index] for index in group.members)
         if group.sensitivity is not None:
             offered = (group.sensitivity,)
         else:
@@ -108,28 +108,28 @@ class DrawSearch:
         question = Question(
             budget=shared_draws.share_budget(budget, members),
             sensitivities=offered,
-            dimension=sum(block.numbers for block in members),
+            dimension=sum(query.numbers for query in members),
             compositions=releases,
         )
-        return cls(blocks=members, question=question)
+        return cls(queries=members, question=question)
 
     @property
     def members(self) -> tuple[int, ...]:
         """The indices of its queries."""
-        return tuple(block.index for block in self.blocks)
+        return tuple(query.index for query in self.queries)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of its queries."""
-        return tuple(block.label for block in self.blocks)
+        return tuple(query.label for query in self.queries)
 
     def variances(self, mechanism: Mechanism) -> list[list[float]]:
         """The variance of each number of a cell, for each query."""
         by_query: list[list[float]] = []
         first = 0
-        for block in self.blocks:
-            by_query.append(variances(mechanism.certificate, block.layouts[0], first))
-            first += block.numbers
+        for query in self.queries:
+            by_query.append(variances(mechanism.certificate, query.layouts[0], first))
+            first += query.numbers
         return by_query
 
     def rank(self, offers: Offers) -> Offers:
@@ -138,20 +138,20 @@ class DrawSearch:
         Offers with more noise in some number than plain Laplace noise has come last.
         """
         laplace = math.inf
-        if len(self.blocks) == 1:
-            least = min(bounding.l1 for bounding in self.blocks[0].layouts)
+        if len(self.queries) == 1:
+            least = min(bounding.l1 for bounding in self.queries[0].layouts)
             asked = self.question
             plain = plain_laplace(least, asked.budget, asked.dimension, asked.compositions)
             scale = math.inf if plain is None else float(plain.scale)
             laplace = 2 * scale * scale * (1 + _SAME)  # a power would raise where this is inf
 
         def find_rank(mechanism: Mechanism) -> tuple[bool, float]:
-            of_blocks = self.variances(mechanism)
+            by_query = self.variances(mechanism)
             cost = sum(
-                float(block.share) * _mean_log(numbers)
-                for block, numbers in zip(self.blocks, of_blocks, strict=True)
+                float(query.share) * _mean_log(numbers)
+                for query, numbers in zip(self.queries, by_query, strict=True)
             )
-            return any(variance > laplace for numbers in of_blocks for variance in numbers), cost
+            return any(variance > laplace for numbers in by_query for variance in numbers), cost
 
         return tuple(sorted(offers, key=find_rank))
 
@@ -252,10 +252,10 @@ def _has_loser(
     draw: DrawSearch, mechanism: Mechanism, alone: Sequence[DrawSearch], search: _Search
 ) -> bool:
     """True if some number of one of several queries has more noise in the draw than alone."""
-    if len(draw.blocks) == 1:
+    if len(draw.queries) == 1:
         return False
-    for block, numbers, apart in zip(draw.blocks, draw.variances(mechanism), alone, strict=True):
-        offers = search.every(apart, to_beat=math.fsum(numbers) / len(numbers) * block.numbers)
+    for query, numbers, apart in zip(draw.queries, draw.variances(mechanism), alone, strict=True):
+        offers = search.every(apart, to_beat=math.fsum(numbers) / len(numbers) * query.numbers)
         (least,) = apart.variances(offers[0])
         if any(
             more > variance * (1 + _SAME) for more, variance in zip(numbers, least, strict=True)

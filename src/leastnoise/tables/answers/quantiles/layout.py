@@ -1,4 +1,4 @@
-"""From a query block to the public layout of its quantiles: cells, candidates and limits.
+"""From a query to the public layout of its quantiles: cells, candidates and limits.
 
 Rows are counted in a cell a group and a candidate, as a histogram's are. A quantile is chosen by
 ranks (theory/release.md §10): by permute-and-flip, or off the same counts with the noise of a tree.

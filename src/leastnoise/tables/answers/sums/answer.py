@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 from leastnoise import _words
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
-from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
+from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words
 from leastnoise.tables.noise.baselines import Baselines
@@ -128,7 +128,7 @@ class Summed(NoisyAnswer):
         return (self.cells.label,)
 
     @cached_property
-    def parts(self) -> tuple[BlockPlan, ...]:
+    def parts(self) -> tuple[NoisyPart, ...]:
         """A part for each table, with an equal share of the budget."""
         share = self.budget.share(Fraction(1, len(self.layouts)))
         return tuple(
@@ -155,7 +155,7 @@ class Summed(NoisyAnswer):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SumPart(BlockPlan):
+class SumPart(NoisyPart):
     """One of the tables that add up."""
 
     answered: Summed
@@ -236,7 +236,7 @@ class Sums(OfOneQuery):
         tell(f"Finding and proving the noise of {self.label}")
         find = partial(self.kind.find, self.layout, self.share, self.releases)
         purely = partial(find, pure=True) if self.kind.may_be_composed else None
-        yield Offer(index=self.block.index, claims=find(pure=False), purely=purely)
+        yield Offer(index=self.query.index, claims=find(pure=False), purely=purely)
 
     def read(self, labels: Sequence[str], claims: Named, reading: Reading) -> Summed:
         """Its tables, released as `claims` say; rejects any other statement."""

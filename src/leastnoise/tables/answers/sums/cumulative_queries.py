@@ -89,7 +89,7 @@ class RunningSumQueries(QueryKind):
         from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
         from leastnoise.tables.answers.sums.cumulative import Cumulative  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(layouts=layouts, block=query, kind=Cumulative) for query in queries]
+        return [Sums(layouts=layouts, query=query, kind=Cumulative) for query in queries]
 
 
 @final

@@ -154,7 +154,7 @@ class LevelQueries(QueryKind):
         from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
         from leastnoise.tables.answers.sums.levels import Levels  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(layouts=layouts, block=query, kind=Levels) for query in queries]
+        return [Sums(layouts=layouts, query=query, kind=Levels) for query in queries]
 
 
 def table_layouts(layout: Layout) -> tuple[Layout, ...]:

@@ -401,7 +401,7 @@ class MarginQueries(QueryKind):
         from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
         from leastnoise.tables.answers.sums.margins import Margins  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(layouts=layouts, block=query, kind=Margins) for query in queries]
+        return [Sums(layouts=layouts, query=query, kind=Margins) for query in queries]
 
 
 def _other_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:

@@ -111,7 +111,7 @@ class NestedQueries(QueryKind):
         from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
         from leastnoise.tables.answers.sums.nested import NestedMargins  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(layouts=layouts, block=query, kind=NestedMargins) for query in queries]
+        return [Sums(layouts=layouts, query=query, kind=NestedMargins) for query in queries]
 
 
 def published_tables(query: Query) -> tuple[int, ...]:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.answers.sums.nested import NestedMargins
     from leastnoise.tables.results.table import Table
 
 
 def publish_nested(
-    whole: NestedMargins, parts: Sequence[BlockPlan], cells: NDArray[np.int64]
+    whole: NestedMargins, parts: Sequence[NoisyPart], cells: NDArray[np.int64]
 ) -> list[Table]:
     """The published tables, given the exact integers of the cells.
 
@@ -53,7 +53,7 @@ def publish_nested(
     return tables
 
 
-def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[BlockPlan], kind: str) -> None:
+def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
     """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
 
     `check_table` has checked the tables, each by itself.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.answers.sums.margins import Margins
     from leastnoise.tables.answers.sums.measured_sums import MeasuredSums
     from leastnoise.tables.answers.sums.trees import TreeSums
@@ -60,7 +60,7 @@ def sum_exactly(
 
 
 def publish_margins(
-    margins: Margins, blocks: Sequence[BlockPlan], *exact: NDArray[np.int64], total: int = 0
+    margins: Margins, parts: Sequence[NoisyPart], *exact: NDArray[np.int64], total: int = 0
 ) -> list[Table]:
     """The published tables of a query with margins, given its exact integers.
 
@@ -80,12 +80,12 @@ def publish_margins(
             numbers, bits = exact_contrasts(numbers >> bits, margins.sizes(table)), BITS
         values = Mechanism(claim).release(ScaledIntegers(numerators=numbers, bits=bits)).values
         noisy[table] = values if chain is None else chain.strategy.estimate(values)
-    return add_up(margins, blocks, noisy, total=total)
+    return add_up(margins, parts, noisy, total=total)
 
 
 def add_up(
     margins: Margins,
-    blocks: Sequence[BlockPlan],
+    parts: Sequence[NoisyPart],
     noisy: Mapping[int, NDArray[np.float64]],
     *,
     total: int = 0,
@@ -106,11 +106,11 @@ def add_up(
         components = margins.components(values_of_number, number, total=total)
         if not marginals.is_small:  # of one count
             rounded = round_together(marginals, components, grid)
-            pairs = zip(blocks, margins.cells.margins, strict=True)
+            pairs = zip(parts, margins.cells.margins, strict=True)
             numbers_of = {part: np.asarray(at.reshape(-1) * grid) for part, at in rounded.items()}
             return [
-                _make_table(margins, block, [numbers_of[table]], [numbers_of[table]])
-                for block, table in pairs
+                _make_table(margins, part, [numbers_of[table]], [numbers_of[table]])
+                for part, table in pairs
             ]
         estimate = marginals.table(components, marginals.whole)
         steps_of_cells = whole_steps(estimate / grid)
@@ -129,14 +129,14 @@ def add_up(
     tables = [
         _make_table(
             margins,
-            block,
+            part,
             [number * grid for number, grid in zip(values_of_number, grids, strict=True)],
             [number * step for number, step in zip(own_added, steps, strict=True)],
         )
-        for block, values_of_number, own_added in zip(blocks, of_numbers, of_added, strict=True)
+        for part, values_of_number, own_added in zip(parts, of_numbers, of_added, strict=True)
     ]
     whole = margins.whole_counts
-    return put_whole_counts(whole, blocks, tables, numbers[0], grid=margins.grids[0], sums=sums)
+    return put_whole_counts(whole, parts, tables, numbers[0], grid=margins.grids[0], sums=sums)
 
 
 def round_together(
@@ -189,11 +189,11 @@ def _sums(margins: Margins, cells: NDArray[Any]) -> list[NDArray[Any]]:
 
 
 def _make_table(
-    margins: Margins, block: BlockPlan, numbers: Sequence[Floats], sums: Sequence[Floats]
+    margins: Margins, part: NoisyPart, numbers: Sequence[Floats], sums: Sequence[Floats]
 ) -> Table:
     """A table from its measured numbers, and from the counts and sums that follow from these."""
-    layout = block.layout
-    table = table_of(layout, _vector(margins, numbers, sums), block.noise_errors)
+    layout = part.layout
+    table = table_of(layout, _vector(margins, numbers, sums), part.noise_errors)
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
         if asked.adds_up:  # as they are, and not but for one rounding more
             index, _ = places_of(margins.cells, layout.components[uses[0]])
@@ -220,14 +220,14 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(estimate).astype(np.int64)
 
 
-def check_sums(margins: Margins, folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
+def check_sums(margins: Margins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
     """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
 
     Means have to follow from the sums and counts that are published beside them. If no count is
     below 0, the counts have to follow from their intervals: see `whole_counts`. `check_table` has
     checked the tables, each by itself.
     """
-    columns = [read_table(folder / f"{block.name}.{kind}", [block.layout]) for block in blocks]
+    columns = [read_table(folder / f"{part.name}.{kind}", [part.layout]) for part in parts]
     tables = margins.cells.margins
     for asked in (asked for asked in margins.cells.statistics if asked.adds_up):
         numbers = [np.array(table[asked.label], dtype=float) for table in columns]
@@ -237,12 +237,12 @@ def check_sums(margins: Margins, folder: Path, blocks: Sequence[BlockPlan], kind
 
         what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
         check_agreement(margins, kind, tables, operator.and_, add_up, what=what)
-    for block, table in zip(blocks, columns, strict=True):
-        for label in _wrong_means(margins, block, table):
+    for part, table in zip(parts, columns, strict=True):
+        for label in _wrong_means(margins, part, table):
             why = f"has a {label} that isn't its sum over its count"
-            raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
+            raise CertificateRejected(f"The table {part.name}.{kind} {why}.")
     sums, exact = partial(_sums, margins), margins.is_whole
-    check_whole_counts(margins.whole_counts, folder, blocks, kind, sums=sums, exact=exact)
+    check_whole_counts(margins.whole_counts, folder, parts, kind, sums=sums, exact=exact)
 
 
 def check_agreement(  # noqa: PLR0917 (two calls)
@@ -284,13 +284,13 @@ def _exact_sums(margins: Margins, numbers: Floats, table: int, shared: int) -> l
 
 
 def _wrong_means(
-    margins: Margins, block: BlockPlan, published: dict[str, list[Any]]
+    margins: Margins, part: NoisyPart, published: dict[str, list[Any]]
 ) -> Iterator[str]:
     """Yield the means of a table that don't follow from the sum and the count beside them.
 
     The rounding of the cells' sums is allowed for.
     """
-    layout, cells, measured = block.layout, margins.cells, margins.measured_cells.components
+    layout, cells, measured = part.layout, margins.cells, margins.measured_cells.components
     pairs = list(zip(layout.statistics, layout.uses, strict=True))
     sums = {
         places_of(cells, layout.components[uses[0]])[0]: np.array(
@@ -314,7 +314,7 @@ def _wrong_means(
 
 
 def publish_on_tree(
-    whole: TreeSums, blocks: Sequence[BlockPlan], cells: NDArray[np.int64]
+    whole: TreeSums, parts: Sequence[NoisyPart], cells: NDArray[np.int64]
 ) -> list[Table]:
     """All tables, which are sums of counts, given the exact integers of the counts.
 
@@ -324,31 +324,29 @@ def publish_on_tree(
     noisy = Mechanism(whole.certificate).release(integers).values
     counts, sums = whole_steps(whole.strategy.estimate(noisy)), whole.workload.add_up
     tables = [
-        table_of(block.layout, numbers.astype(np.float64), block.noise_errors)
-        for block, numbers in zip(blocks, sums(counts), strict=True)
+        table_of(part.layout, numbers.astype(np.float64), part.noise_errors)
+        for part, numbers in zip(parts, sums(counts), strict=True)
     ]
-    return put_whole_counts(whole.whole_counts, blocks, tables, counts, grid=Fraction(1), sums=sums)
+    return put_whole_counts(whole.whole_counts, parts, tables, counts, grid=Fraction(1), sums=sums)
 
 
-def check_on_tree(whole: TreeSums, folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
+def check_on_tree(whole: TreeSums, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
     """Raise CertificateRejected unless counts are whole, and all other numbers are their sums.
 
     `check_table` has checked the tables, each by itself. If no count is below 0, the counts have to
     follow from their intervals: see `whole_counts`.
     """
     read: list[list[float]] = []
-    for block in blocks:
-        columns = read_table(folder / f"{block.name}.{kind}", [block.layout])
-        read.append(list(map(float, columns[block.layout.statistics[0].label])))
+    for part in parts:
+        columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
+        read.append(list(map(float, columns[part.layout.statistics[0].label])))
     are_whole = all(float(count).is_integer() for count in read[0])
     if not are_whole or sum(map(abs, read[0])) > EXACT_SUMS:  # as `whole_steps` leaves them
-        raise CertificateRejected(
-            f"The table {blocks[0].name}.{kind} has a count that isn't whole."
-        )
+        raise CertificateRejected(f"The table {parts[0].name}.{kind} has a count that isn't whole.")
     sums = whole.workload.add_up
     wanted = sums(np.array(read[0], dtype=np.int64))
-    for block, numbers, added in zip(blocks, read, wanted, strict=True):
+    for part, numbers, added in zip(parts, read, wanted, strict=True):
         if numbers != added.tolist():  # a float is compared with a whole number exactly
-            why = f"isn't the {whole.summed} of {blocks[0].name}.{kind}"
-            raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
-    check_whole_counts(whole.whole_counts, folder, blocks, kind, sums=sums, exact=True)
+            why = f"isn't the {whole.summed} of {parts[0].name}.{kind}"
+            raise CertificateRejected(f"The table {part.name}.{kind} {why}.")
+    check_whole_counts(whole.whole_counts, folder, parts, kind, sums=sums, exact=True)

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.answers.sums.whole_counts import WholeCounts
     from leastnoise.tables.results.table import Table
 
     Wholes = NDArray[np.int64]
     Floats = NDArray[np.float64]
     Sums = Callable[[NDArray[Any]], Sequence[NDArray[Any]]]
-    """From the cells to all published tables, in the order of their blocks."""
+    """From the cells to all published tables, in the order of their parts."""
 
 
 @final
@@ -133,7 +133,7 @@ def levels_of(tree: Sequence[Wholes]) -> tuple[list[int], list[Families]]:
 
 def put_whole_counts(
     whole: WholeCounts | None,
-    blocks: Sequence[BlockPlan],
+    parts: Sequence[NoisyPart],
     tables: Sequence[Table],
     steps: Wholes,
     *,
@@ -148,7 +148,7 @@ def put_whole_counts(
     if whole is None:
         return [*tables]
     cells = find_whole_counts(steps.reshape(-1), grid.denominator, whole.tree)
-    label = blocks[0].layout.statistics[0].label
+    label = parts[0].layout.statistics[0].label
     return [
         replace(table, columns=table.columns | {label: counts.reshape(-1).tolist()})
         for table, counts in zip(tables, sums(cells), strict=True)
@@ -170,7 +170,7 @@ def find_whole_counts(cells: Wholes, parts: int, tree: Sequence[Wholes]) -> Whol
 def check_whole_counts(
     whole: WholeCounts | None,
     folder: Path,
-    blocks: Sequence[BlockPlan],
+    parts: Sequence[NoisyPart],
     kind: str,
     *,
     sums: Sums,
@@ -184,14 +184,14 @@ def check_whole_counts(
     """
     if whole is None:
         return
-    bounds = {block.name: _CountBounds.read(folder, block, kind, exact=exact) for block in blocks}
-    cells = bounds[blocks[0].name]
+    bounds = {part.name: _CountBounds.read(folder, part, kind, exact=exact) for part in parts}
+    cells = bounds[parts[0].name]
     if not np.isfinite(cells.most).all():
         return  # ends are cut off there, and tell nothing
     summed = zip(bounds.items(), sums(cells.least), sums(cells.most), strict=True)
     for (name, table), least, most in summed:
         if not table.meets(least.reshape(-1), most.reshape(-1)):
-            why = f"a count_low or count_high that doesn't fit the ends in {blocks[0].name}.{kind}"
+            why = f"a count_low or count_high that doesn't fit the ends in {parts[0].name}.{kind}"
             raise CertificateRejected(f"The table {name}.{kind} has {why}.")
     counts, families = levels_of(whole.tree)
     nodes = [cells.add_up(places, count) for places, count in zip(whole.tree, counts, strict=True)]
@@ -204,7 +204,7 @@ def check_whole_counts(
     pairs = zip(families, pairwise(nodes), strict=True)
     if not (fits and all(_follow(family, above.value, below) for family, (above, below) in pairs)):
         raise CertificateRejected(
-            f"The tables of {blocks[0].query!r} have counts that don't follow from their intervals."
+            f"The tables of {parts[0].query!r} have counts that don't follow from their intervals."
         )
 
 
@@ -218,15 +218,15 @@ class _CountBounds:
     most: Floats
 
     @classmethod
-    def read(cls, folder: Path, block: BlockPlan, kind: str, *, exact: bool) -> _CountBounds:
+    def read(cls, folder: Path, part: NoisyPart, kind: str, *, exact: bool) -> _CountBounds:
         """The counts and intervals in the file of a table."""
-        columns = read_table(folder / f"{block.name}.{kind}", [block.layout])
-        label = block.layout.statistics[0].label
+        columns = read_table(folder / f"{part.name}.{kind}", [part.layout])
+        label = part.layout.statistics[0].label
         value, low, high = (
             np.array([*map(int, columns[label + end])], dtype=np.int64)
             for end in ("", "_low", "_high")
         )
-        half = np.asarray(block.noise_errors[0].halves95)
+        half = np.asarray(part.noise_errors[0].halves95)
         least, most = noisy_between(low.astype(float), high.astype(float), half)
         least, most = np.floor(least), np.ceil(most)
         if exact:  # a whole number ± a whole number was rounded nowhere

@@ -22,7 +22,7 @@ from leastnoise.tables.answers.base import (
     Topic,
     expect_claim,
 )
-from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
+from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_groups
 from leastnoise.tables.answers.unlisted.search import UnlistedPlan, find_claims
@@ -64,7 +64,7 @@ class UnlistedGroups(OfOneQuery):
         """Find and prove the noise of one group, and the threshold."""
         tell(f"Finding and proving the threshold of {self.label}")
         claim = find_claims(self.layout, self.share_of_one)[0]
-        yield Offer(index=self.block.index, claims=((self.label, claim),))
+        yield Offer(index=self.query.index, claims=((self.label, claim),))
 
     def read(
         self,
@@ -77,7 +77,7 @@ class UnlistedGroups(OfOneQuery):
         where = f"Query {name!r}"
         why = f"{where}: groups have a threshold, and chances decide of keys alone."
         claim = expect_claim(claim, ThresholdCertificate, why)
-        layouts = find_layouts((self.block,), claim.noise.sensitivity)
+        layouts = find_layouts((self.query,), claim.noise.sensitivity)
         if layouts is None:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
         (layout,) = layouts
@@ -137,7 +137,7 @@ class ByThreshold(NoisyAnswer):
         return (self.layout.label,)
 
     @cached_property
-    def parts(self) -> tuple[BlockPlan]:
+    def parts(self) -> tuple[NoisyPart]:
         """The row of a group."""
         plain = Baselines.of((self.layout,), self.budget, self.releases)
         return (GroupRow(layout=self.layout, budget=self.budget, baselines=plain, answered=self),)
@@ -155,7 +155,7 @@ class ByThreshold(NoisyAnswer):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class GroupRow(BlockPlan):
+class GroupRow(NoisyPart):
     """The row of each group that is published."""
 
     answered: ByThreshold

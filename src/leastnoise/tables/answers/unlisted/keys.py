@@ -54,7 +54,7 @@ class KeysAlone(OfOneQuery):
         """Find and prove the chances by which keys are published."""
         tell(f"Finding and proving the chances of {self.label}")
         claim = find_keys(self.share_of_one, self.layout)
-        yield Offer(index=self.block.index, claims=((self.label, claim),))
+        yield Offer(index=self.query.index, claims=((self.label, claim),))
 
     def read(
         self,

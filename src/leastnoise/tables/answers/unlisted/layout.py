@@ -47,7 +47,7 @@ class UnlistedQueries(QueryKind):
             UnlistedGroups,
         )
 
-        return [UnlistedGroups(layouts=layouts, block=query) for query in queries]
+        return [UnlistedGroups(layouts=layouts, query=query) for query in queries]
 
 
 @final
@@ -76,7 +76,7 @@ class KeyQueries(QueryKind):
         """An answer to each query."""
         from leastnoise.tables.answers.unlisted.keys import KeysAlone  # noqa: PLC0415  (0.5 s)
 
-        return [KeysAlone(layouts=layouts, block=query) for query in queries]
+        return [KeysAlone(layouts=layouts, query=query) for query in queries]
 
 
 def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:

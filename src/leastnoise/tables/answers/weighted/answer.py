@@ -17,7 +17,7 @@ from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.strategy import Strategy, SumsOfCells
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
-from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
+from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.weighted.errors import find_errors
 from leastnoise.tables.answers.weighted.questions import (
@@ -83,7 +83,7 @@ class WeightedSums(OfOneQuery):
         tell(f"Finding and proving the noise of {self.label}")
         pure = replace(self.share, delta=Fraction(0))
         purely = partial(self._find, pure) if self.share.delta and self.share.epsilon else None
-        yield Offer(index=self.block.index, claims=self._find(self.share), purely=purely)
+        yield Offer(index=self.query.index, claims=self._find(self.share), purely=purely)
 
     def _find(self, share: Budget) -> tuple[tuple[str, Certificate]]:
         claim = find_noise(self.layout, self.sums, share, releases=self.releases)
@@ -172,7 +172,7 @@ class AnsweredSums(NoisyAnswer):
         return (self.cells.label,)
 
     @cached_property
-    def parts(self) -> tuple[BlockPlan]:
+    def parts(self) -> tuple[NoisyPart]:
         """The part for the only table."""
         squares = self.ways.queries**2
         rms = math.sqrt(float(squares.sum()) / len(squares))
@@ -292,7 +292,7 @@ def agree(queries: Floats, sums: Floats, *, grid: float) -> bool:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SumsPart(BlockPlan):
+class SumsPart(NoisyPart):
     """The table of named sums."""
 
     answered: AnsweredSums

@@ -87,7 +87,7 @@ class SumQueries(QueryKind):
             WeightedSums,
         )
 
-        return [WeightedSums(layouts=layouts, block=query) for query in queries]
+        return [WeightedSums(layouts=layouts, query=query) for query in queries]
 
 
 @final
