@@ -45,7 +45,7 @@ _OF_A_KIND = {
     "AnsweredSums", "ByChance", "ByThreshold", "ByTree", "Cumulative", "Drawn", "KeysAlone",
     "KeysCertificate", "KeysPlan", "Layout", "Levels", "Margins",
     "NestedMargins", "MeasuredSums", "Plain", "Quantile",
-    "QuantileCertificate", "QuantilePlan", "Quantiles", "Ranks", "Summed", "Sums",
+    "QuantileCertificate", "QuantilePlan", "Quantiles", "QuantileLayout", "Summed", "Sums",
     "ThresholdCertificate", "TreeSums", "WeightedSums",
 }  # fmt: skip
 _STATIONS = ("answers", "layout", "noise", "plan", "publish", "query", "results")

@@ -24,7 +24,7 @@ from leastnoise.selection.workload import Try
 from leastnoise.tables.answers.weighted import answer, errors, search
 from leastnoise.tables.answers.weighted.answer import AnsweredSums
 from leastnoise.tables.answers.weighted.questions import list_moves
-from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
@@ -45,7 +45,7 @@ def laid_of(
     rows: int | None = None,
     privacy: Any = None,
     **query: Any,
-) -> LaidOut:
+) -> SpecLayout:
     own: dict[str, Any] = {
         "name": "q",
         "statistics": ["count"],

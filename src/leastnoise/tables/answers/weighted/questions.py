@@ -33,8 +33,8 @@ from leastnoise.guarantees.strategy import (
 )
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
-from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
-from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InCells
+from leastnoise.tables.layout.lay_out import lay_out_tree
+from leastnoise.tables.layout.limits import ONE_ROW, FirstCells, InCells
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.statistics.registry import known_statistics
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -79,9 +79,9 @@ class SumQueries(QueryKind):
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The cells."""
-        return lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        return lay_out_tree(spec, query, asked, choose=choose_bounding)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
         from leastnoise.tables.answers.weighted.answer import (  # noqa: PLC0415  (0.5 s)
             WeightedSums,
@@ -340,7 +340,7 @@ def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
     way = cells.bounding
     if not _adds_one(cells):
         most = way.l1(cells.numbers)
-        way = InCells(per_cell=most, total=most, apart=True)
+        way = InCells(per_cell=most, total=most, by_number=True)
     return replace(cells, axes=(axis,), bounding=way)
 
 
@@ -362,7 +362,7 @@ def _adds_one(cells: Layout) -> bool:
     """True if a unit adds 1 to one cell at most, and nothing to all others."""
     way = cells.bounding
     in_one = isinstance(way, FirstCells) and way.most == 1
-    return in_one or (cells.by_row and way == OF_A_ROW)
+    return in_one or (cells.by_row and way == ONE_ROW)
 
 
 def sums_of(spec: Spec, query: Query) -> MergedSums:
