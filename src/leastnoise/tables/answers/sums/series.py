@@ -128,14 +128,14 @@ class SeriesTotals(OnATree, OverTime):
         variances = [replace(self.strategy, tables=(table,)).variance(0)[0] for table in every]
         return np.sqrt(np.array(variances))
 
-    def plain(self, place: int, share: Budget) -> Baselines:
+    def plain(self, index: int, share: Budget) -> Baselines:
         """Fresh plain noise in each release, summed, with the whole share of the query."""
-        growth = math.sqrt(self.periods.leaf + 1) if place else 1.0
-        return Baselines.of((self.layouts[place],), self.budget, 1, summed=growth)
+        growth = math.sqrt(self.periods.leaf + 1) if index else 1.0
+        return Baselines.of((self.layouts[index],), self.budget, 1, summed=growth)
 
-    def mark(self, place: int) -> dict[str, Any]:
+    def mark(self, index: int) -> dict[str, Any]:
         """True of running totals."""
-        return {"totals": bool(place)}
+        return {"totals": bool(index)}
 
     def to_record(self) -> dict[str, Any]:
         """The noise as JSON values, all of which a certificate can confirm."""

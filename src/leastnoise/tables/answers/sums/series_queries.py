@@ -69,12 +69,12 @@ class SeriesQueries(QueryKind):
         periods = Periods(count=spec.series.releases, branches=spec.series.branches)
         return ((replace(shape, periods=periods),),)
 
-    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
         from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
         from leastnoise.tables.answers.sums.series import SeriesTotals  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=SeriesTotals) for query in queries]
+        return [Sums(layouts=layouts, query=query, kind=SeriesTotals) for query in queries]
 
 
 def total_name(query: str) -> str:

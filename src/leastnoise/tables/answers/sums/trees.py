@@ -77,7 +77,8 @@ class OnATree(Summed):
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool = True) -> Claims:
         """The noise of the counts, proved, by its name in a certificate.
 
-        Each release has an equal part of ε, and δ is left unspent. Raises Refused if there is none.
+        Each release has an equal part of ε, and δ is left unspent. Raises Refused if no noise is
+        proved.
         """
         label = cells.label
         if not share.epsilon:
@@ -98,7 +99,7 @@ class OnATree(Summed):
         strategy = self.strategy
         tables = range(len(strategy.tables))
         return tuple(
-            measure_table(strategy, table, groups=strategy.repeats(table)) for table in tables
+            measure_table(strategy, table, groups=strategy.count_groups(table)) for table in tables
         )
 
     @property
@@ -106,11 +107,11 @@ class OnATree(Summed):
         """The largest standard deviation of a number."""
         return max(max(error.rows.std) if error.rows else error.std for error in self.errors)
 
-    def noise_errors(self, place: int) -> tuple[NoiseError]:
+    def noise_errors(self, index: int) -> tuple[NoiseError]:
         """The error of the count of a cell of a table."""
-        return (self.errors[place],)
+        return (self.errors[index],)
 
-    def moves(self, place: int) -> tuple[Sensitivity]:
+    def moves(self, index: int) -> tuple[Sensitivity]:
         """The shifts of all cells by one unit."""
         return (self.certificate.sensitivity,)
 
@@ -139,7 +140,7 @@ class TreeSums(OnATree):
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
-        """How whole counts, none below 0, follow from the noisy ones, if the spec asks for them."""
+        """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
         if not self.cells.projected:
             return None
         names, tree = zip(*self.nodes, strict=True)
