@@ -337,7 +337,8 @@ def _after(before: State, memory: OpenTotals, *, last: bool) -> State:
 
 def _restored(plan: Plan, state: State) -> dict[str, Table]:
     """The tables of a release that was drawn before, by query."""
-    sums, drawn = _sums_of(plan, state), dict[str, Table]()
+    sums = _sums_of(plan, state)
+    drawn: dict[str, Table] = {}
     for own in _over_time(plan):
         tables = own.publish(sums[own.labels[0]])
         drawn |= zip((part.label for part in own.parts), tables, strict=True)

@@ -120,8 +120,10 @@ def verify_directory(
     certificate = _read_certificate(folder)
     sealed = seal.Seal.read(folder)
     if sealed.link is not None and sealed.release_number is not None:
-        first = sealed.link.first
-        spec_layout = spec_layout.at_release(sealed.release_number, first=first)
+        number, first = sealed.release_number, sealed.link.first
+        if first > number:
+            raise CertificateRejected(f"{seal.RECORD}: a tree begins after its release.")
+        spec_layout = spec_layout.at_release(number, first=first)
     plan = _rebuild_plan(folder, spec_layout, certificate)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
