@@ -124,7 +124,7 @@ def test_a_histogram_and_rows_that_are_units_are_counted_with_their_own_rows() -
         ({"clipping": 0}, "query[0].clipping", "a number > 0"),
         ({"conditions": {"c": {"x": {"min": 1}}}, "statistics": None, "group_by": None},
          "query[0].clipping", "Not used beside conditions"),
-        ({"statistics": ["count", "count_over_limits"]}, "query[0].statistics", "in a separate query"),
+        ({"statistics": ["count", "count_over_limits"]}, "query[0].statistics", "separate query"),
         ({"name": "q" * 60}, "query[0].clipping", "1 to 64 letters"),
     ],
 )  # fmt: skip
