@@ -139,7 +139,7 @@ def _computed(node: Call, first: str, second: str) -> str:
 
 
 def given(kind: Type, place: int) -> str:
-    """SQL of a column in expressions, from its casts (see `casts.by_use`).
+    """SQL of a column in expressions, from its casts (see `casts.casts_by_use`).
 
     Whole numbers are NULL beyond 2^53, which is decided before float64 rounds them.
     """
@@ -152,7 +152,7 @@ def given(kind: Type, place: int) -> str:
 
 
 def uses(kind: Type, value: str) -> dict[Use, str]:
-    """Return SQL for each use of a computed column, as `casts.by_use` does of one of the source."""
+    """SQL for each use of a computed column, like `casts.casts_by_use` for a stored column."""
     if kind == "int":
         whole = f"CAST({value} AS BIGINT)"
         return {"u": whole, "k": whole, "v": value}

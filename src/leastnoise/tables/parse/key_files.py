@@ -186,7 +186,7 @@ def _value(field: str, declared: object, number: int) -> Key:
 def _of_parquet(content: bytes, declared: object) -> list[Key]:
     """Return the keys of a Parquet file of one column, which has a type of its own."""
     try:
-        with parquet_rows.opened(content) as rows:
+        with parquet_rows.open_rows(content) as rows:
             if len(rows.columns) != 1:
                 raise ValueError("Expected a Parquet file of one column.")
             keys = _values(rows, held=str(rows.types[0]), declared=declared)

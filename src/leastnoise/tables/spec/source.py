@@ -181,7 +181,7 @@ def dialect_of(section: Data | Join) -> Dialect:
     )
 
 
-def told_of(section: Data | Join) -> dict[str, Any]:
+def csv_keys(section: Data | Join) -> dict[str, Any]:
     """Return the keys that a section gives of those that only CSV has."""
     given = {name: getattr(section, name) for name in _KEYS}
     return {name: value for name, value in given.items() if value is not None}
