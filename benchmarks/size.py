@@ -43,9 +43,9 @@ _KINDS = {
 """Attributes that say which kind of answer a query has."""
 _OF_A_KIND = {
     "AnsweredSums", "ByChance", "ByThreshold", "ByTree", "Cumulative", "Drawn", "KeysAlone",
-    "KeysCertificate", "KeysPlan", "Layout", "LevelTables", "Levels", "MarginTables", "Margins",
-    "NestedMargins", "NestedTables", "OfMeasuredTables", "OnATree", "Plain", "Quantile",
-    "QuantileCertificate", "QuantilePlan", "Quantiles", "Ranks", "RunningSums", "Summed", "Sums",
+    "KeysCertificate", "KeysPlan", "Layout", "Levels", "Margins",
+    "NestedMargins", "MeasuredSums", "Plain", "Quantile",
+    "QuantileCertificate", "QuantilePlan", "Quantiles", "QuantileLayout", "Summed", "Sums",
     "ThresholdCertificate", "TreeSums", "WeightedSums",
 }  # fmt: skip
 _STATIONS = ("answers", "layout", "noise", "plan", "publish", "query", "results")

@@ -19,7 +19,6 @@ import pytest
 from numpy.typing import NDArray
 
 import leastnoise as ln
-from leastnoise.tables.answers.sums.answer import MarginTables
 from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.rows import bounding, source
 
@@ -64,8 +63,8 @@ class Published:
             **given,
         )
         margin = release.plan().blocks[0].answered
-        assert isinstance(margin, MarginTables)
-        self.whole: Margins = margin.whole
+        assert isinstance(margin, Margins)
+        self.whole: Margins = margin
         assert len(self.whole.measured) > 1
         self.spec, self.file = release.spec, folder / "rows.parquet"
         self.source = source.find_source(self.spec, folder)

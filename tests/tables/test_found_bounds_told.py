@@ -303,7 +303,7 @@ def test_what_is_found_at_the_end_of_the_candidates_is_said(tmp_path: Path) -> N
     assert {("count", None), ("mean_x", "widest"), ("sum_x", "widest")} <= marks
     said = str(release.run().plan)
     assert "The upper bound of x was found between 0 and 60" in said
-    assert "The upper one is the last candidate: values of x may lie above." in said
+    assert "The upper bound is the last candidate: values of x may lie above." in said
     assert "first candidate" not in said
 
 

@@ -18,7 +18,6 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import LevelLaw
 from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.sums.answer import LevelTables
 from leastnoise.tables.answers.sums.level_queries import find_conflict
 from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.answers.sums.publish_sums import publish_on_tree
@@ -80,8 +79,8 @@ def plan_of(raw: dict[str, Any]) -> Plan:
 
 def whole_of(plan: Plan) -> Levels:
     answered = plan.blocks[0].answered
-    assert isinstance(answered, LevelTables)
-    return answered.whole
+    assert isinstance(answered, Levels)
+    return answered
 
 
 def large(sizes: list[int]) -> dict[str, Any]:
@@ -130,7 +129,7 @@ def test_errors_are_those_of_an_enumeration(levels: Any, neighbours: Any) -> Non
         Agreeing.name, epsilon=3, sensitivity=moves, dimension=4, parameters=parameters
     )
     claims = [(planned.cells.label, made.certificate.on_grid(1))]
-    whole = Levels.of(planned.cells, planned.budget, claims)
+    whole = Levels.read(planned.cells, planned.budget, claims)
     points, chances = enumerated(whole.noise, 9)
     order = sorted(range(len(keys)), key=lambda i: _first_seen(given, keys, i))
     for error, names in zip(whole.errors, (keys, *given.values()), strict=True):

@@ -116,7 +116,7 @@ def test_a_total_has_the_law_that_its_columns_state() -> None:
     """Totals of 2,900 groups without rows; by chance it fails with 1e-7 at most."""
     groups = {"plan": list(range(2900))}
     (part,) = plan_of(epsilon=1, group_by=groups, top=2900, min_count=None).quantiles
-    counts = np.zeros(part.layout.counted.dimension, dtype=np.int64)
+    counts = np.zeros(part.layout.histogram.dimension, dtype=np.int64)
     (table,) = part.draw(Totals(cells=[counts], groups=[]))
     totals, std = np.array(table.columns["count_x"]), table.columns["count_x_std"][0]
     assert (totals == np.rint(totals)).all()

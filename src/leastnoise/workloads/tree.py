@@ -134,7 +134,7 @@ class Nodes(TreeTable):
         check_numbers(noise.shape, find_window(noise.branches, rates_of(noise)))
 
     def _of_numbers(self, by_place: Sequence[float], shape: TreeShape) -> Floats:
-        places = shape.places_of[self.level]
+        places = shape.positions_of[self.level]
         expanded = np.empty(len(places))
         expanded[slice(None) if self.numbers is None else self.numbers] = np.array(by_place)[places]
         return expanded

@@ -27,7 +27,7 @@ from leastnoise.workloads.tree import OfPlaces, Prefixes, TreeTable
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.guarantees.units import RowCounts
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
 
 
 @final
@@ -144,7 +144,8 @@ class Trees:
 
     label: str
     counts: int
-    moves: RowCounts
+    moves: Sensitivity
+    neighbours: Neighbours
     offers: tuple[TreeOffer, ...]
     advice: str
     groups: int = 1
@@ -161,9 +162,11 @@ class Trees:
 
         Raises NotApplicable if there is none.
         """
-        replaced = self.moves.neighbours == "replace-one" and not self._apart
-        rows = Rows(most=int(self.moves.bound), replaced=replaced)
-        scale = releases * self.moves.bound / budget.epsilon
+        rows = self.moves.rows(dimension=self.counts)
+        if rows is None:
+            raise NotApplicable(family=Agreeing.name, why=f"it isn't for {self.moves}")
+        rows = replace(rows, replaced=rows.replaced and not self._apart)
+        scale = releases * rows.most / budget.epsilon
         try:
             ranked = rank_noise(self.offers, scale, rows, largest=self.largest)
         except (NotApplicable, InvalidArgument) as error:
@@ -183,7 +186,7 @@ class Trees:
         Raises CertificateRejected unless that is noise for these trees, with all of the budget's ε
         and none of its δ.
         """
-        noise, neighbours = claim.noise, self.moves.neighbours
+        noise, neighbours = claim.noise, self.neighbours
         if not isinstance(noise, Agreeing):
             raise CertificateRejected(f"Query {self.label!r}: its counts have no such noise.")
         fits = (
@@ -191,7 +194,7 @@ class Trees:
             (claim.sensitivity == self.moves, "a unit moves its counts otherwise"),
             (claim.neighbours == neighbours, f"it isn't about {neighbours} neighbours"),
             (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
-            (claim.grid == 1, "its counts aren't whole"),
+            (claim.grid and (1 / claim.grid).denominator == 1, "its counts aren't whole"),
             (claim.geometry is None, "noise is alike in all groups"),
             (claim.budget == replace(budget, delta=Fraction(0)), "its budget isn't its share"),
         )

@@ -234,7 +234,7 @@ def test_no_number_has_more_noise_than_with_all_rows_in_one_box(
     if limits:
         raw["privacy"]["unit"], raw["contribution"] = "u", limits
     errors = block_of(raw).errors
-    monkeypatch.setattr(choices, "with_and_without", lambda *_: None)
+    monkeypatch.setattr(choices, "split_row_count", lambda *_: None)
     before = block_of(raw).errors
     assert len(before) == len(errors)
     for old, new in zip(before, errors, strict=True):

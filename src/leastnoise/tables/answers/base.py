@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.noise.errors import Wish
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -428,5 +428,5 @@ class QueryKind(ABC):
         """The layouts of each part of a query, given what is summed for each statistic."""
 
     @abstractmethod
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """The answers to queries of this kind, without their quantiles."""

@@ -12,7 +12,7 @@ from leastnoise.tables.answers.sums.margin_queries import MarginQueries
 from leastnoise.tables.answers.sums.nested_queries import NestedQueries
 from leastnoise.tables.answers.unlisted.layout import KeyQueries, UnlistedQueries
 from leastnoise.tables.answers.weighted.questions import SumQueries
-from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.registry import known_statistics
@@ -90,10 +90,10 @@ def lay_out_query(spec: Spec, query: Query) -> Parts:
     return kind_of(spec, query).lay_out(spec, query, asked)
 
 
-def lay_out_spec(spec: Spec) -> LaidOut:
+def lay_out_spec(spec: Spec) -> SpecLayout:
     """A spec without problems, with the layouts of its queries."""
-    return LaidOut(
+    return SpecLayout(
         spec=spec,
         queries=tuple(lay_out_query(spec, query) for query in spec.query),
-        ranks=tuple(lay_out_ranks(spec, query) for query in spec.query),
+        quantiles=tuple(lay_out_ranks(spec, query) for query in spec.query),
     )

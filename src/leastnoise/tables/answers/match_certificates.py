@@ -8,7 +8,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.base import JOIN
 from leastnoise.tables.answers.kinds import KINDS, kind_of
 from leastnoise.tables.answers.quantiles.answer import list_quantiles
-from leastnoise.tables.noise.shared_draws import list_blocks
+from leastnoise.tables.noise.shared_draws import list_draw_queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.answers.base import Answer, Answered, QueryKind, Reading
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
 
     Named = list[tuple[str, Claim]]
 
 
-def list_answers(laid: LaidOut) -> list[Answer]:
+def list_answers(laid: SpecLayout) -> list[Answer]:
     """The answers to all queries of a spec, first the answers that share draws."""
-    queries, places = list_blocks(laid), dict[str, int]()
+    queries, places = list_draw_queries(laid), dict[str, int]()
     by_kind: dict[QueryKind, list[DrawQuery]] = {kind: [] for kind in KINDS}
     kinds = {query.name: kind_of(laid.spec, query) for query in laid.spec.query}
     for query in queries:
@@ -35,7 +35,7 @@ def list_answers(laid: LaidOut) -> list[Answer]:
     return [*answers, *list_quantiles(laid, first=len(queries))]
 
 
-def read_answers(laid: LaidOut, reading: Reading) -> Iterator[Answered]:
+def read_answers(laid: SpecLayout, reading: Reading) -> Iterator[Answered]:
     """Match certificates to queries, and yield each draw in the order of the certificate.
 
     Raises CertificateRejected for a certificate that states something the spec does not imply, or
@@ -43,7 +43,7 @@ def read_answers(laid: LaidOut, reading: Reading) -> Iterator[Answered]:
     """
     answers = list_answers(laid)
     by_label = {label: answer for answer in answers for label in answer.labels}
-    order = [block.label for block in list_blocks(laid)]
+    order = [block.label for block in list_draw_queries(laid)]
     order += [label for label in by_label if label not in order]
     draws = _by_draw(answers, by_label, reading.certificate)
     if sorted(label for labels, _ in draws for label in labels) != sorted(order):

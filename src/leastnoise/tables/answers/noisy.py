@@ -16,7 +16,7 @@ from leastnoise.certificate.records import write_record
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.answers.base import Listing, Sentence, TablePart, Topic
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.layout.layout import ASSUMED
 from leastnoise.tables.noise.errors import (
     check_range,
@@ -191,7 +191,7 @@ class BlockPlan(TablePart):
         if self.layout.accuracy is None:
             return ()
         only = wished_statistic(self.layout)
-        errors = expected_errors(self.layout, self.noise_errors, self.baselines, statistic=only)
+        errors = expected_errors(self.layout, self.noise_errors, self.baselines, label=only)
         return wishes(self.layout, errors)
 
     @property
@@ -391,7 +391,7 @@ def half_width(error: ExpectedError) -> str:
 
 def bounds_of_error(spec: Spec, asked: Asked) -> str:
     """A remark that an error is shown for the widest bounds, beside a statistic; or nothing."""
-    return f" {WIDEST}" if finding.rests_on_open(spec, asked) else ""
+    return f" {WIDEST}" if found_bounds.has_open_bounds(spec, asked) else ""
 
 
 def _std(value: float | None) -> str:

@@ -11,14 +11,14 @@ from leastnoise.tables.noise.shared_draws import DrawQuery, share_budget
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfOneQuery(ABC):
     """A query that shares no draw with others."""
 
-    laid: LaidOut
+    laid: SpecLayout
     block: DrawQuery
 
     shares_draws: ClassVar[bool] = False
@@ -36,7 +36,7 @@ class OfOneQuery(ABC):
     @property
     def layout(self) -> Layout:
         """The layout of the query, in the only way to bound a unit."""
-        return self.block.ways[0]
+        return self.block.layouts[0]
 
     @property
     def releases(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.answers import kinds
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.parse.columns import SMALLEST_WIDTH, Problem
 from leastnoise.tables.spec.column import FindBounds
 from leastnoise.tables.spec.query import Bands, PrivateKeys, Query
@@ -254,7 +254,7 @@ def _with_bounds(spec: Spec) -> tuple[Spec, dict[str, str]]:
 
 def check_open(spec: Spec) -> Iterator[Problem]:
     """Yield a problem for each column whose bounds were found by another release."""
-    for name in finding.columns_by_query(spec).values():
+    for name in found_bounds.columns_by_query(spec).values():
         if not spec.columns[name].is_open:
             yield f"columns.{name}.bounds.found", _WRITTEN
 
@@ -263,7 +263,7 @@ def check_used(spec: Spec) -> Iterator[Problem]:
     """Yield a problem for each column whose bounds would be found for nothing."""
     asked = [one for q in spec.query for one in known_statistics(q, by_row=spec.privacy.by_row)]
     used = {part.column for one in asked for part in one.parts if part.of_values}
-    for name in finding.columns_by_query(spec).values():
+    for name in found_bounds.columns_by_query(spec).values():
         if name not in used:
             why = f"Nothing rests on them: no sum, mean, spread or ratio is of {name}."
             yield f"columns.{name}.bounds", f"{why} Ask for one, or leave the bounds out."

@@ -15,7 +15,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables.answers.kinds import file_names, lay_out_query, lay_out_ranks
 from leastnoise.tables.expressions.tree import columns_of
-from leastnoise.tables.layout.layout import LaidOut, LayoutError, share_parts
+from leastnoise.tables.layout.layout import LayoutError, SpecLayout, share_parts
 from leastnoise.tables.parse import added_queries
 from leastnoise.tables.parse.columns import Problem, column_problems, undeclared, unit_problems
 from leastnoise.tables.parse.query_checks import QUERY_CHECKS
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from leastnoise.tables.layout.layout import Layout
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.spec.model import Data, Series, Spec
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.spec.source import Join
@@ -53,7 +53,7 @@ MOST_PROBLEMS = 1000  # of one check: finding what was meant takes time
 _DEEPEST_KEY = 100  # dots and brackets in a key, those in names of columns among them
 
 
-def check(written: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
+def check(written: Spec, unread: Collection[str] = ()) -> SpecLayout | list[Problem]:
     """Check a spec as it is `written`, with the queries that its keys ask for.
 
     Returns the whole spec with the layouts of its queries, or every problem of it. Keys in `unread`
@@ -67,7 +67,7 @@ def check(written: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem
     above = {outer for key in known for outer in around(key)}
     bounded = spec.privacy.by_row or _has_limits(spec)
     laid: list[Parts] = []
-    ranks: list[tuple[Ranks, ...]] = []
+    ranks: list[tuple[QuantileLayout, ...]] = []
     for index, query in enumerate(spec.query):
         if len(found) > MOST_PROBLEMS:
             break
@@ -93,7 +93,7 @@ def check(written: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem
     ]
     if known or told:
         return _at_askers(told, askers)
-    return LaidOut(spec=spec, queries=tuple(laid), ranks=tuple(ranks))
+    return SpecLayout(spec=spec, queries=tuple(laid), quantiles=tuple(ranks))
 
 
 def _at_askers(told: list[Problem], askers: Mapping[str, str]) -> list[Problem]:
@@ -269,7 +269,7 @@ def _share(spec: Spec, share: Fraction, path: str) -> Iterator[Problem]:
 
 
 def _parts(
-    spec: Spec, query: Query, laid: tuple[Parts, tuple[Ranks, ...]], path: str
+    spec: Spec, query: Query, laid: tuple[Parts, tuple[QuantileLayout, ...]], path: str
 ) -> Iterator[Problem]:
     """Yield what is wrong with a block's result columns, and the budgets of its parts."""
     parts, ranks = laid

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.parse import checks, named_files, spec_text
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import SQL, Assumed
@@ -37,7 +37,7 @@ _LONGEST_KEY = 200  # characters, of a key that isn't one of a spec
 
 def read(
     path: Path, *, assume: int | None = None, engine: str | None = None, sql: str | None = None
-) -> LaidOut:
+) -> SpecLayout:
     """Return the spec in the TOML file `path`, laid out.
 
     With `assume`, for means of groups of that size, with `engine` read by that in place of its own,
@@ -91,7 +91,7 @@ def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
 
 def lay_out(
     raw: Mapping[str, Any], *, folder: Path | None = None, assume: int | None = None
-) -> LaidOut:
+) -> SpecLayout:
     """The spec in the nested dictionary `raw`, and the layouts of its queries.
 
     Files of keys are read from `folder`, and none without it. With `assume`, what depends on the
@@ -108,7 +108,7 @@ def lay_out(
     if assume is not None:
         written = _with_assumed(written, Assumed(n=assume))
     found = checks.check(written, unread={key for key, _ in problems})
-    if isinstance(found, LaidOut):
+    if isinstance(found, SpecLayout):
         return found
     raise SpecError(problems + found)
 

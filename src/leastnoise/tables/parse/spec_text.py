@@ -65,7 +65,8 @@ class _Draft7(GenerateJsonSchema):
         found = super().generate_inner(schema)
         if examples := found.pop("examples", None):  # as TOML, for people
             meaning = found["description"]
-            text = f"{meaning[0].upper()}{meaning[1:]}. Example:\n\n{examples[0]}"
+            first = meaning[0].upper() if meaning[0].isascii() else meaning[0]  # ε isn't Ε
+            text = f"{first}{meaning[1:]}. Example:\n\n{examples[0]}"
             found["description"] = text
         return found
 

@@ -1,7 +1,7 @@
 """Draw the tables of a release: read and bound the rows, then draw each answer.
 
 If bounds have to be found, they are drawn first. The other answers depend on them only through the
-bounds as published, because the certificate fixed all noise before (see `layout.finding`).
+bounds as published, because the certificate fixed all noise before (see `layout.found_bounds`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from leastnoise import _words
 from leastnoise.errors import InvalidInput, Refused
 from leastnoise.tables.answers.base import Totals
 from leastnoise.tables.answers.kinds import lay_out_spec
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
 from leastnoise.tables.results.table import join_parts, select_groups
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from leastnoise.tables.answers.base import Answered
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.rows.source import Source
@@ -70,11 +70,11 @@ class Draws:
 
 
 def draw_tables(
-    spec_layout: LaidOut, plan: Plan, source: Source, tell: Tell
+    spec_layout: SpecLayout, plan: Plan, source: Source, tell: Tell
 ) -> tuple[Plan, dict[str, Table]]:
     """Draw the tables of a release; return them after the plan, which has found bounds if any."""
     first = Draws(plan=plan, rows=ExactTotals.of(source, spec_layout.spec, tell=tell))
-    columns = finding.columns_by_query(spec_layout.spec)
+    columns = found_bounds.columns_by_query(spec_layout.spec)
     if not columns:
         return plan, first.tables()
     parts = [part for part in plan.quantiles if part.name in columns]
@@ -83,33 +83,33 @@ def draw_tables(
     for part in parts:
         name = columns[part.name]
         chosen = part.read_chosen(known[part.label].columns)
-        bounds[name] = finding.bounds_from(spec_layout.spec.columns[name], chosen)
+        bounds[name] = found_bounds.pick_bounds(spec_layout.spec.columns[name], chosen)
     plan = plan_with_bounds(spec_layout, plan, bounds)
     rows = replace(first.rows, spec=plan.spec)  # same persons, same cells
     return plan, Draws(plan=plan, rows=rows, known=known).tables()
 
 
 def plan_with_bounds(
-    spec_layout: LaidOut, plan: Plan, bounds: Mapping[str, tuple[Fraction, Fraction]]
+    spec_layout: SpecLayout, plan: Plan, bounds: Mapping[str, tuple[Fraction, Fraction]]
 ) -> Plan:
     """The same plan with these bounds in place of those to be found.
 
     The certificate is unchanged: a value scaled to its bounds is within [−1, 1] for any bounds.
     """
-    spec = finding.with_found(spec_layout.spec, bounds)
+    spec = found_bounds.set_found_bounds(spec_layout.spec, bounds)
     splits = {answered.labels: answered.split for answered in plan.answered}
     return plan_as_certified(lay_out_spec(spec), plan.certificate, splits)
 
 
-def try_bounds(spec_layout: LaidOut, plan: Plan) -> None:
+def try_bounds(spec_layout: SpecLayout, plan: Plan) -> None:
     """Plan with the narrowest bounds that can be found: for all columns, and for each column alone.
 
     The plan itself was made with the widest bounds. Raises Refused, naming the bounds, if a
     published number could vanish, and InvalidInput if the spec would not read back unchanged.
     """
     narrow = {
-        name: finding.narrow_bounds(spec_layout.spec.columns[name])
-        for name in finding.columns_by_query(spec_layout.spec).values()
+        name: found_bounds.narrowest_bounds(spec_layout.spec.columns[name])
+        for name in found_bounds.columns_by_query(spec_layout.spec).values()
     }
     for index in range(2):
         together = {name: pairs[index] for name, pairs in narrow.items()}

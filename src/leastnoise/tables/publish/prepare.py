@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.ledger.series import Begun, LedgerSeries
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.seal import SigningKey
@@ -240,7 +240,7 @@ class Standing:
         """The directory of the next release: 01 to 52, so that names sort in order."""
         return output / f"{self.release_number:0{len(str(self.releases))}}"
 
-    def plan(self, spec_layout: LaidOut) -> Plan | None:
+    def plan(self, spec_layout: SpecLayout) -> Plan | None:
         """The plan that was charged, for the present spec; None before the first release.
 
         Raises Refused if the spec differs from the certificate.

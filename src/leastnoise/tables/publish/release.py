@@ -16,7 +16,7 @@ from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.output import ReleasedTables
     from leastnoise.tables.publish.prepare import Standing
@@ -170,12 +170,14 @@ class Release:
         release._begin(spec_layout, path.parent, None)
         return release
 
-    def _begin(self, spec_layout: LaidOut, folder: Path, frame: Frame | SparkRows | None) -> None:
+    def _begin(
+        self, spec_layout: SpecLayout, folder: Path, frame: Frame | SparkRows | None
+    ) -> None:
         if problems := [*added_queries.check_open(spec_layout.spec)]:
             raise SpecError(problems)
         self._layout, self._spec, self._folder = spec_layout, spec_layout.spec, folder
         self._frame = frame
-        self._planned: tuple[LaidOut, Plan] | None = None
+        self._planned: tuple[SpecLayout, Plan] | None = None
 
     @property
     def spec(self) -> Spec:
@@ -231,7 +233,7 @@ class Release:
 
     def _find_plan(
         self, progress: Progress | None, standing: Standing | None = None
-    ) -> tuple[LaidOut, Plan]:
+    ) -> tuple[SpecLayout, Plan]:
         """The spec with its ε, and its plan; computed once, since they depend on the spec alone.
 
         For a series that has begun, this is the plan that was charged, unless the spec asks for the

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from leastnoise import _files
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError, shown
 from leastnoise.tables.answers.match_certificates import list_answers
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan import least_epsilon
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from leastnoise.tables.answers.noisy import BlockPlan
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.spec.model import Spec
 
@@ -129,10 +129,10 @@ def try_limits(
         data["source"] = str(sample.absolute())
         for key in ("table", "engine"):
             data.pop(key, None)
-    plans: dict[str, tuple[LaidOut, Plan]] = {}
+    plans: dict[str, tuple[SpecLayout, Plan]] = {}
     for value in values:
         spec_layout = spec_file.lay_out(_change_limit(raw, name, value), folder=spec.parent)
-        for column in finding.columns_by_query(spec_layout.spec).values():
+        for column in found_bounds.columns_by_query(spec_layout.spec).values():
             why = "are found anew by each release, and decide its errors. Give bounds, to compare."
             raise Refused(f"columns.{column}.bounds {why}")
         progress(f"Planning with {name} = {value}")
@@ -269,7 +269,7 @@ def _mark_least(trials: Sequence[Trial]) -> Iterator[Trial]:
         yield from (replace(trial, least=trial.total <= most and not alike) for trial in group)
 
 
-def _list_uncompared(trials: Sequence[Trial], spec_layout: LaidOut, plan: Plan) -> Iterator[str]:
+def _list_uncompared(trials: Sequence[Trial], spec_layout: SpecLayout, plan: Plan) -> Iterator[str]:
     """The statistics of a plan that aren't compared, except counts of rows that limits drop."""
     compared = {(trial.query, trial.statistic) for trial in trials}
     for query in plan.by_query:

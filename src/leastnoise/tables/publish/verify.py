@@ -11,8 +11,8 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.records import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.ledger.check import charged_account
-from leastnoise.tables.layout import finding
-from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout import found_bounds
+from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.layout.table_shape import TableShape
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
@@ -149,13 +149,13 @@ def verify_directory(
 
 def _check_found_bounds(plan: Plan, folder: Path, kind: str) -> None:
     """Raise CertificateRejected unless the found bounds follow from the published tables."""
-    columns = finding.columns_by_query(plan.spec)
+    columns = found_bounds.columns_by_query(plan.spec)
     for part in (answer for answer in plan.quantiles if answer.name in columns):
         name = columns[part.name]
         stored = read_table(folder / f"{part.name}.{kind}", [part.layout])
         chosen = part.read_chosen(stored, kind)
         known = plan.spec.columns[name]
-        if known.is_open or known.limits != finding.bounds_from(known, chosen):
+        if known.is_open or known.limits != found_bounds.pick_bounds(known, chosen):
             why = f"The bounds of {name!r} are not the bounds that {part.name} found."
             raise CertificateRejected(why)
 
@@ -198,7 +198,7 @@ def _find_account(
     return account
 
 
-def _read_spec(folder: Path) -> LaidOut:
+def _read_spec(folder: Path) -> SpecLayout:
     if not folder.is_dir():
         raise SourceError(f"Expected the directory of a release, found none at {folder}.")
     text = output.read_text(folder, output.SPEC)
@@ -220,7 +220,7 @@ def _read_certificate(folder: Path) -> PlanCertificate:
         ) from None
 
 
-def _rebuild_plan(folder: Path, spec_layout: LaidOut, certificate: PlanCertificate) -> Plan:
+def _rebuild_plan(folder: Path, spec_layout: SpecLayout, certificate: PlanCertificate) -> Plan:
     """The plan that follows from spec and certificate, after comparing it with plan.json.
 
     Raises CertificateRejected if plan.json differs, or if the certificate isn't about the spec.

@@ -99,7 +99,7 @@ def _rows_within(layout: Layout) -> int:
         return math.isqrt(math.floor(bounding.squared / numbers.each))
     if not isinstance(bounding, InCells):
         return 0
-    most = math.floor(bounding.most / (numbers.each if bounding.apart else 1))
+    most = math.floor(bounding.most / (numbers.each if bounding.by_number else 1))
     return (
         most
         if bounding.first is None or bounding.first >= layout.cells

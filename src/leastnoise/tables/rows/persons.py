@@ -94,7 +94,7 @@ class Part:
         """True if one factor shrinks the integers of a cell, or a single integer is cut off."""
         if self.counts_once:
             return False
-        by_cell = isinstance(self.shrinking, InCells) and not self.shrinking.apart
+        by_cell = isinstance(self.shrinking, InCells) and not self.shrinking.by_number
         return by_cell or self.layout.dimension == 1
 
     @property
@@ -356,7 +356,7 @@ def _size(part: Part) -> nw.Expr:
     values = [nw.col(name).cast(nw.Float64) for name in part.names]
     if isinstance(part.shrinking, InBall):
         return nw.sum_horizontal(*(value * value for value in values))
-    if part.shrinking.apart:
+    if part.shrinking.by_number:
         return nw.sum_horizontal(*(value.abs() for value in values))
     return _largest_in_cell(part.names, counts_missing=part.counts_missing).cast(nw.Float64)
 

@@ -109,7 +109,7 @@ def find_source(
         raise SpecError(problems)
     used = {use.column for use in uses}
     used |= set() if spec.privacy.by_row else {spec.privacy.unit}
-    computed = computed.only(used)
+    computed = computed.select(used)
     for name in computed.inputs:
         columns[name] = spec.data.types.get(name) or present[name].type or "text"  # a date
     read = {*used, *computed.inputs} - {*computed.columns}

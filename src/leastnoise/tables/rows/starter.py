@@ -63,11 +63,12 @@ neighbours = "add-remove" # or "replace-one", if the number of persons is public
 """
 
 _COLUMNS = """\
-[columns]                 # public bounds, for each column of which a sum or a mean is published
-# A value beyond its bounds counts as the nearest bound. Rows without a value are left out of means.
-# Add missing = 0 to count them as 0, or missing = "none" if it is public that no value is missing,
-# which saves noise. Add keys = ["a", "b"] or edges = [0, 18, 65] to let queries group by the name
-# of the column.
+[columns]                 # public bounds, which sums, means and spreads need
+# A value beyond its bounds counts as the nearest bound. Means leave out rows without a value: add
+# missing = 0 to count them as 0, or missing = "none" if it is public that no value is missing,
+# which saves noise. A median needs candidates = { from = 0, to = 100, step = 1 }, the values that
+# it may have. With keys = ["a", "b"] or edges = [0, 18, 65], queries can group by the name of the
+# column.
 """
 _BOUNDS = "the smallest and the largest possible value"
 
@@ -75,7 +76,7 @@ _QUERIES = """\
 [[query]]                 # one query is one table
 name = "all"
 statistics = ["count"]    # or "count_units" (persons), "sum(COLUMN)", "mean(COLUMN)",
-                          # "count(COLUMN)" (rows with a value of it)
+                          # "median(COLUMN)", "count(COLUMN)" (rows with a value of it)
 # group_by = ["COLUMN"]                                 # by the keys or edges of [columns.COLUMN]
 # group_by = { COLUMN = [1, 2, 3] }                     # TODO: public keys; for text ["a", "b"]
 # group_by = { COLUMN = { edges = [0, 18, 65, 120] } }  # TODO: or bands of a number

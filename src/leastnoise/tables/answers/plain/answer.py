@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.layout.layout import LaidOut, Layout
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import NoiseError
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class Plain:
     """All queries of a spec that no other kind of answer serves."""
 
-    laid: LaidOut
+    laid: SpecLayout
     blocks: tuple[shared_draws.DrawQuery, ...]
 
     shares_draws: ClassVar[bool] = True
@@ -73,7 +73,7 @@ class Plain:
             index = order[draw.labels[0]]
             yield Offer(index=index, claims=(claim,), split=split, known=tuple(known))
 
-    def _alone(self) -> LaidOut | None:
+    def _alone(self) -> SpecLayout | None:
         """These queries, with the budget that all else leaves; None if there are none.
 
         Each has the same part of the whole as before.
@@ -81,10 +81,12 @@ class Plain:
         laid, labels = self.laid, set(self.labels)
         kept = [
             (_without_ranks(query, parts, ranks), parts)
-            for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True)
+            for query, parts, ranks in zip(
+                laid.spec.query, laid.queries, laid.quantiles, strict=True
+            )
             if parts and parts[0][0].label in labels
         ]
-        if len(kept) == len(laid.queries) and not any(laid.ranks):
+        if len(kept) == len(laid.queries) and not any(laid.quantiles):
             return laid
         if not kept:
             return None
@@ -94,8 +96,10 @@ class Plain:
         privacy = laid.spec.privacy.model_copy(update=changed)
         queries = tuple(query for query, _ in kept)
         spec = laid.spec.model_copy(update={"privacy": privacy, "query": queries})
-        no_ranks: tuple[tuple[Ranks, ...], ...] = ((),) * len(kept)
-        return replace(laid, spec=spec, queries=tuple(parts for _, parts in kept), ranks=no_ranks)
+        no_ranks: tuple[tuple[QuantileLayout, ...], ...] = ((),) * len(kept)
+        return replace(
+            laid, spec=spec, queries=tuple(parts for _, parts in kept), quantiles=no_ranks
+        )
 
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
@@ -121,7 +125,7 @@ class Plain:
             split = _split(claim, share) if known is None else known[tuple(labels)]
         shares = tuple(shared_draws.share_budget(spec.budget, (block,)) for block in blocks)
         baselines = tuple(
-            Baselines.of(block.ways, budget, spec.compositions, known=reading.known)
+            Baselines.of(block.layouts, budget, spec.compositions, known=reading.known)
             for block, budget in zip(blocks, shares, strict=True)
         )
         return Drawn(
@@ -201,7 +205,7 @@ class DrawnPart(BlockPlan):
         """The part of the variance of spherical noise that the geometry saves, None without one."""
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
-        return self.baselines.saved(alone, self.layout, self.first)
+        return self.baselines.find_saving(alone, self.layout, self.first)
 
 
 def check_draw(
@@ -237,7 +241,7 @@ def _split(drawn: Certificate, share: Budget) -> Noise:
         raise CertificateRejected(f"No split to compare with: {error}") from None
 
 
-def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[Ranks]) -> Query:
+def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[QuantileLayout]) -> Query:
     """A query whose weight is the sum of its parts with noise."""
     weight = sum(share_parts(parts, ranks)[: len(parts)], Fraction(0))
     return query.model_copy(update={"importance": query.importance * weight})

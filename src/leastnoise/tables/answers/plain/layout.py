@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout import choices
 from leastnoise.tables.layout.lay_out import keep_feasible, list_boundings, shape_of
-from leastnoise.tables.layout.layout import MAX_DIMENSION, ONCE, LayoutError
+from leastnoise.tables.layout.layout import MAX_DIMENSION, PERSON_COUNTS, LayoutError
 from leastnoise.tables.layout.limits import FirstCells, InCells
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answer
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -30,14 +30,14 @@ class PlainQueries(QueryKind):
         """One part, or two where persons and rows are counted; none without noise."""
         if not asked:
             return ()
-        persons = [place for place, (_, needs) in asked.items() if needs in ONCE]
+        persons = [place for place, (_, needs) in asked.items() if needs in PERSON_COUNTS]
         rows = [place for place in asked if place not in persons]
         if not persons or not rows:
             return (_of_part(spec, query, asked, [*asked], part=""),)
         parts = sorted((("rows", rows), ("persons", persons)), key=lambda part: part[1])
         return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """The one answer to all of these queries; none if there are no queries."""
         from leastnoise.tables.answers.plain.answer import Plain  # noqa: PLC0415  (0.5 s)
 
@@ -65,15 +65,15 @@ def _of_part(
     own = [asked[place] for place in places]
     ways = list_boundings(spec, query, shaped([needs for _, needs in own]))
     in_norm = any(not isinstance(way, FirstCells | InCells) for way in ways)
-    in_norm = in_norm or any(isinstance(way, InCells) and way.apart for way in ways)
-    needs = choices.about_middles(spec, query, own, in_norm=in_norm)
+    in_norm = in_norm or any(isinstance(way, InCells) and way.by_number for way in ways)
+    needs = choices.center_sums(spec, query, own, in_norm=in_norm)
     shape = shaped(needs)
     ways = list_boundings(spec, query, shape)
-    if parted := choices.with_and_without(spec, query, needs, ways, shape.numbers):
+    if parted := choices.split_row_count(spec, query, needs, ways, shape.numbers):
         shape = shaped(parted)
     if shape.dimension > MAX_DIMENSION:
         raise LayoutError(
             f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
             "Split the query, or use fewer keys."
         )
-    return keep_feasible(shape, choices.with_all_cells(ways, shape.numbers))
+    return keep_feasible(shape, choices.add_full_boundings(ways, shape.numbers))

@@ -19,7 +19,7 @@ from leastnoise.selection.rivals import list_first, list_later, list_quick, may_
 from leastnoise.tables.noise import shared_draws
 from leastnoise.tables.noise.baselines import plain_laplace
 from leastnoise.tables.noise.errors import variances
-from leastnoise.tables.noise.joint_budget import Chosen, Offers, jointly
+from leastnoise.tables.noise.joint_budget import Chosen, Offers, scale_jointly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.noise.base import Noise
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
 
 _SAME = 1e-9  # of a variance
 
@@ -38,7 +38,7 @@ Found = tuple["DrawSearch", "Mechanism", "Noise | None"]
 
 
 def search_draws(
-    laid: LaidOut, *, progress: Callable[[str], object] | None = None
+    laid: SpecLayout, *, progress: Callable[[str], object] | None = None
 ) -> tuple[list[Found], list[Certificate]]:
     """Return the draws of a release with their noise, in the order of their first blocks.
 
@@ -46,7 +46,11 @@ def search_draws(
     No block has more noise in a draw with others than it would get alone. Raises Refused if no
     noise can serve a block.
     """
-    blocks, budget, times = shared_draws.list_blocks(laid), laid.spec.budget, laid.spec.compositions
+    blocks, budget, times = (
+        shared_draws.list_draw_queries(laid),
+        laid.spec.budget,
+        laid.spec.compositions,
+    )
     search = _Search(progress or (lambda _: None))
     groups = [shared_draws.DrawGroup(members=(block.index,)) for block in blocks]
     alone = [DrawSearch.of(budget, blocks, group, times) for group in groups]
@@ -92,7 +96,7 @@ class DrawSearch:
         if group.sensitivity is not None:
             offered = (group.sensitivity,)
         else:
-            found = dict.fromkeys(one for way in own[0].ways for one in way.sensitivities)
+            found = dict.fromkeys(one for way in own[0].layouts for one in way.sensitivities)
             offered = tuple(one for one in found if not any(_says_more(x, one) for x in found))
         question = Question(
             budget=shared_draws.share_budget(budget, own),
@@ -117,7 +121,7 @@ class DrawSearch:
         found: list[list[float]] = []
         first = 0
         for block in self.blocks:
-            found.append(variances(mechanism.certificate, block.ways[0], first))
+            found.append(variances(mechanism.certificate, block.layouts[0], first))
             first += block.numbers
         return found
 
@@ -128,7 +132,7 @@ class DrawSearch:
         """
         laplace = math.inf
         if len(self.blocks) == 1:
-            least = min(way.l1 for way in self.blocks[0].ways)
+            least = min(way.l1 for way in self.blocks[0].layouts)
             asked = self.question
             plain = plain_laplace(least, asked.budget, asked.dimension, asked.compositions)
             scale = math.inf if plain is None else float(plain.scale)
@@ -214,7 +218,7 @@ def _chosen(
     joint = None
     if len(draws) > 1 and budget.delta:
         search.tell("Accounting for all queries together")
-        joint = jointly(budget, [search.quick(draw) for draw in draws])
+        joint = scale_jointly(budget, [search.quick(draw) for draw in draws])
     while joint:
         offers = [
             search.every(draw, to_beat=noise.mse)
@@ -224,7 +228,7 @@ def _chosen(
             return joint[0], [one.noise for one in joint[1]]
         # What was found since has to be beaten as well. That leaves others with more noise than
         # before, and so with more that might have less.
-        joint = jointly(budget, offers)
+        joint = scale_jointly(budget, offers)
     offers = [search.every(draw, to_beat=math.inf) for draw in draws]
     return tuple(some[0] for some in offers), [None] * len(draws)
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.layout.layout import LaidOut, Layout
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
@@ -90,7 +90,7 @@ class ByChance(QuantilePlan):
     how: ClassVar[str] = "permute-and-flip"
 
     @staticmethod
-    def find(layout: Ranks, share: Budget, releases: int) -> QuantileCertificate:
+    def find(layout: QuantileLayout, share: Budget, releases: int) -> QuantileCertificate:
         """The draws for all levels, of which the spec decides all but the rates."""
         return _claim(layout, share.epsilon / releases)
 
@@ -168,7 +168,7 @@ class ByTree(QuantilePlan):
     how: ClassVar[str] = "a tree of counts"
 
     @staticmethod
-    def find(layout: Ranks, share: Budget, releases: int) -> Certificate:
+    def find(layout: QuantileLayout, share: Budget, releases: int) -> Certificate:
         """The noise of the trees of all groups."""
         trees = list_rank_trees(layout)
         return find_tree(trees, share, releases, lambda claim: trees.read(claim, share))
@@ -252,7 +252,7 @@ class Quantiles:
     """
 
     index: int
-    layout: Ranks
+    layout: QuantileLayout
     share: Budget
     releases: int
     kind: type[QuantilePlan]
@@ -294,11 +294,11 @@ class Quantiles:
             raise Refused(f"The query {self.layout.label!r}: {error}") from None
 
 
-def list_quantiles(laid: LaidOut, *, first: int) -> Iterator[Quantiles]:
+def list_quantiles(laid: SpecLayout, *, first: int) -> Iterator[Quantiles]:
     """The answers for all quantiles of a spec, in its order; the index of the first is given."""
     ways = {True: ByTree, False: ByChance}
-    used = {ways[ranks.by_tree] for several in laid.ranks for ranks in several}
-    for query, parts, several in zip(laid.spec.query, laid.queries, laid.ranks, strict=True):
+    used = {ways[ranks.by_tree] for several in laid.quantiles for ranks in several}
+    for query, parts, several in zip(laid.spec.query, laid.queries, laid.quantiles, strict=True):
         shares = share_parts(parts, several)[len(parts) :]
         for layout, part in zip(several, shares, strict=True):
             yield Quantiles(
@@ -312,7 +312,7 @@ def list_quantiles(laid: LaidOut, *, first: int) -> Iterator[Quantiles]:
             first += 1
 
 
-def list_rank_trees(layout: Ranks) -> Trees:
+def list_rank_trees(layout: QuantileLayout) -> Trees:
     """The trees of counts that quantiles may be read off.
 
     A unit moves counts by whole rows: for other moves there are no trees.
@@ -326,12 +326,13 @@ def list_rank_trees(layout: Ranks) -> Trees:
         groups=layout.cells,
         counts=candidates,
         moves=RowCounts(layout.reach.numerator, neighbours=layout.neighbours),
+        neighbours=layout.neighbours,
         offers=offer_prefixes(Prefixes(count=candidates, levels=levels), _DEEPEST),
         advice=f'Give fewer candidates or a larger epsilon, or use quantiles_by = "{FLIP}"',
     )
 
 
-def _claim(layout: Ranks, epsilon: Fraction) -> QuantileCertificate:
+def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:
     cells = layout.candidates.cells
     return QuantileCertificate.best(
         epsilon=epsilon,

@@ -12,13 +12,13 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.layout import finding, missing
+from leastnoise.tables.layout import found_bounds, missing
 from leastnoise.tables.layout.axes import Nearest
 from leastnoise.tables.layout.choices import most_rows
 from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
-from leastnoise.tables.layout.limits import OF_A_ROW, InCells
-from leastnoise.tables.layout.ranks import Ranks
+from leastnoise.tables.layout.limits import ONE_ROW, InCells
+from leastnoise.tables.layout.quantile_layout import QuantileLayout
 from leastnoise.tables.spec.column import Column, list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.base import Component
@@ -36,12 +36,12 @@ MOST_COUNTED = 1 << 15
 """Groups times candidates of a tree, which has less than twice as many cells (`noise.trees`)."""
 
 
-def lay_out_ranks(spec: Spec, query: Query) -> tuple[Ranks, ...]:
+def lay_out_ranks(spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
     """Return the layouts of the quantiles of `query`, one for each column.
 
     Raises LayoutError if no limit bounds a person's rows, or there are too many cells.
     """
-    spec = finding.as_asked(spec, query)
+    spec = found_bounds.drop_bounds_of(spec, query)
     laid = [
         _of_column(spec, query, quantiles, part=f"{PART}{index}" if index > 1 else PART)
         for index, quantiles in enumerate(quantiles_by_column(query).values(), start=1)
@@ -58,7 +58,7 @@ def _count_layout(spec: Spec, query: Query, count: Count, *, part: str) -> Layou
     return shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
 
 
-def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str) -> Ranks:
+def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str) -> QuantileLayout:
     levels = sorted(own.items(), key=lambda item: item[1].level)
     column = spec.columns.get(levels[0][1].column, Column())
     count = Component(kind="count")
@@ -74,7 +74,7 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
             f"Expected at most {MAX_DIMENSION:,} cells of groups and candidates, got "
             f"{counted.dimension:,}. Use fewer candidates, or fewer keys."
         )
-    way, bits = OF_A_ROW, 0
+    way, bits = ONE_ROW, 0
     if not spec.privacy.by_row:
         if spec.contribution is None:
             raise KeyError("contribution")  # the checks of the spec come first
@@ -84,9 +84,9 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
                 "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
                 "max_rows, such as max_rows = 1."
             )
-        way = InCells(per_cell=reach, total=reach, apart=True)
+        way = InCells(per_cell=reach, total=reach, by_number=True)
         bits = find_bits(counted, way)
-    return Ranks(
+    return QuantileLayout(
         name=shape.name,
         part=part,
         by_row=shape.by_row,
@@ -96,8 +96,8 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
         statistics=statistics,
         places=tuple(place for place, _ in levels),
         axes=shape.axes,
-        missing=missing.in_words(spec, query, statistics),
-        counted=replace(counted, bounding=way, bits=bits),
+        missing=missing.describe(spec, query, statistics),
+        histogram=replace(counted, bounding=way, bits=bits),
         reach=way.total,
         sizes=shape.assumed,
         by_tree=by_tree,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Columns
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
@@ -37,7 +37,7 @@ class Asking(Protocol):
     """The quantiles that a query asks for, with their share of the budget."""
 
     @property
-    def layout(self) -> Ranks:
+    def layout(self) -> QuantileLayout:
         """The candidates, the groups and the levels."""
         ...
 
@@ -91,7 +91,7 @@ class QuantilePlan(AloneInDraw):
     They spend no δ. In a series `budget` is the budget of all releases.
     """
 
-    layout: Ranks
+    layout: QuantileLayout
 
     section: ClassVar[str] = "quantiles"
     how: ClassVar[str]
@@ -102,7 +102,7 @@ class QuantilePlan(AloneInDraw):
 
     @staticmethod
     @abstractmethod
-    def find(layout: Ranks, share: Budget, releases: int) -> Claim:
+    def find(layout: QuantileLayout, share: Budget, releases: int) -> Claim:
         """The certificate, found and proved."""
 
     @classmethod
@@ -159,7 +159,7 @@ class QuantilePlan(AloneInDraw):
     @property
     def reads(self) -> Reads:
         """The rows at each candidate of each group."""
-        return Reads(cells=(self.layout.counted,))
+        return Reads(cells=(self.layout.histogram,))
 
     def read_chosen(self, columns: Columns, kind: str = "parquet") -> list[Fraction]:
         """The candidates in the one row of a table, exactly, by rising level."""
@@ -251,8 +251,8 @@ class QuantilePlan(AloneInDraw):
             "largest_candidate": layout.published[-1],
             **self.own_record(),
             "reach": decimal_text(layout.reach),
-            "bounding": None if layout.by_row else layout.counted.bounding.to_record(),
-            "bits": layout.counted.bits,
+            "bounding": None if layout.by_row else layout.histogram.bounding.to_record(),
+            "bits": layout.histogram.bits,
             "chosen_by": self.chosen_by,
             "missing": list(layout.missing),
             "errors": [{"statistic": x.statistic, "rows_95": x.rows_95} for x in self.errors],

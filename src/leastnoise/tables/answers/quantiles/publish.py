@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.certificate.quantiles import QuantileCertificate
     from leastnoise.tables.layout.layout import Layout
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.statistics.base import NoiseError
     from leastnoise.workloads.ranks import RankTree
 
 
 def publish_by_chance(
-    layout: Ranks,
+    layout: QuantileLayout,
     claim: QuantileCertificate,
     counts: NDArray[np.int64],
     *,
@@ -40,14 +40,14 @@ def publish_by_chance(
     The counts are what `bounding.query_vector` gives for the layout's `counted`. `stated` is the
     error in ranks of each column for it.
     """
-    unit = 2**layout.counted.bits
+    unit = 2**layout.histogram.bits
     groups = counts.reshape(layout.cells, -1).tolist()
     chosen = [choose_quantiles(claim, group, unit=unit) for group in groups]
     return table_at(layout, [[(place,) for place in group] for group in chosen], stated)
 
 
 def publish_by_tree(
-    layout: Ranks,
+    layout: QuantileLayout,
     claim: Certificate,
     tree: RankTree,
     counts: NDArray[np.int64],
@@ -61,7 +61,7 @@ def publish_by_tree(
     groups = counts.reshape(layout.cells, -1)
     padded = np.zeros((layout.cells, tree.noise.dimension), dtype=np.int64)
     padded[:, : groups.shape[1]] = groups
-    integers = ScaledIntegers(numerators=padded.reshape(-1), bits=layout.counted.bits)
+    integers = ScaledIntegers(numerators=padded.reshape(-1), bits=layout.histogram.bits)
     noisy = Mechanism(claim).release(integers).values.reshape(padded.shape)
     table = table_at(layout, read_places(tree, layout, noisy))
     tables = [table_of(counted, noisy.sum(axis=1), errors) for counted, errors in total]
@@ -69,7 +69,7 @@ def publish_by_tree(
 
 
 def read_places(
-    tree: RankTree, layout: Ranks, noisy: NDArray[np.float64]
+    tree: RankTree, layout: QuantileLayout, noisy: NDArray[np.float64]
 ) -> list[list[tuple[int, int, int]]]:
     """Return the place of each group's quantiles, and of their ends, from its noisy counts.
 
@@ -93,7 +93,7 @@ def read_places(
 
 
 def table_at(
-    layout: Ranks,
+    layout: QuantileLayout,
     chosen: Sequence[Sequence[Sequence[int]]],
     stated: Mapping[str, float] | None = None,
 ) -> Table:
@@ -122,7 +122,7 @@ def table_at(
 
 
 def chosen_in(
-    layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: str = "parquet"
+    layout: QuantileLayout, columns: Mapping[str, Sequence[Any]], kind: str = "parquet"
 ) -> list[Fraction]:
     """Return the candidates that the one row of a table has, exactly, by rising level."""
     values = layout.candidates.values
@@ -130,7 +130,9 @@ def chosen_in(
     return [values[places[float(columns[one.label][0])]] for one in layout.statistics]
 
 
-def wrong_quantile(layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: str) -> str | None:
+def wrong_quantile(
+    layout: QuantileLayout, columns: Mapping[str, Sequence[Any]], kind: str
+) -> str | None:
     """Return the label of a quantile that is no candidate, or is below one of a lower level.
 
     Or whose interval it isn't in, or which doesn't end where values count at another candidate.
@@ -154,7 +156,7 @@ def wrong_quantile(layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: st
     return None
 
 
-def _told(layout: Ranks) -> tuple[list[Any], list[float], list[float]]:
+def _told(layout: QuantileLayout) -> tuple[list[Any], list[float], list[float]]:
     """Return what a table has for each candidate: itself, and the ends of what counts there."""
     edges = layout.candidates.edges
     return layout.published, [-math.inf, *edges], [*edges, math.inf]

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 
 from leastnoise.guarantees.units import RowCounts
+from leastnoise.tables.answers.sums.answer import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.cumulative_queries import table_layouts
-from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.trees import TreeSums
+from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.trees import tree_in_words, tree_to_record
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.workloads.base import Table, Workload
@@ -26,6 +27,7 @@ from leastnoise.workloads.tree_search import Trees, offer_prefixes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.layout.layout import Layout
 
 _DEEPEST = 5
@@ -49,6 +51,7 @@ class Cumulative(TreeSums):
     key: ClassVar[str] = "cumulative"
     called: ClassVar[str] = "cumulative counts"
     summed: ClassVar[str] = "running sums"
+    row_name: ClassVar[str] = "edges"
 
     @staticmethod
     def trees(cells: Layout) -> Trees:
@@ -59,6 +62,7 @@ class Cumulative(TreeSums):
             groups=cells.cells // bins,
             counts=bins,
             moves=RowCounts(1, neighbours=cells.neighbours),
+            neighbours=cells.neighbours,
             offers=offer_prefixes(Prefixes(count=bins), _DEEPEST),
             largest=cells.largest,
             advice="Give fewer edges or a larger epsilon, or leave cumulative out",
@@ -128,10 +132,19 @@ class Cumulative(TreeSums):
         names = [*[None] * len(branches), self.cells.name]
         return list(zip(names, levels, strict=True))
 
-    def plain_growth(self, table: int) -> float:
+    def plain(self, place: int, share: Budget) -> Baselines:
+        """Plain noise in the bins, summed, with the share of both tables."""
+        releases, growth = self.certificate.compositions, self.find_growth(place)
+        return Baselines.of((self.layouts[place],), self.budget, releases, summed=growth)
+
+    def find_growth(self, table: int) -> float:
         """How much the error of independent noise in bins grows in a table: root mean square."""
         groups = self.cells.cells // self.layouts[table].cells
         return math.sqrt(groups * ((self.bins + 1) / 2 if table % 2 else 1))
+
+    def mark(self, place: int) -> dict[str, Any]:
+        """True of running sums."""
+        return {"sums": bool(place % 2)}
 
     def to_record(self) -> dict[str, Any]:
         """The noise as JSON values, all of which a certificate can confirm."""

@@ -18,7 +18,7 @@ from leastnoise.tables.answers.sums.margin_queries import (
     wrong_forms,
 )
 from leastnoise.tables.layout.axes import Bins, RunningBins
-from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.workloads.marginal import MOST_COLUMNS
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -77,17 +77,15 @@ class RunningSumQueries(QueryKind):
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The bins, and the tables by some of the columns of their groups."""
-        ((shape,),) = lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding)
         return ((replace(shape, margins=list_tables(query)),),)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            RunningSums,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.cumulative import Cumulative  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=RunningSums) for query in queries]
+        return [Sums(laid=laid, block=query, kind=Cumulative) for query in queries]
 
 
 @final

@@ -22,7 +22,7 @@ from leastnoise.tables.answers.sums.margin_queries import (
     std_problems,
 )
 from leastnoise.tables.layout.axes import KeyColumn
-from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.query import MOVED, find_conflict
 from leastnoise.tables.statistics.registry import known_statistics
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -148,16 +148,14 @@ class LevelQueries(QueryKind):
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The keys."""
-        return lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        return lay_out_tree(spec, query, asked, choose=choose_bounding)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            LevelTables,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.levels import Levels  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=LevelTables) for query in queries]
+        return [Sums(laid=laid, block=query, kind=Levels) for query in queries]
 
 
 def table_layouts(layout: Layout) -> tuple[Layout, ...]:

@@ -27,7 +27,7 @@ from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Bins
 from leastnoise.tables.layout.lay_out import find_bits, list_boundings, shape_of
 from leastnoise.tables.layout.layout import LayoutError
-from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InBall, InCells
+from leastnoise.tables.layout.limits import ONE_ROW, FirstCells, InBall, InCells
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Component, centred_value, count_of
 from leastnoise.tables.statistics.registry import known_statistics
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -182,7 +182,7 @@ def total_is_known(layout: Layout) -> bool:
 
 
 def _is_of_a_row(layout: Layout) -> bool:
-    return layout.by_row and layout.bounding == OF_A_ROW
+    return layout.by_row and layout.bounding == ONE_ROW
 
 
 def marginals_of(layout: Layout) -> Marginals:
@@ -316,7 +316,8 @@ def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     bounded = [
         way
         for way in ways
-        if not isinstance(way, InBall) and not (several and isinstance(way, InCells) and way.apart)
+        if not isinstance(way, InBall)
+        and not (several and isinstance(way, InCells) and way.by_number)
     ]
     if not bounded:
         return (
@@ -341,7 +342,7 @@ def _in_sums(layout: Layout) -> Bounding:
         total = way.all_cells(layout.numbers)
         return replace(way, per_cell=total, total=total)
     most: Fraction = way.l1(layout.numbers)
-    return InCells(per_cell=most, total=most, apart=True)
+    return InCells(per_cell=most, total=most, by_number=True)
 
 
 @final
@@ -387,14 +388,12 @@ class MarginQueries(QueryKind):
         bits = min(find_bits(shape, way), find_bits(total, total.bounding))
         return ((replace(whole, bounding=way, bits=bits),),)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            MarginTables,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.margins import Margins  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=MarginTables) for query in queries]
+        return [Sums(laid=laid, block=query, kind=Margins) for query in queries]
 
 
 def listed_problems(

@@ -1,8 +1,6 @@
-"""Noise for a block whose totals are published, too: which tables get it, and what that leaves.
+"""Cells and their totals: which tables have noise, and the errors of all published tables.
 
-Some tables of exact sums, not all of them published, get noise of their own, each at a share of the
-block's budget; all published tables are sums of one least squares estimate of the cells. What is
-weighed is Σ ln(variance) over the published tables, each as much as every other.
+The search makes Σ ln(variance) over the published tables small, all with the same weight.
 """
 
 from __future__ import annotations
@@ -17,16 +15,17 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
-from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.tables.answers.base import Reads
+from leastnoise.tables.answers.sums.answer import AGREE
 from leastnoise.tables.answers.sums.chain import Chain, read_chain
 from leastnoise.tables.answers.sums.margin_queries import (
     added_up,
     contrasts_sensitivity,
+    layouts_read,
     made_of,
     marginals_of,
     measured_layout,
@@ -36,38 +35,51 @@ from leastnoise.tables.answers.sums.margin_queries import (
     table_sensitivities,
 )
 from leastnoise.tables.answers.sums.measured import (
-    FOR_THE_LARGEST,
     compare_ways,
+    find_measured,
     has_contrasts,
     measured_name,
     pure_family,
     weights_of,
 )
+from leastnoise.tables.answers.sums.measured_sums import (
+    FINEST,
+    MeasuredSums,
+    check_claim,
+    check_measured,
+    expect_table,
+    grid_of_variance,
+    largest_claim,
+)
+from leastnoise.tables.answers.sums.publish_sums import check_sums, publish_margins
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts, along_columns
+from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.errors import PROBABILITIES
-from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.tables.statistics.fieller import UP_TO_1
 from leastnoise.workloads.contrasts import component, squared_reach, variance_of_component
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
     from numpy.typing import NDArray
 
-    from leastnoise.certificate.plan import Block
+    from leastnoise.certificate.plan import Blocks as Claims
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.answers.base import Totals
+    from leastnoise.tables.answers.sums.answer import Named
     from leastnoise.tables.answers.sums.measured import Compared
     from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import Component
     from leastnoise.workloads.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]
 
-FINEST, _STEPS = -18, -20
-"""Estimates are on a grid of 2^−18, or 2^−20 of their noise: sums of 2^34 rows are floats."""
 _FINER = 2**6  # without cells, where a number is the sum of as many roundings as its table has
 _MOVED = 3  # halves of a step that a cell is off by where all cells have to add up to a known total
-AGREE = "All tables are sums of one estimate of the cells, and add up exactly."
 _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
     "that tables by fewer columns lack."
@@ -81,78 +93,109 @@ _KNOWN = (
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Margins:
-    """What a block with margins publishes, and from which noise.
+class Margins(MeasuredSums):
+    """The published tables of a query with margins, and their noise; tables are bit masks.
 
-    `cells` is the layout of its cells, `drawn` that of the measured numbers of these, and
-    `measured` what noise each measured table gets in sums of them, by mask. A `chain` is the order
-    of the columns of a tree's noise, which the cells alone have then. With `contrasts` the noise is
-    in the part of each measured table that tables by fewer columns lack: see `workloads.contrasts`.
+    `drawn` is the layout of the measured numbers of the cells. With a `chain` the cells alone have
+    noise, of a tree by one order of the columns. With `contrasts` the noise is in the part of each
+    measured table that tables by fewer columns lack: see `workloads.contrasts`.
     """
 
-    cells: Layout
-    budget: Budget
-    measured: dict[int, Certificate]
     chain: Chain | None = None
     contrasts: bool = False
 
     @classmethod
-    def of(
-        cls,
-        cells: Layout,
-        budget: Budget,
-        claims: Sequence[tuple[str, Block]],
-        *,
-        composed: bool,
-    ) -> Margins:
-        """Return it for a block that is released as `claims` say, which are proved or not.
+    def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
+        """The noise of each measured table."""
+        return find_measured(measured_layout(cells), share, pure=pure, releases=releases)
 
-        Raises CertificateRejected unless they are about tables of it, and within its budget; where
-        all noise is `composed` they have its δ, and ε is a matter of all together.
-        """
+    @classmethod
+    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
+        """The tables that are released as `claims` say, which are proved or not."""
         drawn = measured_layout(cells)
         marginals = marginals_of(cells)
         names, contrasts = (
-            {measured_name(cells, one, contrasts=kind): one for one in marginals.every}
+            {measured_name(cells, table, contrasts=kind): table for table in marginals.every}
             for kind in (False, True)
         )
         in_contrasts = bool(claims) and claims[0][0] in contrasts and has_contrasts(drawn)
         names = contrasts if in_contrasts else names
-        chain = read_chain(drawn, claims) if marginals.is_small else None
+        chain = read_chain(drawn, claims, share) if marginals.is_small else None
         measured = dict[int, Certificate]()
-        for name, claim in claims:
+        for name, stated in claims:
             table = names.get(name) if chain is None else marginals.whole
-            if table is None or table in measured or not isinstance(claim, Certificate):
-                raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
+            table, claim = expect_table(name, stated, table, measured)
             if table == marginals.whole and not marginals.has_cells:
                 raise CertificateRejected(f"Query {name!r}: its cells are too many for noise.")
             if in_contrasts:
                 dimension, moves = marginals.contrasts(table), contrasts_sensitivity(drawn, table)
                 check_claim(name, claim, drawn, dimension, (moves,), families=("gaussian",))
-            else:
-                pure = (pure_family(drawn), "gaussian")
-                families = pure if chain is None else (chain.noise.name,)
+            elif chain is None:
+                families = (pure_family(drawn), "gaussian")
                 dimension = table_layout(drawn, table).dimension
                 moves = table_sensitivities(drawn, table)
                 check_claim(name, claim, drawn, dimension, moves, families=families)
                 _check_body(name, claim, drawn, table)
             measured[table] = claim
-        if list(measured) != sorted(measured):
-            raise CertificateRejected(f"The tables of {cells.name!r} aren't in order.")
-        found = cls(
-            cells=cells, budget=budget, measured=measured, chain=chain, contrasts=in_contrasts
+        check_measured(cells, share, measured, composed=composed)
+        margins = cls(
+            certificate=largest_claim(measured),
+            cells=cells,
+            budget=share,
+            measured=measured,
+            chain=chain,
+            contrasts=in_contrasts,
         )
-        for part in ("delta",) if composed else ("epsilon", "delta"):
-            spent = sum((getattr(one.budget, part) for one in measured.values()), Fraction(0))
-            if spent > getattr(budget, part):
-                raise CertificateRejected(
-                    f"The tables of {cells.name!r} spend more {part} than their share."
-                )
-        noisy = [found.marginals.has_noise(one) for one in cells.margins]
-        variances = found._variances[:, noisy]
+        noisy = [marginals.has_noise(table) for table in cells.margins]
+        variances = margins._variances[:, noisy]
         if not (np.isfinite(variances) & (variances > 0)).all():
             raise CertificateRejected(f"The noise of {cells.name!r} says nothing of some table.")
-        return found
+        return margins
+
+    @cached_property
+    def layouts(self) -> tuple[Layout, ...]:
+        """The layout of each published table."""
+        return tuple(table_layout(self.cells, table) for table in self.cells.margins)
+
+    def _drawn_layout(self, place: int) -> Layout:
+        """The layout of the measured numbers of a published table."""
+        return table_layout(self.drawn, self.cells.margins[place])
+
+    def plain(self, place: int, share: Budget) -> Baselines:
+        """Plain noise in the measured numbers of one table."""
+        releases = self.certificate.compositions
+        return Baselines.of((self._drawn_layout(place),), share, releases)
+
+    def dimension(self, place: int) -> int:
+        """The number of measured numbers of the table."""
+        return self._drawn_layout(place).dimension
+
+    def moves(self, place: int) -> tuple[Sensitivity, ...]:
+        """Sets that each hold every shift of the measured numbers by one unit."""
+        return table_sensitivities(self.drawn, self.cells.margins[place])
+
+    def mark(self, place: int) -> dict[str, Any]:
+        """Nothing: records of all tables are alike."""
+        del place
+        return {}
+
+    @property
+    def reads(self) -> Reads:
+        """The measured numbers of cells or of listed tables, and the total if it is public."""
+        # the total is of all rows, whatever cell each of them is in
+        total = (table_layout(self.drawn, 0),) if self.total_is_known else ()
+        return Reads(cells=(*layouts_read(self.cells), *total))
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The published tables."""
+        if not self.total_is_known:
+            return publish_margins(self, self.parts, *totals.cells)
+        *exact, rows = totals.cells
+        return publish_margins(self, self.parts, *exact, total=int(rows[0]) >> self.drawn.bits)
+
+    def check(self, folder: Path, kind: str) -> None:
+        """Raise CertificateRejected unless all tables add up."""
+        check_sums(self, folder, self.parts, kind)
 
     @cached_property
     def drawn(self) -> Layout:
@@ -267,8 +310,9 @@ class Margins:
         whole = list(self.measured) == [last] and self.measured[last].noise.for_whole_numbers
         return whole and not self.total_is_known and not self.contrasts
 
-    def errors(self, table: int) -> tuple[NoiseError, ...]:
-        """Return the error of each number of a published table, rounding of the cells counted."""
+    def noise_errors(self, place: int) -> tuple[NoiseError, ...]:
+        """The error of each number of a published table, with the rounding of the cells."""
+        table = self.cells.margins[place]
         if self.chain is not None:
             return (self.chain.error(table),)
         if not self.marginals.has_noise(table):
@@ -389,102 +433,42 @@ class Margins:
         releases = next(iter(self.measured.values())).compositions
         return compare_ways(self.cells, self.budget, releases, self._variances)
 
-    def _std(self, claim: Certificate) -> float:
-        """Return the standard deviation of a measured count, or of a sum where there is none."""
+    def count_std(self, claim: Certificate) -> float:
+        """The standard deviation of a measured count, or of a sum where there is no count."""
         numbers = self.drawn.components
-        place = min(range(len(numbers)), key=lambda one: numbers[one].of_values)
-        return float(numbers[place].radius) * math.sqrt(claim.noise.variance_at(place))
+        index = min(range(len(numbers)), key=lambda index: numbers[index].of_values)
+        return float(numbers[index].radius) * math.sqrt(claim.noise.variance_at(index))
 
-    def columns(self, table: int) -> str:
-        """Return what a table is by, for people."""
-        by = [axis.column for i, axis in enumerate(self.cells.axes) if table >> i & 1]
-        return "the total" if not by else _words.in_turn(by, "and")
+    def columns(self, table: int) -> list[str]:
+        """The names of the columns that a table is by."""
+        return [self.cells.axes[i].column for i in self.marginals.axes(table)]
+
+    def noise_record(self) -> dict[str, Any]:
+        """The measured tables as JSON values, or the number of contrasts with noise."""
+        if self.contrasts:  # their noise is in certificate.json
+            return {"contrasts": len(self.measured)}
+        chain = {} if self.chain is None else {"chain": self.chain.columns(self.cells)}
+        return super().noise_record() | chain
+
+    def describe_noise(self, unit: str = "") -> str:
+        """A sentence about the measured tables, or about contrasts or the tree with noise."""
+        if self.contrasts:
+            return _IN_CONTRASTS.format(count=len(self.measured))
+        if self.chain is not None:
+            return self.chain.in_words(self.cells)
+        return super().describe_noise(" in a count" if len(self.drawn.components) > 1 else unit)
 
     @property
-    def largest_std(self) -> float:
-        """The largest standard deviation of a number that adds up, if that is the objective."""
-        return max((one.own for one in self.compared.values()), default=0.0)
+    def agreement(self) -> str:
+        """A sentence that tells from which numbers all tables are summed."""
+        return AGREE if self.marginals.is_small else AGREE.replace(" of the cells", "")
 
-    def to_record(self) -> dict[str, Any]:
-        """Return it as JSON values, all of which a certificate can confirm."""
-        if self.contrasts:  # whose noise certificate.json has
-            measured: dict[str, Any] = {"contrasts": len(self.measured)}
-        else:
-            measured = {"measured": self._measured_record()}
-        return {
-            **measured,
-            **({} if self.chain is None else {"chain": self.chain.columns(self.cells)}),
-            **(
-                {"objective": LARGEST, "largest_std": self.largest_std}
-                if self.cells.largest
-                else {}
-            ),
-            "compared": {label: vars(one) for label, one in self.compared.items()},
-        }
-
-    def _measured_record(self) -> list[dict[str, Any]]:
+    def remarks(self) -> list[str]:
+        """The largest counts of tables without cells, and the total that is public."""
         return [
-            {
-                "by": [a.column for i, a in enumerate(self.cells.axes) if table >> i & 1],
-                "epsilon": decimal_text(claim.budget.epsilon),
-                "delta": decimal_text(claim.budget.delta),
-                "noise": claim.noise.name,
-                "std": self._std(claim),
-            }
-            for table, claim in self.measured.items()
+            *([] if self.marginals.has_cells else [_MOST_ROWS]),
+            *([_KNOWN] if self.total_is_known else []),
         ]
-
-    def in_words(self) -> list[str]:
-        """Return what noise there is, and what it is worth, in sentences."""
-        of = " in a count" if len(self.drawn.components) > 1 else ""
-        drawn = [
-            f"{self.columns(table)} ({claim.noise.name}, std {self._std(claim):.4g}{of})"
-            for table, claim in self.measured.items()
-        ]
-        said = f"Noise is drawn for the numbers by {'; '.join(drawn)}."
-        if self.contrasts:
-            said = _IN_CONTRASTS.format(count=len(self.measured))
-        agree = AGREE if self.marginals.is_small else AGREE.replace(" of the cells", "")
-        found = [f"{said if self.chain is None else self.chain.in_words(self.cells)} {agree}"]
-        found += [] if self.marginals.has_cells else [_MOST_ROWS]
-        found += [_KNOWN] if self.total_is_known else []
-        found += [FOR_THE_LARGEST] if self.cells.largest else []
-        for label, one in self.compared.items():
-            of = "The" if len(self.compared) == 1 else f"Of {label} the"
-            found.append(one.in_words(of, largest=self.cells.largest))
-        return found if self.whole_counts is None else found + self.whole_counts.in_words()
-
-
-def grid_of_variance(finest: int, variance: float) -> Fraction:
-    """Return 2^finest, or 2^_STEPS of the noise if that is more."""
-    return Fraction(2) ** max(finest, math.floor(math.log2(math.sqrt(variance))) + _STEPS)
-
-
-def check_claim(  # noqa: PLR0917 (four calls)
-    name: str,
-    claim: Certificate,
-    cells: Layout,
-    dimension: int,
-    moves: Sequence[Sensitivity],
-    *,
-    families: Sequence[str],
-) -> None:
-    """Raise CertificateRejected unless it is about so many numbers that a unit `moves` so."""
-    fits = (
-        (claim.dimension == dimension, "it has other numbers than the spec"),
-        (claim.sensitivity in moves, "a unit moves its table otherwise"),
-        (claim.neighbours == cells.neighbours, f"it isn't about {cells.neighbours} neighbours"),
-        (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
-        (claim.grid is not None, "it has no grid, which every release is rounded to"),
-        (
-            claim.geometry is None or claim.geometry.kind == "cells",
-            "noise is alike in all numbers of a table",
-        ),
-        (claim.noise.name in families, "no such noise is in tables with margins"),
-    )
-    for fit, why in fits:
-        if not fit:
-            raise CertificateRejected(f"Query {name!r}: {why}.")
 
 
 def _check_body(name: str, claim: Certificate, cells: Layout, table: int) -> None:

@@ -31,7 +31,7 @@ from leastnoise.tables.answers.sums.margin_queries import (
     std_problems,
 )
 from leastnoise.tables.layout.axes import Bins, KeyColumn
-from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.workloads.marginal import MOST_CELLS
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.axes import Axis
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -101,17 +101,15 @@ class NestedQueries(QueryKind):
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The cells."""
-        ((cells,),) = lay_out_in_one_cell(spec, query, asked, choose=_choose_bounding)
+        ((cells,),) = lay_out_tree(spec, query, asked, choose=_choose_bounding)
         return ((replace(cells, margins=published_tables(query)),),)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            NestedTables,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.nested import NestedMargins  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=NestedTables) for query in queries]
+        return [Sums(laid=laid, block=query, kind=NestedMargins) for query in queries]
 
 
 def published_tables(query: Query) -> tuple[int, ...]:

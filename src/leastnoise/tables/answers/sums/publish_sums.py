@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
@@ -25,13 +26,14 @@ from leastnoise.tables.statistics.base import CLOSE
 from leastnoise.workloads.contrasts import BITS, exact_contrasts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from leastnoise.tables.answers.noisy import BlockPlan
     from leastnoise.tables.answers.sums.margins import Margins
+    from leastnoise.tables.answers.sums.measured_sums import MeasuredSums
     from leastnoise.tables.answers.sums.trees import TreeSums
     from leastnoise.tables.results.table import Table
     from leastnoise.workloads.marginal import Components, Marginals
@@ -218,43 +220,54 @@ def whole_steps(estimate: NDArray[np.float64]) -> NDArray[np.int64]:
 def check_sums(margins: Margins, folder: Path, blocks: Sequence[BlockPlan], kind: str) -> None:
     """Raise CertificateRejected unless all tables have the same counts and sums by what they share.
 
-    And unless means follow from the sums and counts that are published beside them. Where no count
-    is below 0 they are those that intervals tell: see `whole_counts`. The tables are as
-    `check_table` found them.
+    And unless means follow from the sums and counts that are published beside them. If no count is
+    below 0, the counts have to follow from their intervals: see `whole_counts`. `check_table` has
+    checked the tables, each by itself.
     """
-    told = [read_table(folder / f"{one.name}.{kind}", [one.layout]) for one in blocks]
-    for asked in (one for one in margins.cells.statistics if one.adds_up):
-        numbers = [np.array(own[asked.label], dtype=float) for own in told]
-        for first, other, shared in _disagreeing(margins, numbers):
-            name, cells = (f"{blocks[one].name}.{kind}" for one in (other, first))
-            what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
-            if margins.cells.margins[other] == shared:
-                raise CertificateRejected(f"The table {name} isn't the sum of {cells}{what}.")
-            by = margins.columns(shared)
-            why = f"don't have the same sums by {by}" if shared else "don't have the same total"
-            raise CertificateRejected(f"The tables {name} and {cells} {why}{what}.")
-    for block, own in zip(blocks, told, strict=True):
-        for label in _wrong_means(margins, block, own):
+    columns = [read_table(folder / f"{block.name}.{kind}", [block.layout]) for block in blocks]
+    tables = margins.cells.margins
+    for asked in (asked for asked in margins.cells.statistics if asked.adds_up):
+        numbers = [np.array(table[asked.label], dtype=float) for table in columns]
+
+        def add_up(place: int, shared: int, numbers: Sequence[Floats] = numbers) -> list[float]:
+            return _exact_sums(margins, numbers[place], tables[place], shared)
+
+        what = "" if len(margins.cells.statistics) == 1 else f" in {asked.label}"
+        check_agreement(margins, kind, tables, operator.and_, add_up, what=what)
+    for block, table in zip(blocks, columns, strict=True):
+        for label in _wrong_means(margins, block, table):
             why = f"has a {label} that isn't its sum over its count"
             raise CertificateRejected(f"The table {block.name}.{kind} {why}.")
     sums, exact = partial(_sums, margins), margins.is_whole
     check_whole_counts(margins.whole_counts, folder, blocks, kind, sums=sums, exact=exact)
 
 
-def _disagreeing(margins: Margins, numbers: Sequence[Floats]) -> Iterator[tuple[int, int, int]]:
-    """Yield the places of two tables, and the table that both hold, but with other numbers.
+def check_agreement(  # noqa: PLR0917 (two calls)
+    sums: MeasuredSums,
+    kind: str,
+    tables: Sequence[int],
+    meet: Callable[[int, int], int],
+    add_up: Callable[[int, int], list[float]],
+    *,
+    what: str = "",
+) -> None:
+    """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
 
-    Of all tables that hold one, each is compared with the first.
+    `meet` gives the largest table that two tables are both summed to; `add_up` sums the table at a
+    place to a shared table. Of all tables that are summed to one, each is compared with the first.
     """
-    tables = margins.cells.margins
-    for shared in dict.fromkeys(table & wider for table, wider in combinations(tables, 2)):
-        holding = [place for place, table in enumerate(tables) if table & shared == shared]
-        first, *others = (
-            _exact_sums(margins, numbers[place], tables[place], shared) for place in holding
-        )
-        for place, sums in zip(holding[1:], others, strict=True):
-            if sums != first:
-                yield holding[0], place, shared
+    for shared in dict.fromkeys(meet(table, other) for table, other in combinations(tables, 2)):
+        wider = [place for place, table in enumerate(tables) if meet(table, shared) == shared]
+        expected = add_up(wider[0], shared)
+        for place in wider[1:]:
+            if add_up(place, shared) == expected:
+                continue
+            name, first = (f"{sums.parts[index].name}.{kind}" for index in (place, wider[0]))
+            if tables[place] == shared:
+                raise CertificateRejected(f"The table {name} isn't the sum of {first}{what}.")
+            by = f"sums by {sums.in_columns(shared)}" if sums.columns(shared) else "total"
+            why = f"don't have the same {by}{what}"
+            raise CertificateRejected(f"The tables {name} and {first} {why}.")
 
 
 def _exact_sums(margins: Margins, numbers: Floats, table: int, shared: int) -> list[float]:
@@ -301,7 +314,7 @@ def publish_on_tree(
     Noise goes into the cells of the trees; the rest is post-processing.
     """
     integers = ScaledIntegers(numerators=whole.strategy.place(cells), bits=whole.cells.bits)
-    noisy = Mechanism(whole.claim).release(integers).values
+    noisy = Mechanism(whole.certificate).release(integers).values
     counts, sums = whole_steps(whole.strategy.estimate(noisy)), whole.workload.add_up
     tables = [
         table_of(block.layout, numbers.astype(np.float64), block.noise_errors)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -41,7 +41,7 @@ class UnlistedQueries(QueryKind):
         """The row of a group."""
         return _row_of_group(spec, query, asked)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
         from leastnoise.tables.answers.unlisted.groups import (  # noqa: PLC0415  (0.5 s)
             UnlistedGroups,
@@ -72,7 +72,7 @@ class KeyQueries(QueryKind):
         """The row of a group, whose one number is not published."""
         return _row_of_group(spec, query, asked)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
         from leastnoise.tables.answers.unlisted.keys import KeysAlone  # noqa: PLC0415  (0.5 s)
 

@@ -33,8 +33,8 @@ from leastnoise.guarantees.strategy import (
 )
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
-from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
-from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InCells
+from leastnoise.tables.layout.lay_out import lay_out_tree
+from leastnoise.tables.layout.limits import ONE_ROW, FirstCells, InCells
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.statistics.registry import known_statistics
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import Edge, Key
 
 SUM, WEIGHT = "sum", "weight"
-_COUNTS = ("count", "count_units")
 _MOST_READ = 100_000  # cells
 _MOST_TERMS = 1_000_000  # cells of all sums together
 _MOST_NUMBERS = 20_000_000  # sums times merged cells, of all queries: 160 MB
@@ -80,9 +79,9 @@ class SumQueries(QueryKind):
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The cells."""
-        return lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        return lay_out_tree(spec, query, asked, choose=choose_bounding)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, laid: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
         from leastnoise.tables.answers.weighted.answer import (  # noqa: PLC0415  (0.5 s)
             WeightedSums,
@@ -108,6 +107,11 @@ class NamedSums(Axis):
     def cells(self) -> int:
         """Number of sums."""
         return len(self.names)
+
+    @property
+    def summed_cells(self) -> int:
+        """Number of cells of which the sums are."""
+        return math.prod(axis.cells for axis in self.of)
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
@@ -336,7 +340,7 @@ def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
     way = cells.bounding
     if not _adds_one(cells):
         most = way.l1(cells.numbers)
-        way = InCells(per_cell=most, total=most, apart=True)
+        way = InCells(per_cell=most, total=most, by_number=True)
     return replace(cells, axes=(axis,), bounding=way)
 
 
@@ -358,11 +362,11 @@ def _adds_one(cells: Layout) -> bool:
     """True if a unit adds 1 to one cell at most, and nothing to all others."""
     way = cells.bounding
     in_one = isinstance(way, FirstCells) and way.most == 1
-    return in_one or (cells.by_row and way == OF_A_ROW)
+    return in_one or (cells.by_row and way == ONE_ROW)
 
 
 def sums_of(spec: Spec, query: Query) -> MergedSums:
-    """The sums of a query that was checked."""
+    """The sums that a query names. Raises ValueError."""
     return read_sums(query.sums or "", axes_of(spec, query))
 
 
@@ -407,7 +411,7 @@ def _beside(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    if len(asked) != 1 or asked[0].kind not in _COUNTS:
+    if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
         why = 'Sums are of one count: statistics = ["count"]. Use another query for others.'
         yield f"{path}.sums", why
     if query.objective:
@@ -424,14 +428,13 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 def _of_cells(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     if any(keys is None for keys in spec.groupings(query).values()):  # a problem of these
         return
-    axes = axes_of(spec, query)
-    cells = math.prod(axis.cells for axis in axes)
+    cells = math.prod(axis.cells for axis in axes_of(spec, query))
     if cells > _MOST_READ:
         why = f"Expected at most {_MOST_READ:,} cells with sums, got {cells:,}. Give fewer keys."
         yield key, why
         return
     try:
-        read_sums(query.sums or "", axes)
+        sums_of(spec, query)
         if query is [one for one in spec.query if one.sums is not None][-1]:
             yield from _too_many(spec, key)
     except ValueError as error:

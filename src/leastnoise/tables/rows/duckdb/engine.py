@@ -14,7 +14,7 @@ import narwhals as nw
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.expressions.duckdb_sql import SqlColumns, given, uses
+from leastnoise.tables.expressions.duckdb_sql import SqlColumns, from_casts, to_casts
 from leastnoise.tables.rows.duckdb.even_edges import guess_of
 from leastnoise.tables.rows.duckdb.inputs import Reading
 from leastnoise.tables.rows.engine import Engine
@@ -257,18 +257,20 @@ def _add_computed(
     """SQL of the `stored` casts of `query` and the computed columns, and its parameters."""
     positions = {name: position for position, name in enumerate(columns)}
     names = {name: f"g{positions[name]}" for name in computed.inputs}
-    inputs = {names[name]: given(kind, positions[name]) for name, kind in computed.inputs.items()}
+    inputs = {
+        names[name]: from_casts(kind, positions[name]) for name, kind in computed.inputs.items()
+    }
     compiled = SqlColumns(computed.expressions, names)
     listed = ", ".join(f"{sql} AS {name}" for name, sql in inputs.items()) or "0 AS none"
-    query = compiled.around(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # own names
+    query = compiled.wrap(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # own names
     count = len(computed.columns)
     pairs = zip(computed.columns.values(), compiled.names[:count], strict=True)
     columns_sql = list(stored)
     for position, (column, value) in enumerate(pairs, len(columns)):
         columns_sql += [
-            f"{sql} AS {use}{position}" for use, sql in uses(column.type, value).items()
+            f"{sql} AS {use}{position}" for use, sql in to_casts(column.type, value).items()
         ]
     columns_sql += [
         f"{value} AS f{position}" for position, value in enumerate(compiled.names[count:])
     ]
-    return f"SELECT {', '.join(columns_sql)} FROM ({query})", compiled.bound  # noqa: S608  # own names
+    return f"SELECT {', '.join(columns_sql)} FROM ({query})", compiled.parameters  # noqa: S608  # own names

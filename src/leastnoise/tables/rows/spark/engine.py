@@ -22,7 +22,7 @@ import narwhals as nw
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.expressions.spark_columns import SparkColumns, given, uses
+from leastnoise.tables.expressions.spark_columns import SparkColumns, from_casts, to_casts
 from leastnoise.tables.rows.duckdb import files
 from leastnoise.tables.rows.duckdb.inputs import ParquetFile, Part, SeveralFiles
 from leastnoise.tables.rows.engine import Engine
@@ -322,17 +322,17 @@ class Spark(Engine):
         names = {name: f"g{positions[name]}" for name in computed.inputs}
         compiled = SparkColumns(self._f, computed.expressions, names)
         for name, kind in computed.inputs.items():
-            frame = frame.withColumn(names[name], given(self._f, kind, positions[name]))
+            frame = frame.withColumn(names[name], from_casts(self._f, kind, positions[name]))
         selected, count = [self._f.col(name) for name in stored], len(computed.columns)
         pairs = zip(computed.columns.values(), compiled.values[:count], strict=True)
         for position, (column, value) in enumerate(pairs, len(columns)):
             selected += [
-                cast.alias(f"{use}{position}") for use, cast in uses(column.type, value).items()
+                cast.alias(f"{use}{position}") for use, cast in to_casts(column.type, value).items()
             ]
         selected += [
             value.alias(f"f{position}") for position, value in enumerate(compiled.values[count:])
         ]
-        return compiled.around(frame).select(*selected)
+        return compiled.wrap(frame).select(*selected)
 
     def copy_rows(self, frame: nw.LazyFrame[Any]) -> None:
         """Do nothing: Spark reads rows again when an executor is lost."""
