@@ -152,7 +152,7 @@ def test_a_release_says_how_its_file_is_written_and_verifies(tmp_path: Path) -> 
         ({"delimiter": ":"}, r"data\.delimiter: Expected"),
         ({"delimiter": ";;"}, r"data\.delimiter"),
         ({"decimal": ";"}, r"data\.decimal"),
-        ({"header": False}, r"data\.header: Expected the names of all columns in their order"),
+        ({"header": False}, r"data\.header: Expected the names of all columns in order"),
         ({"header": []}, r"data\.header"),
         ({"source": "rows.parquet", "delimiter": ";"}, r"data\.delimiter: Used with CSV alone"),
         ({"source": "rows.parquet", "header": ["who"]}, r"data\.header: Used with CSV alone"),

@@ -110,7 +110,7 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         decides=_deciding_count(query, by_row=spec.privacy.by_row),
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
-        joined=spec.data.joined,
+        joined=spec.data.join_sentences,
         within=axes_of(spec, query) if together else (),
         clipped=tuple(
             item.counts_in_words(spec) for item in statistics if isinstance(item, Clipped)
