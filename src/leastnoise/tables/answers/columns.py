@@ -121,12 +121,12 @@ def wrong_number(
     every = list(zip(layout.statistics, layout.ingredients(noise), strict=True))
     beside: dict[Any, list[Any]] = {}
     for asked, made_of in every:
-        value = asked.in_common(made_of, values[asked.label])
+        value = asked.in_common_unit(made_of, values[asked.label])
         beside.setdefault(made_of.components, []).append(value)
     for asked, made_of in every:
         four = [values[f"{asked.label}{suffix}"] for suffix in SUFFIXES]
         with np.errstate(all="ignore"):
-            suffix = asked.wrong_suffix(made_of, four, beside)
+            suffix = asked.find_wrong_suffix(made_of, four, beside)
         if suffix is not None:
             return f"{asked.label}{suffix}"
     return None

@@ -113,7 +113,7 @@ def table_at(
     for asked, own in zip(layout.statistics, columns, strict=True):
         own += [
             [(stated or {})[f"{asked.label}{suffix}"]] * len(own[0])
-            for suffix in asked.suffixes[len(asked.chosen) :]
+            for suffix in asked.suffixes[len(asked.candidate_suffixes) :]
         ]
     ordered = sorted(zip(layout.places, columns, strict=True))
     every = key_columns(layout) + [column for _, own in ordered for column in own]
@@ -146,7 +146,7 @@ def wrong_quantile(
     for asked in layout.statistics:
         value, *ends = (
             _places(columns[f"{asked.label}{suffix}"], places)
-            for suffix, places in zip(asked.chosen, told, strict=False)
+            for suffix, places in zip(asked.candidate_suffixes, told, strict=False)
         )
         if len(value) != len(least) or any(map(int.__lt__, value, least)):
             return asked.label
