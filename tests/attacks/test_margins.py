@@ -76,8 +76,8 @@ class Published:
         kinds = {"who": "int64", "r": "int64", "s": "str", "x": "float64"}
         frame.astype(kinds).to_parquet(self.file)
         with source.open_engine(self.source, threads=1) as engine:
-            vector = bounding.query_vector(engine, self.spec, self.whole.drawn, salt="")
-        cells = (vector / 2.0**self.whole.drawn.bits).reshape(*_SIZES, -1)
+            vector = bounding.query_vector(engine, self.spec, self.whole.measured_cells, salt="")
+        cells = (vector / 2.0**self.whole.measured_cells.bits).reshape(*_SIZES, -1)
         summed = []
         for table in self.whole.measured:
             axes = tuple(axis for axis in range(2) if not table >> axis & 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from leastnoise.tables.answers.noisy import BlockPlan
+from leastnoise.tables.answers.noisy import NoisyPart
 from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
@@ -56,10 +56,10 @@ def whole_of(plan: Plan) -> Margins:
     return answered
 
 
-def table_of(block: BlockPlan) -> int:
+def table_of(block: NoisyPart) -> int:
     """The mask of a published table."""
     assert isinstance(block.answered, Margins)
-    return block.answered.cells.margins[block.place]
+    return block.answered.cells.margins[block.index]
 
 
 def read(folder: Path, name: str, kind: str) -> pd.DataFrame:

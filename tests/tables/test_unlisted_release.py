@@ -134,7 +134,7 @@ def test_changed_keys_are_rejected(tmp_path: Path, edit: tuple[str, str, str, st
 def test_keys_alone_have_no_numbers(block: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=f"{next(iter(block))}.* Not used where keys are published"):
         Release(**spec_of(statistics=[], block=block))
-    with pytest.raises(SpecError, match="an error decides, and keys alone have none"):
+    with pytest.raises(SpecError, match="an error decides, and keys have no error"):
         Release(**spec_of(statistics=[], privacy={"epsilon": "least"}))
     with pytest.raises(SpecError, match="Expected statistics"):
         Release(**spec_of(statistics=[], by={"sex": [1, 2]}))

@@ -56,7 +56,7 @@ def check_laws(strategy: TreeStrategy, table: int, sums: NDArray[Any], chances: 
     stds = np.sqrt(chances @ sums.astype(float) ** 2)
     variances = strategy.variance(table)
     assert np.sqrt(np.broadcast_to(variances, stds.shape)) == pytest.approx(stds, rel=_CUT)
-    if strategy.alike(table):
+    if strategy.is_alike(table):
         assert np.ptp(stds) < 1e-6
     for probability in (0.5, 0.9, 0.95, 0.99):
         halves = np.broadcast_to(strategy.half_width(table, probability), stds.shape)

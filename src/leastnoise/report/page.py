@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.exact import Interval
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.publish.verify import VerifiedRelease
     from leastnoise.tables.spec.model import Privacy, Spec
 
@@ -192,7 +192,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
     return list(dict.fromkeys(lines))  # the parts of one query say the same
 
 
-def _noise(blocks: Sequence[BlockPlan], names: Mapping[str, Mapping[str, str]]) -> str:
+def _noise(blocks: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -> str:
     rows: list[str] = []
     for block in blocks:
         for error in block.errors:

@@ -1,7 +1,7 @@
-"""Which tree whole-number noise is drawn on, and with which shares of its levels.
+"""The search for a tree of whole-number noise, and for the shares of its levels.
 
-A search in floats ranks trees; whoever draws the noise proves it. What a certificate says is
-checked against the trees that a query implies.
+A search in floats ranks trees; the caller proves the noise. Certificates are checked against the
+trees that a query implies.
 """
 
 from __future__ import annotations
@@ -71,10 +71,11 @@ class TreeOffer:
 def rank_noise(
     offers: tuple[TreeOffer, ...], scale: Fraction, rows: Rows, *, largest: bool
 ) -> tuple[tuple[TreeOffer, Agreeing], ...]:
-    """Each tree, and its noise with the best shares, the least Σ ln(mean variance) of tables first.
+    """Each tree, and its noise with the best shares; the least Σ ln(mean variance) of tables first.
 
-    Or the least `largest` variance. In floats: no guarantee rests on it. At `scale` a move of one
-    cell costs 1. Raises NotApplicable or InvalidArgument if there is none.
+    With `largest`, the least largest variance first. In floats: no guarantee rests on it. At
+    `scale` a move of one cell costs 1. Raises NotApplicable or InvalidArgument if no tree can be
+    used.
     """
     _, total = choose_loss(largest=largest)
     ranked: list[tuple[float, TreeOffer, Agreeing]] = []
@@ -153,19 +154,19 @@ class Trees:
     exact: bool = False
 
     @property
-    def _apart(self) -> bool:
+    def _has_groups(self) -> bool:
         """True if there is a tree for each of several groups, below a root without a share."""
         return self.groups > 1
 
     def rank(self, budget: Budget, releases: int) -> list[Agreeing]:
         """The noise of all groups' trees, the best first; each release has a part of ε.
 
-        Raises NotApplicable if there is none.
+        Raises NotApplicable if no tree can be used.
         """
         rows = self.moves.rows(dimension=self.counts)
         if rows is None:
             raise NotApplicable(family=Agreeing.name, why=f"it isn't for {self.moves}")
-        rows = replace(rows, replaced=rows.replaced and not self._apart)
+        rows = replace(rows, replaced=rows.replaced and not self._has_groups)
         scale = releases * rows.most / budget.epsilon
         try:
             ranked = rank_noise(self.offers, scale, rows, largest=self.largest)
@@ -173,7 +174,7 @@ class Trees:
             text = error.why if isinstance(error, NotApplicable) else str(error)
             why = f"of {self.counts:,} counts no tree can be used ({text}). {self.advice}"
             raise NotApplicable(family=Agreeing.name, why=why) from None
-        if not self._apart:
+        if not self._has_groups:
             return [noise for _, noise in ranked]
         return [
             replace(noise, branches=(self.groups, *noise.branches), shares=(0, *noise.shares))
@@ -201,7 +202,7 @@ class Trees:
         for fit, why in fits:
             if not fit:
                 raise CertificateRejected(f"Query {self.label!r}: {why}.")
-        if self._apart:
+        if self._has_groups:
             noise = replace(noise, branches=noise.branches[1:], shares=noise.shares[1:])
         try:
             for table in self.offers[0].tables:
@@ -216,9 +217,9 @@ class Trees:
         yield len(noise.shares) == len(tree.even) + 1, "its tree has other levels"
 
     def _is_a_tree(self, noise: Agreeing) -> Iterator[tuple[bool, str]]:
-        levels = len(noise.branches) - self._apart
+        levels = len(noise.branches) - self._has_groups
         first = (noise.branches[0], noise.shares[0]) if noise.even and levels > 0 else None
-        fits = first == (self.groups, 0) if self._apart else first is not None
+        fits = first == (self.groups, 0) if self._has_groups else first is not None
         yield fits, "it is of other groups"
         cells = self.groups * self.counts
         yield noise.dimension >= cells, "its trees have fewer cells than counts"

@@ -22,7 +22,7 @@ from leastnoise.tables.layout import choices
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.plan.plan import BlockPlan
+from leastnoise.tables.plan.plan import NoisyPart
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.rows import source
@@ -55,7 +55,7 @@ def layout_of(raw: dict[str, Any]) -> Layout:
     return lay_out_query(spec, spec.query[0])[0][0]
 
 
-def block_of(raw: dict[str, Any]) -> BlockPlan:
+def block_of(raw: dict[str, Any]) -> NoisyPart:
     return plan(spec_file.lay_out({"version": 1} | raw)).blocks[0]
 
 

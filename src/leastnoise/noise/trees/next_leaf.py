@@ -224,7 +224,7 @@ def _find_cut(noise: Agreeing) -> int:
 
     By Proposition 7 (ii). Only speed rests on these floats.
     """
-    kept = solve(noise.branches, rates_of(noise)).kept
+    kept = solve(noise.branches, rates_of(noise)).acceptance
     counts = accumulate(noise.branches[:-1], initial=1, func=mul)
     logs = (nodes * math.log(own) for nodes, (own,) in zip(counts, kept, strict=True))
     room = math.log(_UNDECIDED) + sum(logs)

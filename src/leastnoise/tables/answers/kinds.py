@@ -78,13 +78,13 @@ def file_names(query: Query) -> list[str]:
 def lay_out_query(spec: Spec, query: Query) -> Parts:
     """The layouts of each part of a query, one for each way to bound a unit.
 
-    All have the same cells. A query without statistics that noise is added to has none: see
-    `lay_out_ranks`. Raises LayoutError if a part has none.
+    All layouts of a part have the same cells. A query of quantiles alone has no part here: see
+    `lay_out_ranks`. Raises LayoutError for a part without a layout.
     """
     by_row = spec.privacy.by_row
     asked = {
-        place: (statistic, statistic.components(spec, by_row=by_row))
-        for place, statistic in enumerate(known_statistics(query, by_row=by_row))
+        index: (statistic, statistic.components(spec, by_row=by_row))
+        for index, statistic in enumerate(known_statistics(query, by_row=by_row))
         if isinstance(statistic, Statistic)
     }
     return kind_of(spec, query).lay_out(spec, query, asked)

@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     Named = list[tuple[str, Claim]]
 
 
-def list_answers(laid: SpecLayout) -> list[Answer]:
+def list_answers(layouts: SpecLayout) -> list[Answer]:
     """The answers to all queries of a spec, first the answers that share draws."""
-    queries, places = list_draw_queries(laid), dict[str, int]()
+    queries, places = list_draw_queries(layouts), dict[str, int]()
     by_kind: dict[QueryKind, list[DrawQuery]] = {kind: [] for kind in KINDS}
-    kinds = {query.name: kind_of(laid.spec, query) for query in laid.spec.query}
+    kinds = {query.name: kind_of(layouts.spec, query) for query in layouts.spec.query}
     for query in queries:
         places[query.label] = query.index
         by_kind[kinds[query.name]].append(query)
-    answers = [answer for kind in KINDS for answer in kind.list_answers(laid, by_kind[kind])]
+    answers = [answer for kind in KINDS for answer in kind.list_answers(layouts, by_kind[kind])]
     answers.sort(key=lambda answer: (not answer.shares_draws, places[answer.labels[0]]))
-    return [*answers, *list_quantiles(laid, first=len(queries))]
+    return [*answers, *list_quantiles(layouts, first=len(queries))]
 
 
-def read_answers(laid: SpecLayout, reading: Reading) -> Iterator[Answered]:
+def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
     """Match certificates to queries, and yield each draw in the order of the certificate.
 
     Raises CertificateRejected for a certificate that states something the spec does not imply, or
     unless each query is in one draw, in the order of the spec.
     """
-    answers = list_answers(laid)
+    answers = list_answers(layouts)
     by_label = {label: answer for answer in answers for label in answer.labels}
-    order = [block.label for block in list_draw_queries(laid)]
+    order = [query.label for query in list_draw_queries(layouts)]
     order += [label for label in by_label if label not in order]
     draws = _by_draw(answers, by_label, reading.certificate)
     if sorted(label for labels, _ in draws for label in labels) != sorted(order):

@@ -85,7 +85,7 @@ def measure_table(strategy: Strategy, table: int, *, groups: int = 1) -> NoiseEr
     variances = strategy.variance(table)
     halves = [strategy.half_width(table, probability) for probability in PROBABILITIES]
     rows = None
-    if not strategy.alike(table):
+    if not strategy.is_alike(table):
         stds, halves95 = (variances**0.5).tolist() * groups, halves[0].tolist() * groups
         rows = RowErrors(std=tuple(stds), half95=tuple(halves95))
     half95, half975, half983 = (float(widths.max()) for widths in halves)

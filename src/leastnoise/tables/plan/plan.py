@@ -12,7 +12,7 @@ from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.tables.answers.base import SECTIONS, Answered, TablePart
-from leastnoise.tables.answers.noisy import BlockPlan
+from leastnoise.tables.answers.noisy import NoisyPart
 from leastnoise.tables.answers.quantiles.plan import QuantilePlan
 from leastnoise.tables.answers.unlisted.keys import KeysPlan
 from leastnoise.tables.layout import found_bounds
@@ -41,9 +41,9 @@ class QueryPlan:
     parts: tuple[TablePart, ...]
 
     @property
-    def blocks(self) -> tuple[BlockPlan, ...]:
+    def blocks(self) -> tuple[NoisyPart, ...]:
         """The parts that noise is added to."""
-        return _of_kind(self.parts, BlockPlan)
+        return _of_kind(self.parts, NoisyPart)
 
     @property
     def layouts(self) -> tuple[TableShape, ...]:
@@ -91,9 +91,9 @@ class Plan(Framed, Shown):
         return tuple(sorted(every, key=order))
 
     @property
-    def blocks(self) -> tuple[BlockPlan, ...]:
+    def blocks(self) -> tuple[NoisyPart, ...]:
         """The parts that noise is added to."""
-        return _of_kind(self.parts, BlockPlan)
+        return _of_kind(self.parts, NoisyPart)
 
     @property
     def quantiles(self) -> tuple[QuantilePlan, ...]:

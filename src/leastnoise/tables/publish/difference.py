@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise._notebooks import Columns
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Ingredients, Statistic
 
 CONVOLVED, UNION = 0.95, 0.9
 """Confidence of an interval: from the convolved laws of noise, or from a union bound."""
 
-_NoisyStatistic = tuple["BlockPlan", "Statistic", "Ingredients", list[int]]
+_NoisyStatistic = tuple["NoisyPart", "Statistic", "Ingredients", list[int]]
 """A part of a query, a statistic of it, the ingredients of that, and their coordinates."""
 
 
@@ -144,7 +144,7 @@ def _verify(folder: Path) -> VerifiedRelease:
         raise CertificateRejected(f"{folder} doesn't verify: {error}") from None
 
 
-_Both = tuple[tuple["BlockPlan", ...], tuple["BlockPlan", ...]]
+_Both = tuple[tuple["NoisyPart", ...], tuple["NoisyPart", ...]]
 
 
 def _find_mismatches(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Iterator[str]:
@@ -187,7 +187,7 @@ def _find_group_mismatches(first: Layout, second: Layout) -> Iterator[str]:
         yield " has other tables joined to its rows in the two releases."
 
 
-def _statistics_by_label(parts: Sequence[BlockPlan]) -> dict[str, _NoisyStatistic]:
+def _statistics_by_label(parts: Sequence[NoisyPart]) -> dict[str, _NoisyStatistic]:
     """The statistics of a query by label, each with the part that draws it."""
     return {
         statistic.label: (part, statistic, ingredients, [part.first + use for use in uses])
@@ -202,7 +202,7 @@ def _statistics_by_label(parts: Sequence[BlockPlan]) -> dict[str, _NoisyStatisti
 
 
 def _read_numbers(
-    folder: Path, release: VerifiedRelease, parts: Sequence[BlockPlan]
+    folder: Path, release: VerifiedRelease, parts: Sequence[NoisyPart]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """The numbers of a verified table, by column."""
     kind = release.spec.output.format if release.spec.output else "parquet"

@@ -37,7 +37,7 @@ from leastnoise.tables.statistics.base import CLOSE, NoiseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.spec.model import Spec
@@ -228,7 +228,7 @@ def _sum_cells(spec: Spec, layout: Layout, folder: Path) -> NDArray[np.float64]:
 
 
 def _find_errors(
-    spec: Spec, block: BlockPlan, truth: _Cells, *, value: str, folder: Path
+    spec: Spec, block: NoisyPart, truth: _Cells, *, value: str, folder: Path
 ) -> Iterator[Trial]:
     """The error of each statistic of a query; `truth` has its cells without limits."""
     layout = block.layout

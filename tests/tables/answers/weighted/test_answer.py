@@ -111,7 +111,7 @@ def test_sums_are_unbiased_and_intervals_hold_95_of_100(
     answered = answered_in(plan(laid_of(lines, privacy=privacy | {"delta": delta})))
     certificate, ways, times = answered.certificate, answered.ways, 4000
     counts = [Fraction(int(n)) for n in np.random.default_rng(1).integers(0, 50, 30)]
-    cells = [Fraction(0)] * answered.sums.merged
+    cells = [Fraction(0)] * answered.sums.merged_cells
     for place, count in zip(answered.sums.places.tolist(), counts, strict=True):
         if place >= 0:
             cells[place] += count
@@ -199,15 +199,15 @@ def test_persons_with_several_rows_never_count_as_whole(lines: Any, neighbours: 
         certificate = answered.certificate
         assert not certificate.noise.for_whole_numbers
         for moves in list_moves(answered.cells, answered.sums):
-            assert moves.rows(dimension=answered.sums.merged) is None
-            assert moves.radius("integer", dimension=answered.sums.merged) is None
+            assert moves.rows(dimension=answered.sums.merged_cells) is None
+            assert moves.radius("integer", dimension=answered.sums.merged_cells) is None
         reach = answered.cells.bounding.l1(answered.cells.numbers)
-        replaced = neighbours == "replace-one" and answered.sums.merged > 1
+        replaced = neighbours == "replace-one" and answered.sums.merged_cells > 1
         norm = certificate.sensitivity.radius("l1", dimension=certificate.dimension)
         assert norm is not None
         if answered.ways.strategy is None:
             assert norm == reach * (2 if replaced else 1)
-        elif answered.sums.merged == 1:
+        elif answered.sums.merged_cells == 1:
             assert norm >= reach * answered.ways.strategy.reach("l1", neighbours)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 from leastnoise import _words
 from leastnoise.certificate.plan import COMPOSED
 from leastnoise.tables.answers.base import Offer, Reads, Sentence, Topic
-from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
+from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.sums.whole_counts import WHOLE_NOTE, bias_in_words
 from leastnoise.tables.noise.baselines import Baselines
@@ -46,7 +46,8 @@ class Summed(NoisyAnswer):
     """The tables of one query, which are sums of the same cells, all from one draw.
 
     `cells` is the layout of the cells, and `budget` the query's share of the release's budget.
-    `certificate` is the one that takes most of the budget. Tables are known by their place.
+    `certificate` is about the noise that takes most of this budget. Methods take the index of a
+    table.
     """
 
     cells: Layout
@@ -67,7 +68,7 @@ class Summed(NoisyAnswer):
     @classmethod
     @abstractmethod
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
-        """The noise, proved. Raises Refused if there is none."""
+        """Find and prove the noise. Raises Refused if no noise is proved."""
 
     @classmethod
     @abstractmethod
@@ -90,15 +91,15 @@ class Summed(NoisyAnswer):
 
     @property
     def whole_counts(self) -> WholeCounts | None:
-        """How whole counts, none below 0, follow from the noisy ones, if the spec asks for them."""
+        """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
         return None
 
     @abstractmethod
-    def noise_errors(self, place: int) -> tuple[NoiseError, ...]:
+    def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
         """The error of each number of a cell of a table."""
 
     @abstractmethod
-    def moves(self, place: int) -> tuple[Sensitivity, ...]:
+    def moves(self, index: int) -> tuple[Sensitivity, ...]:
         """Sets that each hold every shift of a table's coordinates by one unit."""
 
     @abstractmethod
@@ -109,17 +110,17 @@ class Summed(NoisyAnswer):
     def in_words(self) -> list[str]:
         """The noise, and a comparison with other ways to make these tables, in sentences."""
 
-    def mark(self, place: int) -> dict[str, Any]:
+    def mark(self, index: int) -> dict[str, Any]:
         """The fields of the record that differ from table to table."""
-        return {"unlike_rows": self.parts[place].has_unlike_rows}
+        return {"unlike_rows": self.parts[index].has_unlike_rows}
 
-    def dimension(self, place: int) -> int:
+    def dimension(self, index: int) -> int:
         """The number of coordinates of a table."""
-        return self.layouts[place].dimension
+        return self.layouts[index].dimension
 
-    def plain(self, place: int, share: Budget) -> Baselines:
+    def plain(self, index: int, share: Budget) -> Baselines:
         """Plain noise in one table, with a share of the budget."""
-        return Baselines.of((self.layouts[place],), share, self.certificate.compositions)
+        return Baselines.of((self.layouts[index],), share, self.certificate.compositions)
 
     @property
     def labels(self) -> tuple[str]:
@@ -127,18 +128,18 @@ class Summed(NoisyAnswer):
         return (self.cells.label,)
 
     @cached_property
-    def parts(self) -> tuple[BlockPlan, ...]:
+    def parts(self) -> tuple[NoisyPart, ...]:
         """A part for each table, with an equal share of the budget."""
         share = self.budget.share(Fraction(1, len(self.layouts)))
         return tuple(
             SumPart(
                 layout=layout,
                 budget=share,
-                baselines=self.plain(place, share),
+                baselines=self.plain(index, share),
                 answered=self,
-                place=place,
+                index=index,
             )
-            for place, layout in enumerate(self.layouts)
+            for index, layout in enumerate(self.layouts)
         )
 
     @property
@@ -154,7 +155,7 @@ class Summed(NoisyAnswer):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SumPart(BlockPlan):
+class SumPart(NoisyPart):
     """One of the tables that add up."""
 
     answered: Summed
@@ -167,17 +168,17 @@ class SumPart(BlockPlan):
         return self.answered.cells.name
 
     def _find_errors(self) -> tuple[NoiseError, ...]:
-        return self.answered.noise_errors(self.place)
+        return self.answered.noise_errors(self.index)
 
     @property
     def dimension(self) -> int:
         """The number of coordinates that noise is added to."""
-        return self.answered.dimension(self.place)
+        return self.answered.dimension(self.index)
 
     @property
     def moves(self) -> tuple[Sensitivity, ...]:
         """Sets that each hold every shift of these coordinates by one unit."""
-        return self.answered.moves(self.place)
+        return self.answered.moves(self.index)
 
     @property
     def too_high(self) -> float | None:
@@ -201,7 +202,7 @@ class SumPart(BlockPlan):
     def own_record(self) -> dict[str, Any]:
         """The record of the noise in plan.json."""
         answered = self.answered
-        return {answered.key: {**answered.mark(self.place), **answered.to_record()}}
+        return {answered.key: {**answered.mark(self.index), **answered.to_record()}}
 
     def _noise_in_words(self, person: str) -> str:
         others = [label for label in self.group if label != self.label]
@@ -235,7 +236,7 @@ class Sums(OfOneQuery):
         tell(f"Finding and proving the noise of {self.label}")
         find = partial(self.kind.find, self.layout, self.share, self.releases)
         purely = partial(find, pure=True) if self.kind.may_be_composed else None
-        yield Offer(index=self.block.index, claims=find(pure=False), purely=purely)
+        yield Offer(index=self.query.index, claims=find(pure=False), purely=purely)
 
     def read(self, labels: Sequence[str], claims: Named, reading: Reading) -> Summed:
         """Its tables, released as `claims` say; rejects any other statement."""

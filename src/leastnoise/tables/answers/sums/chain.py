@@ -109,10 +109,10 @@ def trees_along(cells: Layout, orders: Sequence[Sequence[int]]) -> Trees:
 
 
 def read_chain(cells: Layout, claims: Named, share: Budget) -> Chain | None:
-    """The chain that a query's only claim is about; None if it isn't noise of a tree.
+    """The chain that a query's only claim is about; None if the claim isn't about noise on a tree.
 
-    Raises CertificateRejected unless the name is that of an order, and the claim noise for the tree
-    of this order, with all of the share's ε and none of its δ.
+    Raises CertificateRejected unless the name lists all columns in an order, and the claim is about
+    noise on the tree of this order, with all of the share's ε and none of its δ.
     """
     if len(claims) != 1:
         return None

@@ -1,7 +1,7 @@
 """Noise for a histogram whose running sums are published: one draw, on a tree of its bins.
 
-The levels of the tree are no table: they are there so that noise partly cancels in sums of the
-first bins. Each group has a tree of its own. Bins and running sums are whole, and add up.
+The levels of the tree are no tables: on a tree, noise partly cancels in sums of the first bins.
+Each group has a tree of its own. Bins and running sums are whole, and add up.
 """
 
 from __future__ import annotations
@@ -132,19 +132,19 @@ class Cumulative(TreeSums):
         names = [*[None] * len(branches), self.cells.name]
         return list(zip(names, levels, strict=True))
 
-    def plain(self, place: int, share: Budget) -> Baselines:
+    def plain(self, index: int, share: Budget) -> Baselines:
         """Plain noise in the bins, summed, with the share of both tables."""
-        releases, growth = self.certificate.compositions, self.find_growth(place)
-        return Baselines.of((self.layouts[place],), self.budget, releases, summed=growth)
+        releases, growth = self.certificate.compositions, self.find_growth(index)
+        return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
 
     def find_growth(self, table: int) -> float:
-        """How much the error of independent noise in bins grows in a table: root mean square."""
+        """The error of independent noise in bins, summed, over its error in a bin: as an rms."""
         groups = self.cells.cells // self.layouts[table].cells
         return math.sqrt(groups * ((self.bins + 1) / 2 if table % 2 else 1))
 
-    def mark(self, place: int) -> dict[str, Any]:
-        """True of running sums."""
-        return {"sums": bool(place % 2)}
+    def mark(self, index: int) -> dict[str, Any]:
+        """True for running sums."""
+        return {"sums": bool(index % 2)}
 
     def to_record(self) -> dict[str, Any]:
         """The noise as JSON values, all of which a certificate can confirm."""
@@ -158,7 +158,7 @@ class Cumulative(TreeSums):
         }
 
     def in_words(self) -> list[str]:
-        """The noise and what it is worth, in sentences."""
+        """The noise, and its standard deviations, in sentences."""
         of_bins, of_sums, *totals = self.errors
         bins = f"each bin by itself (geometric, std {of_bins.std:.4g})"
         if any(self.noise.shares[:-1]):

@@ -1,4 +1,4 @@
-"""Noise for public keys with levels: one draw, on the tree that the levels make of the keys.
+"""Noise for public keys with levels: one draw, on the tree of the keys.
 
 Tables by key and by each level are sums of the same whole cells, and add up.
 """
@@ -163,7 +163,7 @@ class Levels(TreeSums):
         }
 
     def in_words(self) -> list[str]:
-        """The noise and what it is worth, in sentences."""
+        """The noise, and a comparison with other ways to make these tables, in sentences."""
         column, *above = (next(iter(layout.axes[0].columns)) for layout in self.layouts)
         levels = _words.in_turn([column, *above], "and")
         largest = self.cells.largest

@@ -23,16 +23,16 @@ from leastnoise.tables.answers.base import Reads
 from leastnoise.tables.answers.sums.answer import AGREE
 from leastnoise.tables.answers.sums.chain import Chain, read_chain
 from leastnoise.tables.answers.sums.margin_queries import (
-    added_up,
     contrasts_sensitivity,
+    find_coefficients,
     layouts_read,
-    made_of,
     marginals_of,
     measured_layout,
     places_of,
     table_body,
     table_layout,
     table_sensitivities,
+    total_coefficients,
 )
 from leastnoise.tables.answers.sums.measured import (
     compare_ways,
@@ -96,9 +96,9 @@ _KNOWN = (
 class Margins(MeasuredSums):
     """The published tables of a query with margins, and their noise; tables are bit masks.
 
-    `drawn` is the layout of the measured numbers of the cells. With a `chain` the cells alone have
-    noise, of a tree by one order of the columns. With `contrasts` the noise is in the part of each
-    measured table that tables by fewer columns lack: see `workloads.contrasts`.
+    With a `chain` the cells alone have noise, of a tree by one order of the columns. With
+    `contrasts` the noise is in the part of each measured table that tables by fewer columns lack:
+    see `workloads.contrasts`.
     """
 
     chain: Chain | None = None
@@ -157,33 +157,33 @@ class Margins(MeasuredSums):
         """The layout of each published table."""
         return tuple(table_layout(self.cells, table) for table in self.cells.margins)
 
-    def _drawn_layout(self, place: int) -> Layout:
+    def _drawn_layout(self, index: int) -> Layout:
         """The layout of the measured numbers of a published table."""
-        return table_layout(self.drawn, self.cells.margins[place])
+        return table_layout(self.measured_cells, self.cells.margins[index])
 
-    def plain(self, place: int, share: Budget) -> Baselines:
+    def plain(self, index: int, share: Budget) -> Baselines:
         """Plain noise in the measured numbers of one table."""
         releases = self.certificate.compositions
-        return Baselines.of((self._drawn_layout(place),), share, releases)
+        return Baselines.of((self._drawn_layout(index),), share, releases)
 
-    def dimension(self, place: int) -> int:
+    def dimension(self, index: int) -> int:
         """The number of measured numbers of the table."""
-        return self._drawn_layout(place).dimension
+        return self._drawn_layout(index).dimension
 
-    def moves(self, place: int) -> tuple[Sensitivity, ...]:
+    def moves(self, index: int) -> tuple[Sensitivity, ...]:
         """Sets that each hold every shift of the measured numbers by one unit."""
-        return table_sensitivities(self.drawn, self.cells.margins[place])
+        return table_sensitivities(self.measured_cells, self.cells.margins[index])
 
-    def mark(self, place: int) -> dict[str, Any]:
+    def mark(self, index: int) -> dict[str, Any]:
         """Nothing: records of all tables are alike."""
-        del place
+        del index
         return {}
 
     @property
     def reads(self) -> Reads:
         """The measured numbers of cells or of listed tables, and the total if it is public."""
         # the total is of all rows, whatever cell each of them is in
-        total = (table_layout(self.drawn, 0),) if self.total_is_known else ()
+        total = (table_layout(self.measured_cells, 0),) if self.total_is_known else ()
         return Reads(cells=(*layouts_read(self.cells), *total))
 
     def draw(self, totals: Totals) -> list[Table]:
@@ -191,14 +191,16 @@ class Margins(MeasuredSums):
         if not self.total_is_known:
             return publish_margins(self, self.parts, *totals.cells)
         *exact, rows = totals.cells
-        return publish_margins(self, self.parts, *exact, total=int(rows[0]) >> self.drawn.bits)
+        return publish_margins(
+            self, self.parts, *exact, total=int(rows[0]) >> self.measured_cells.bits
+        )
 
     def check(self, folder: Path, kind: str) -> None:
         """Raise CertificateRejected unless all tables add up."""
         check_sums(self, folder, self.parts, kind)
 
     @cached_property
-    def drawn(self) -> Layout:
+    def measured_cells(self) -> Layout:
         """The layout of the measured numbers of the cells."""
         return measured_layout(self.cells)
 
@@ -209,19 +211,21 @@ class Margins(MeasuredSums):
 
     @cached_property
     def information(self) -> Floats:
-        """1/variance in each table, 0 of those that aren't measured; shape (numbers, tables).
+        """1/variance in each table, 0 of tables without noise of their own; (numbers, tables).
 
-        Of noise in contrasts 1/variance of a contrast whose squares add up to 1.
+        For noise in contrasts, 1/variance of a contrast whose squares add up to 1.
         """
         marginals = self.marginals
-        found = np.zeros((len(self.drawn.components), len(marginals.every)))
+        information = np.zeros((len(self.measured_cells.components), len(marginals.every)))
         for table, claim in self.measured.items():
-            place = marginals.places[table]
-            found[:, place] = [1 / claim.noise.variance_at(one) for one in range(len(found))]
+            at = marginals.places[table]
+            information[:, at] = [
+                1 / claim.noise.variance_at(number) for number in range(len(information))
+            ]
             if self.contrasts:
                 sizes = self.sizes(table)
-                found[:, place] *= float(squared_reach(sizes)) / variance_of_component(sizes)
-        return found
+                information[:, at] *= float(squared_reach(sizes)) / variance_of_component(sizes)
+        return information
 
     @cached_property
     def _theta(self) -> list[Floats]:
@@ -236,16 +240,16 @@ class Margins(MeasuredSums):
         """The variance of each measured number in each published table."""
         if self.chain is not None:
             return np.array([[self.chain.variance(table) for table in self.cells.margins]])
-        return np.array([self.marginals.variances(one) for one in self._theta])
+        return np.array([self.marginals.variances(theta) for theta in self._theta])
 
     def sizes(self, table: int) -> list[int]:
-        """Return the numbers of keys of the columns that a table is by."""
+        """The numbers of keys of the columns that a table is by."""
         return [self.marginals.sizes[i] for i in self.marginals.axes(table)]
 
     def components(
         self, noisy: Mapping[int, Floats], number: int, *, total: float = 0.0
     ) -> Components:
-        """Return the estimates of what tables show, from the noisy numbers of measured ones."""
+        """The estimates from which each table is computed, given the noisy measured numbers."""
         if not self.contrasts:
             return self.marginals.components(self.information[number], noisy, total=total)
         components = {
@@ -262,7 +266,7 @@ class Margins(MeasuredSums):
         if not marginals.is_small:  # no cell is estimated: the tables are rounded
             noisy = [marginals.has_noise(table) for table in marginals.tables]
             return self._variances[:, noisy].min(axis=1) / _FINER**2
-        return np.array([marginals.cell_variance(one) for one in self._theta])
+        return np.array([marginals.cell_variance(theta) for theta in self._theta])
 
     @property
     def total_is_known(self) -> bool:
@@ -270,38 +274,38 @@ class Margins(MeasuredSums):
         return self.marginals.total_is_known
 
     def variances_of(self, tables: Sequence[int]) -> Floats:
-        """Return the variance of each number in some tables, published or not, without a chain.
+        """The variance of each number in some tables, published or not, without a chain.
 
-        Of few columns and cells.
+        For few columns and cells.
         """
         marginals = replace(self.marginals, tables=tuple(tables))
-        return np.array([marginals.variances(one) for one in self._theta])
+        return np.array([marginals.variances(theta) for theta in self._theta])
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
-        """How whole counts, none below 0, are found of the noisy ones, if they are."""
+        """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
         return along_columns(self) if self.cells.projected else None
 
     @cached_property
     def grids(self) -> tuple[Fraction, ...]:
-        """What the cells' measured numbers are multiples of: powers of two, of public numbers."""
+        """The grids of the cells' measured numbers: powers of two, from public numbers."""
         if self.is_whole:
             return (Fraction(1),)
-        found = [grid_of_variance(FINEST, float(own)) for own in self._cell_variances]
+        grids = [grid_of_variance(FINEST, float(variance)) for variance in self._cell_variances]
         whole = self.cells.projected or self.total_is_known
-        return tuple(min(one, Fraction(1)) if whole else one for one in found)
+        return tuple(min(grid, Fraction(1)) if whole else grid for grid in grids)
 
     @cached_property
     def steps(self) -> tuple[Fraction, ...]:
-        """What the cells' counts, and sums of values in their own units, are multiples of."""
-        found = list(self.grids)
-        for place, one in enumerate(self.drawn.components):
-            if one.of_values:
-                own = np.array(added_up(self.cells)[place], dtype=float)
-                largest = math.ceil(math.log2(abs(one.centre) + one.radius))
-                scaled = (own / 2.0**largest) ** 2 @ self._cell_variances
-                found[place] = grid_of_variance(FINEST, float(scaled)) * Fraction(2) ** largest
-        return tuple(found)
+        """The grids of the cells' counts, and of sums of values in their own units."""
+        steps = list(self.grids)
+        for index, number in enumerate(self.measured_cells.components):
+            if number.of_values:
+                coefficients = np.array(total_coefficients(self.cells)[index], dtype=float)
+                largest = math.ceil(math.log2(abs(number.centre) + number.radius))
+                scaled = (coefficients / 2.0**largest) ** 2 @ self._cell_variances
+                steps[index] = grid_of_variance(FINEST, float(scaled)) * Fraction(2) ** largest
+        return tuple(steps)
 
     @property
     def is_whole(self) -> bool:
@@ -310,17 +314,17 @@ class Margins(MeasuredSums):
         whole = list(self.measured) == [last] and self.measured[last].noise.for_whole_numbers
         return whole and not self.total_is_known and not self.contrasts
 
-    def noise_errors(self, place: int) -> tuple[NoiseError, ...]:
+    def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
         """The error of each number of a published table, with the rounding of the cells."""
-        table = self.cells.margins[place]
+        table = self.cells.margins[index]
         if self.chain is not None:
             return (self.chain.error(table),)
         if not self.marginals.has_noise(table):
             return (NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0),)
-        return tuple(self._error(table, one) for one in self.cells.components)
+        return tuple(self._error(table, number) for number in self.cells.components)
 
-    def _error(self, table: int, one: Component) -> NoiseError:
-        weights, steps = weights_of(self.cells, one), self._rounded(one)
+    def _error(self, table: int, number: Component) -> NoiseError:
+        weights, steps = weights_of(self.cells, number), self._list_steps(number)
         summed = self._roundings(table)
         if self.contrasts:
             return self._contrasts_error(table, math.fsum(steps), summed)
@@ -334,13 +338,13 @@ class Margins(MeasuredSums):
             half95=widths[0],
             half975=widths[1],
             half983=widths[2],
-            beside_count=self._beside_count(table, one, summed),
+            beside_count=self._beside_count(table, number, summed),
         )
 
     def _roundings(self, table: int) -> int:
-        """Return how many roundings to the grid a number of a table is the sum of, at most.
+        """The most roundings to the grid of which a number of a table is the sum.
 
-        The table's cells; without these, the numbers of the table from which the last ones follow.
+        The table's cells; without cells, the numbers of the table from which the last ones follow.
         """
         numbers = self.marginals.cells(table)
         if not self.marginals.is_small:
@@ -348,18 +352,18 @@ class Margins(MeasuredSums):
         return self.marginals.cells(self.marginals.whole) // numbers
 
     def _contrasts_error(self, table: int, step: float, roundings: int) -> NoiseError:
-        """Return the error of a number that is a sum of Gaussian noise in contrasts.
+        """The error of a number that is a sum of Gaussian noise in contrasts.
 
         The noise of r contrasts with a standard deviation s each counts in it with a standard
         deviation d. So the grid g of the contrasts moves it by (g/2)·√r·d/s at most (Cauchy and
         Schwarz), and adds (g·d/s)²/12 to its variance.
         """
-        place = self.cells.margins.index(table)
-        std = math.sqrt(float(self._variances[0][place]))
+        index = self.cells.margins.index(table)
+        std = math.sqrt(float(self._variances[0][index]))
         shifts, deviations = [step * roundings / 2], [std, step * math.sqrt(roundings / 12)]
         for part, claim in self.measured.items():
             at = self.marginals.places[part]
-            deviation = math.sqrt(float(self.marginals.spread[place, at] / self._theta[0][at]))
+            deviation = math.sqrt(float(self.marginals.spread[index, at] / self._theta[0][at]))
             counted = float(claim.grid or 0) * deviation / math.sqrt(claim.noise.variance)
             shifts.append(counted / 2 * math.sqrt(claim.dimension))
             deviations.append(counted / math.sqrt(12))
@@ -370,25 +374,32 @@ class Margins(MeasuredSums):
         std = math.hypot(*deviations)
         return NoiseError(std=std, half95=half95, half975=half975, half983=half983)
 
-    def _beside_count(self, table: int, one: Component, summed: int) -> tuple[float, ...]:
-        """Return `NoiseError.beside_count` of what a mean is made of: every other ratio's."""
+    def _beside_count(self, table: int, number: Component, summed: int) -> tuple[float, ...]:
+        """`NoiseError.beside_count` of the sum in a mean: a half-width for every other ratio."""
         pairs = zip(self.cells.statistics, self.cells.uses, strict=True)
-        uses = [own for asked, own in pairs if asked.kind == "mean"]
-        count = next((own[1] for own in uses if self.cells.components[own[0]] == one), None)
+        uses = [components for asked, components in pairs if asked.kind == "mean"]
+        count = next(
+            (
+                components[1]
+                for components in uses
+                if self.cells.components[components[0]] == number
+            ),
+            None,
+        )
         if count is None:
             return ()
         over = self.cells.components[count]
-        found: list[float] = []
+        widths: list[float] = []
         for ratio in UP_TO_1[::2]:
             terms = self._terms(
-                table, weights_of(self.cells, one) - ratio * weights_of(self.cells, over)
+                table, weights_of(self.cells, number) - ratio * weights_of(self.cells, over)
             )
-            step = sum(self._rounded(one)) + ratio * sum(self._rounded(over))
-            found.append(half_widths_of_sum(terms, PROBABILITIES[:1])[0] + step * summed / 2)
-        return tuple(found[(place + 1) // 2] for place in range(len(UP_TO_1)))
+            step = sum(self._list_steps(number)) + ratio * sum(self._list_steps(over))
+            widths.append(half_widths_of_sum(terms, PROBABILITIES[:1])[0] + step * summed / 2)
+        return tuple(widths[(index + 1) // 2] for index in range(len(UP_TO_1)))
 
     def _terms(self, table: int, weights: Floats) -> list[Term]:
-        """Return the noise in a number that has these weights of the measured numbers."""
+        """The noise in a number with these weights of the measured numbers."""
         return [
             Term(
                 certificate=self.measured[measured],
@@ -396,33 +407,36 @@ class Margins(MeasuredSums):
                 times=times,
                 weights=tuple((weights * coefficients).tolist()),
             )
-            for measured, equal in self._made_of(table).items()
+            for measured, equal in self._coefficients(table).items()
             for times, coefficients in equal
         ]
 
-    def _rounded(self, one: Component) -> list[float]:
-        """Return the steps that a cell's number is off by half of."""
+    def _list_steps(self, number: Component) -> list[float]:
+        """The grids of which a cell's number is off by half a step each."""
         if self.is_whole:
             return []
-        place, _ = places_of(self.cells, one)
+        index, _ = places_of(self.cells, number)
         if self.total_is_known and self.marginals.is_small:
-            return [_MOVED * float(self.grids[place])]
-        if one.centre or not one.of_values:
-            return [float(self.grids[place])]
-        weights = zip(made_of(self.cells, one), self.grids, strict=True)
-        steps = [self.steps[place] / one.radius, *(abs(own) * grid for own, grid in weights)]
+            return [_MOVED * float(self.grids[index])]
+        if number.centre or not number.of_values:
+            return [float(self.grids[index])]
+        weights = zip(find_coefficients(self.cells, number), self.grids, strict=True)
+        steps = [
+            self.steps[index] / number.radius,
+            *(abs(coefficient) * grid for coefficient, grid in weights),
+        ]
         return list(map(float, steps))
 
-    def _made_of(self, table: int) -> dict[int, list[tuple[int, Floats]]]:
-        """Return, for each measured table, how many cells have which coefficient of each number."""
+    def _coefficients(self, table: int) -> dict[int, list[tuple[int, Floats]]]:
+        """For each measured table, how many cells have the same coefficients, and these."""
         whole = self.marginals.whole
         if self.is_whole:  # of floats that are 0 and 1 but for their rounding
             return {whole: [(self.marginals.cells(whole & ~table), np.ones(1))]}
-        each = [self.marginals.coefficients(one, table) for one in self.information]
+        each = [self.marginals.coefficients(information, table) for information in self.information]
         return {
             measured: [
                 (alike[0][1], np.array([coefficient for coefficient, _ in alike]))
-                for alike in zip(*(one[measured] for one in each), strict=True)
+                for alike in zip(*(information[measured] for information in each), strict=True)
             ]
             for measured in self.measured
         }
@@ -435,7 +449,7 @@ class Margins(MeasuredSums):
 
     def count_std(self, claim: Certificate) -> float:
         """The standard deviation of a measured count, or of a sum where there is no count."""
-        numbers = self.drawn.components
+        numbers = self.measured_cells.components
         index = min(range(len(numbers)), key=lambda index: numbers[index].of_values)
         return float(numbers[index].radius) * math.sqrt(claim.noise.variance_at(index))
 
@@ -456,7 +470,9 @@ class Margins(MeasuredSums):
             return _IN_CONTRASTS.format(count=len(self.measured))
         if self.chain is not None:
             return self.chain.in_words(self.cells)
-        return super().describe_noise(" in a count" if len(self.drawn.components) > 1 else unit)
+        return super().describe_noise(
+            " in a count" if len(self.measured_cells.components) > 1 else unit
+        )
 
     @property
     def agreement(self) -> str:
@@ -474,5 +490,5 @@ class Margins(MeasuredSums):
 def _check_body(name: str, claim: Certificate, cells: Layout, table: int) -> None:
     """Raise CertificateRejected if noise has the shape of another body than the table's."""
     if isinstance(claim.noise, BodyNoise) and claim.noise.body != table_body(cells, table):
-        why = "noise is that of the hull of all that a unit can do"
+        why = "its noise must have the shape of the hull of all that a unit can do"
         raise CertificateRejected(f"Query {name!r}: {why}.")

@@ -24,8 +24,8 @@ from leastnoise.tables.answers.sums.chain import draw_name, find_chain
 from leastnoise.tables.answers.sums.margin_queries import (
     always_counts,
     contrasts_sensitivity,
+    find_coefficients,
     in_one_cell,
-    made_of,
     marginals_of,
     measured_layout,
     table_layout,
@@ -116,7 +116,7 @@ def pure_family(cells: Layout) -> str:
 
 def weights_of(cells: Layout, number: Component) -> Floats:
     """The coefficients of the measured numbers in a published number."""
-    return np.array(made_of(cells, number), dtype=float)
+    return np.array(find_coefficients(cells, number), dtype=float)
 
 
 def find_variances(marginals: Marginals, information: Floats) -> Floats:

@@ -184,31 +184,31 @@ class NestedMargins(MeasuredSums):
 
     def nodes_first(self, numbers: NDArray[Any], table: int) -> NDArray[Any]:
         """The inverse of `in_order`, in the shape of the table."""
-        place = self._place_of_nodes(table)
+        axis = self._place_of_nodes(table)
         nodes, *others = self.nested.shape(table)
-        others.insert(place, nodes)
-        return np.moveaxis(numbers.reshape(others), place, 0)
+        others.insert(axis, nodes)
+        return np.moveaxis(numbers.reshape(others), axis, 0)
 
     def _place_of_nodes(self, table: int) -> int:
         """The place of the level among the columns of a table; 0 if the table has no level."""
         level, mask = self.nested.split(table)
-        place, _ = tree_column(self.cells)
-        return (mask & ((1 << place) - 1)).bit_count() if level else 0
+        axis, _ = tree_column(self.cells)
+        return (mask & ((1 << axis) - 1)).bit_count() if level else 0
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
         """The errors of all published tables, and of each row where they are unlike."""
         return tuple(map(self._error, range(len(self.nested.tables))))
 
-    def _error(self, place: int) -> NoiseError:
+    def _error(self, index: int) -> NoiseError:
         """The error of a table: of a sum of independent noise, and of rounding in `finest`.
 
         Each of n measured numbers is rounded to a grid g, where its noise has a standard deviation
         s. So that moves a number with a standard deviation d by (d/2)·√Σ(g/s)² at most (Cauchy and
         Schwarz), and adds d² max(g/s)²/12 to its variance.
         """
-        table, step = self.nested.tables[place], float(self.grid)
-        deviations, roundings = np.sqrt(self.variances[place]), self._terms(table, self.finest)
+        table, step = self.nested.tables[index], float(self.grid)
+        deviations, roundings = np.sqrt(self.variances[index]), self._terms(table, self.finest)
         if self.is_whole:
             return self._of_rows(table, deviations, self._whole_widths(roundings))
         steps = [
@@ -267,13 +267,13 @@ class NestedMargins(MeasuredSums):
             apart.append(_log_total(shares, largest=largest))
         count = 1 if largest else len(tables)
         values = [_log_total(self.variances, largest=largest), min(alone), min(apart)]
-        own, cells_alone, apart_std = (geometric_mean_std(value, count) for value in values)
+        std, cells_alone, apart_std = (geometric_mean_std(value, count) for value in values)
         bound = self._bound(releases)
-        ways = Compared(own=own, cells=cells_alone, apart=apart_std, bound=bound)
+        ways = Compared(own=std, cells=cells_alone, apart=apart_std, bound=bound)
         return {self.cells.statistics[0].label: ways}
 
     def _terms(self, table: int, of: int) -> Floats:
-        """How many numbers of the table `of` add up to a number of `table`, at each node."""
+        """The number of numbers of the table `of` in each number of `table`, at each node."""
         nested = self.nested
         (level, _), (lowest, _) = nested.split(table), nested.split(of)
         per_node = nested.cells(of) // nested.counts[lowest]
@@ -311,13 +311,13 @@ class NestedMargins(MeasuredSums):
         """A sentence about rows with unlike errors."""
         return [_UNLIKE] if any(error.rows is not None for error in self.errors) else []
 
-    def noise_errors(self, place: int) -> tuple[NoiseError]:
+    def noise_errors(self, index: int) -> tuple[NoiseError]:
         """The error of the count of a cell of a table."""
-        return (self.errors[place],)
+        return (self.errors[index],)
 
-    def moves(self, place: int) -> tuple[Sensitivity]:
+    def moves(self, index: int) -> tuple[Sensitivity]:
         """The shifts of a table's numbers by one unit."""
-        return (table_sensitivity(self.cells, self.nested.tables[place]),)
+        return (table_sensitivity(self.cells, self.nested.tables[index]),)
 
     def draw(self, totals: Totals) -> list[Table]:
         """The published tables."""
@@ -333,23 +333,24 @@ def noise_name(cells: Layout, table: int) -> str:
 
     Levels are numbered after all columns, the nearest first.
     """
-    place, column = tree_column(cells)
+    tree_axis, column = tree_column(cells)
     level, mask = nested_of(cells).split(table)
     last = len(column.levels) + 1
-    columns = [i for i in range(len(cells.axes)) if i != place]
+    columns = [i for i in range(len(cells.axes)) if i != tree_axis]
     by = [i for at, i in enumerate(columns) if mask >> at & 1]
     if level:
-        by.append(place if level == last else len(cells.axes) + last - 1 - level)
+        by.append(tree_axis if level == last else len(cells.axes) + last - 1 - level)
     return draw_name(cells, sorted(by))
 
 
 def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> Claims:
     """The noise of each measured table, proved; the names are as certificates have them.
 
-    The noise with the least Σ ln(mean variance) of the published tables, or least largest variance:
-    Laplace noise, whose ε add up, whole noise in the smallest table that all others are sums of,
-    or, unless `pure`, Gaussian noise that meets the budget together. Shares are found in a tree as
-    even as it can be. Raises Refused if there is none.
+    The candidates are Laplace noise, whose ε add up; whole noise in the smallest table that all
+    others are sums of; and, unless `pure`, Gaussian noise that meets the budget together. The
+    candidate with the least Σ ln(mean variance) of the published tables, or least largest variance,
+    is proved. Shares are found in a tree as even as it can be. Raises Refused if no candidate is
+    proved.
     """
     check_epsilon(cells, budget, releases)
     nested = nested_of(cells)
@@ -373,7 +374,7 @@ def _log_total(variances: Sequence[Floats], *, largest: bool) -> float:
     return total(math.log(float(rows.max() if largest else rows.mean())) for rows in variances)
 
 
-def _moved(cells: Layout) -> Floats:
+def _count_moves(cells: Layout) -> Floats:
     return np.array([float(count_moved(cells, table)) for table in nested_of(cells).every])
 
 
@@ -381,7 +382,7 @@ def _list_searches(
     cells: Layout, budget: Budget, releases: int, *, pure: bool
 ) -> list[tuple[Search, Information]]:
     """The kinds of noise, and 1/variance at shares of the budget of one release."""
-    searches, moved = list[tuple["Search", "Information"]](), _moved(cells)
+    searches, moved = list[tuple["Search", "Information"]](), _count_moves(cells)
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
         for search, family in ((_laplace, "laplace"), (_whole, _WHOLE)):
@@ -397,7 +398,7 @@ def _variances_of_shares(
     cells: Layout, budget: Budget, releases: int
 ) -> list[Callable[[int, float], float]]:
     """The variance of a number of a table at a share of the budget, of whole and Gaussian noise."""
-    kinds, moved = list["Information"](), _moved(cells)
+    kinds, moved = list["Information"](), _count_moves(cells)
     if budget.epsilon:
         whole = np.ones(len(moved), dtype=bool)
         kinds.append(pure_information(float(budget.epsilon / releases), moved, whole=whole))

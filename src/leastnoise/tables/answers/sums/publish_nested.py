@@ -1,4 +1,4 @@
-"""Tables by levels and other columns: from exact cells to what is published, and its checks."""
+"""Tables by levels and other columns: from exact cells to published tables, and their checks."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.answers.sums.nested import NestedMargins
     from leastnoise.tables.results.table import Table
 
 
 def publish_nested(
-    whole: NestedMargins, parts: Sequence[BlockPlan], cells: NDArray[np.int64]
+    whole: NestedMargins, parts: Sequence[NoisyPart], cells: NDArray[np.int64]
 ) -> list[Table]:
     """The published tables, given the exact integers of the cells.
 
@@ -53,8 +53,8 @@ def publish_nested(
     return tables
 
 
-def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[BlockPlan], kind: str) -> None:
-    """Raise CertificateRejected unless all tables have the same sums by what they share.
+def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
+    """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
 
     `check_table` has checked the tables, each by itself.
     """
@@ -69,8 +69,8 @@ def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[BlockPlan],
             raise CertificateRejected(f"The table {part.name}.{kind} {why}.")
         numbers.append(whole.nodes_first(steps.astype(np.int64), table))
 
-    def add_up(place: int, shared: int) -> list[float]:
-        sums = nested.sums(numbers[place], shared, of=nested.tables[place])
+    def add_up(index: int, shared: int) -> list[float]:
+        sums = nested.sums(numbers[index], shared, of=nested.tables[index])
         return sums.reshape(-1).tolist()
 
     check_agreement(whole, kind, nested.tables, nested.meet, add_up)

@@ -95,7 +95,8 @@ class TreeSums(Summed):
     def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool = True) -> Claims:
         """The noise of the counts, proved, by its name in a certificate.
 
-        Each release has an equal part of ε, and δ is left unspent. Raises Refused if there is none.
+        Each release has an equal part of ε, and δ is left unspent. Raises Refused if no noise is
+        proved.
         """
         label = cells.label
         if not share.epsilon:
@@ -116,7 +117,7 @@ class TreeSums(Summed):
         strategy = self.strategy
         tables = range(len(strategy.tables))
         return tuple(
-            measure_table(strategy, table, groups=strategy.repeats(table)) for table in tables
+            measure_table(strategy, table, groups=strategy.count_groups(table)) for table in tables
         )
 
     @property
@@ -126,18 +127,18 @@ class TreeSums(Summed):
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
-        """How whole counts, none below 0, follow from the noisy ones, if the spec asks for them."""
+        """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
         if not self.cells.projected:
             return None
         names, tree = zip(*self.nodes, strict=True)
         too_high = {at.name: self.strategy.too_high(i) for i, at in enumerate(self.layouts)}
         return WholeCounts(tree=tree, names=names, too_high=too_high, columns=self.columns)
 
-    def noise_errors(self, place: int) -> tuple[NoiseError]:
+    def noise_errors(self, index: int) -> tuple[NoiseError]:
         """The error of the count of a cell of a table."""
-        return (self.errors[place],)
+        return (self.errors[index],)
 
-    def moves(self, place: int) -> tuple[Sensitivity]:
+    def moves(self, index: int) -> tuple[Sensitivity]:
         """The shifts of all cells by one unit."""
         return (self.certificate.sensitivity,)
 
