@@ -190,7 +190,7 @@ class Contribution(Section):
     """The limits on the contribution of one person; all that are given hold.
 
     They limit a person's rows, the person's groups in one query, and the person's rows in each
-    group; or the l1 or l2 norm of everything that the person adds to a query.
+    group; or the l1 or l2 norm of the person's additions to a query.
     """
 
     max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)
@@ -222,14 +222,13 @@ class Contribution(Section):
 class Series(Section):
     """Releases that meet the budget together, each with fresh noise: say, one a week.
 
-    The ledger is charged once, with the first release, and counts the releases. `name` tells
-    several series of one account apart.
+    The ledger is charged once, with the first release, and counts the releases. `name`
+    distinguishes several series of one account.
 
-    A unit may have rows in all releases, unless `max_releases` or `each` says less. With `each`
-    the unit is what is reported in one release: a row, or all rows of a person in that release.
-    Then the noise of one release hides it (theory/series.md, Theorem 4). `report` names the column
-    with the number of the release that counts a row; other releases never look at that row
-    (Theorem 14₀).
+    A unit may have rows in all releases, unless `max_releases` or `each` says less. With `each` the
+    unit lies in one release: it is a row, or all rows of a person in that release. Then the noise
+    of one release hides it (theory/series.md, Theorem 4). `report` names the column with the number
+    of the release that counts a row; other releases never look at that row (Theorem 14₀).
     """
 
     releases: Annotated[int, Field(ge=2, le=10_000)] = key(

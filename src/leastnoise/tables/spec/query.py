@@ -195,7 +195,7 @@ class Accuracy(Section):
 
 @final
 class Assumed(Section):
-    """The group size `n` for which errors that depend on it are stated, such as those of a mean."""
+    """The group size `n` for which the plan states errors that depend on it."""
 
     n: PublicCount = key("the number of values in a group", "n = 4000")
 

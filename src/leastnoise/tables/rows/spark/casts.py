@@ -78,7 +78,7 @@ def spark_type(kind: str) -> str | None:
 
 @final
 class Casts:
-    """The casts; `functions` are those of Spark's Python library, classic or Connect."""
+    """The casts; `functions` is the functions module of classic Spark or Spark Connect."""
 
     def __init__(self, functions: Any) -> None:
         self._f = functions
