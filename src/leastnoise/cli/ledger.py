@@ -278,7 +278,7 @@ def _series_of(file: Path, account: Account, books: Books) -> list[dict[str, Any
         LedgerSeries(path=file, name=n, dataset=account.dataset, **persons).find() for n in own
     ]
     return [
-        {"name": name, "published": one.published, "releases": one.certificate.releases}
+        {"name": name, "published": one.published, "releases": one.releases}
         for name, one in zip(own, found, strict=True)
         if one is not None
     ]

@@ -55,7 +55,8 @@ The `release` of a use is its place among those of its plan, from 0 on, each of 
 several times; of a series it is which one it was, from 1 on.
 """
 SPENT = ("charge", "plan", "series")
-_WHOLES = ("plan", "release")
+_WHOLES = ("plan", "release", "releases")
+_OPTIONAL = {"user", "releases", "report"}
 
 
 @final
@@ -280,7 +281,7 @@ def _check_form(entry: Entry) -> None:
     """
     kind = entry.body.get("kind")
     fields = _FIELDS.get(kind, ()) if isinstance(kind, str) else ()
-    fields += ("user",) if "user" in entry.body else ()  # which earlier states didn't write
+    fields += tuple(_OPTIONAL & entry.body.keys())
     for name in ("kind", "dataset", *fields):
         value = entry.body.get(name)
         if value is None and (kind, name) == ("account", "rule"):

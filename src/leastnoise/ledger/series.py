@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
@@ -13,20 +13,43 @@ from leastnoise.ledger.filters import Cost
 from leastnoise.ledger.preregistered import verify_once
 from leastnoise.ledger.store import Store, matches
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+RELEASES, REPORT = "releases", "report"
+"""Fields of an entry that begins a series, where they say more than its certificate."""
+
+
+def releases_of(body: Mapping[str, Any], certificate: PlanCertificate) -> int:
+    """The number of releases of the series that an entry begins."""
+    return body.get(RELEASES, certificate.releases)
+
+
+def _rows_of(body: Mapping[str, Any], certificate: PlanCertificate) -> tuple[int, str]:
+    """The number of releases in the entry of a series, and the rule that gives rows to them."""
+    return releases_of(body, certificate), body.get(REPORT, "")
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Begun:
-    """A series that was charged: its certificate, and how many of its releases were published."""
+    """A series that was charged: its certificate, and the number of releases published so far.
+
+    `releases` is the number of releases in all, and `report` the rule that gives each row its
+    release: see `Spec.report_rule`.
+    """
 
     certificate: PlanCertificate
     published: int
+    releases: int
+    report: str
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class LedgerSeries:
-    """The series called `name` in the ledger `path`, about such persons and neighbours.
+    """The series called `name` in the ledger `path`, for this unit and these neighbours.
 
     A `dataset` has at most one series of a name.
     """
@@ -57,16 +80,31 @@ class LedgerSeries:
             certificate = PlanCertificate.from_json(text)
         except (InvalidInput, Refused) as error:
             raise LedgerRejected(f"Entry {number}: {error}") from error
-        return Begun(certificate=certificate, published=books.published(number))
+        releases, report = _rows_of(entries[number - 1].body, certificate)
+        published = books.published(number)
+        return Begun(certificate=certificate, published=published, releases=releases, report=report)
 
-    def publish(self, release: PlanCertificate, *, place: int, label: str = "") -> int:
-        """Count one release as the one at `place`, from 1 on; return the number of its entry.
+    def publish(
+        self,
+        release: PlanCertificate,
+        *,
+        place: int,
+        releases: int | None = None,
+        report: str = "",
+        label: str = "",
+    ) -> int:
+        """Count the release with the number `place`, from 1 on; return the number of its entry.
 
-        With the first all are charged. When this returns it is on the disk, and the noise may be
-        drawn; it counts as published whatever happens then. Raises Refused if the series is charged
-        for another certificate, or the next of its releases isn't at `place`; else what
-        `Ledger.charge` does. Then nothing was charged or counted.
+        The series has this many `releases` in all: those of the certificate, if None. `report` is
+        the rule that gives each row its release: see `Spec.report_rule`. With the first release the
+        whole series is charged. When this returns, the entry is on the disk and the noise may be
+        drawn; the release counts as published whatever happens then.
+
+        Raises Refused if the series was charged for another certificate, number of releases or
+        rule, or if another release is the next; else what `Ledger.charge` does. Then nothing was
+        charged or counted.
         """
+        releases = release.releases if releases is None else releases
         verify_once(release)  # may take long, and needs no lock
         cost, text = Cost.of(release), release.to_json()
         PlanCertificate.from_json(text)  # as `find` will
@@ -79,7 +117,15 @@ class LedgerSeries:
             if number is None:
                 rule = account.admit(cost)
                 body = spending("series", account, rule, cost)
-                number = log.append(body | {"series": self.name, "label": label}, certificate=text)
+                body |= {"series": self.name, "label": label}
+                body |= {} if releases == release.releases else {RELEASES: releases}
+                body |= {REPORT: report} if report else {}
+                number = log.append(body, certificate=text)
+            elif _rows_of(entries[number - 1].body, release) != (releases, report):
+                raise Refused(
+                    f"The series {self.name!r} was charged for other releases or another report "
+                    "column. Nothing was charged or drawn."
+                )
             elif not matches(entries[number - 1], text):
                 raise Refused(
                     f"The series {self.name!r} was charged for another certificate. Nothing was "
@@ -87,7 +133,7 @@ class LedgerSeries:
                 )
             else:
                 made = books.published(number)
-            self.check_left(made, release.releases)
+            self.check_left(made, releases)
             if place != made + 1:
                 raise Refused(
                     f"Release {place} of the series {self.name!r} isn't the next: another process "

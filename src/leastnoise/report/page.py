@@ -28,6 +28,7 @@ from leastnoise.tables.plan.summary import (
     limits_of_values,
     rows_in_no_group,
     sentences_on,
+    series_sentences,
 )
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.results.table_files import read_table
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.exact import Interval
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.publish.verify import VerifiedRelease
-    from leastnoise.tables.spec.model import Privacy
+    from leastnoise.tables.spec.model import Privacy, Spec
 
 _STAYS = (
     "That stays so whatever else is known or published later, and for whatever is computed from "
@@ -60,11 +61,11 @@ def protection(found: VerifiedRelease, folder: Path, names: Mapping[str, Mapping
     `names` says what a page calls the statistics of a table.
     """
     budget, privacy = found.certificate.budget, found.spec.privacy
-    first = [surest_guess(budget, found.delta, privacy), *_promised(found)]
+    first = [surest_guess(budget, found.delta, privacy, found.spec.protected), *_promised(found)]
     return (
         "<details><summary>About this protection</summary>"
         f"<p>{html(first[0])}</p>{as_list(first[1:])}"
-        f"<p>{html(_promise(budget, privacy.person))} {_STAYS}</p>"
+        f"<p>{html(_promise(budget, found.spec.protected))} {_STAYS}</p>"
         f"<h3>What it doesn't promise</h3>{as_list(_NO_PROMISES)}"
         f"<h3>What was limited or left out</h3>{as_list(_limited(found))}"
         f"<h3>Why this noise</h3>{_noise(found.plan.blocks, names)}"
@@ -73,16 +74,16 @@ def protection(found: VerifiedRelease, folder: Path, names: Mapping[str, Mapping
     )
 
 
-def surest_guess(budget: Budget, delta: Interval, privacy: Privacy) -> str:
+def surest_guess(budget: Budget, delta: Interval, privacy: Privacy, protected: str) -> str:
     """Return how far a guess about one person can be trusted, in a sentence that is proved.
 
     Who thinks either as likely, and sees the release, guesses right with probability
     (e^ε + δ)/(1 + e^ε) at most; at δ = 0 nobody is surer than that of anything that is seen.
     """
     best = _percent(most_right(budget.epsilon, delta))
-    who = f"that any one {privacy.person} is in the data"
+    who = f"that any one {protected} is in the data"
     if privacy.neighbours == "replace-one":
-        who = f"which of two things the rows of any one {privacy.person} say"
+        who = f"which of two things the rows of any one {protected} say"
     if not delta.upper:
         return f"Whoever was 50 % sure {who} is at most {best} sure afterwards."
     return f"Whoever was 50 % sure {who} guesses right in at most {best} of cases afterwards."
@@ -105,9 +106,10 @@ def _percent(share: Fraction) -> str:
 def _promised(found: VerifiedRelease) -> list[str]:
     budget, privacy = found.certificate.budget, found.spec.privacy
     lines = [
-        _words.protected(privacy.neighbours, privacy.person),
+        _words.protected(privacy.neighbours, found.spec.protected),
         f"{_whole(found)} {words.guarantee(budget)}. {words.promise(budget, found.delta)}",
-        _factor(budget, privacy),
+        _factor(budget, found.spec),
+        *series_sentences(found.plan),
     ]
     if found.account is not None:
         account, whole = found.account, found.account.budget
@@ -121,14 +123,14 @@ def _promised(found: VerifiedRelease) -> list[str]:
 
 
 def _whole(found: VerifiedRelease) -> str:
-    if found.place is None:
+    if found.release_number is None:
         return "The whole release has"
-    releases = found.certificate.releases
-    which = _words.one_of(found.place, releases)
+    releases = found.planned_releases
+    which = _words.one_of(found.release_number, releases)
     return f"This is {which}. All {releases:,} of them together have"
 
 
-def _factor(budget: Budget, privacy: Privacy) -> str:
+def _factor(budget: Budget, spec: Spec) -> str:
     """Return by what factor one person changes how likely any result is, rounded up."""
     times = f"e^{decimal_text(budget.epsilon)}"
     if budget.epsilon <= _HOPELESS:
@@ -136,11 +138,11 @@ def _factor(budget: Budget, privacy: Privacy) -> str:
             upper = float_above(ball(budget.epsilon).exp())
         times = _words.at_least(upper, digits=3)
     otherwise = "without"
-    if privacy.neighbours == "replace-one":
+    if spec.privacy.neighbours == "replace-one":
         otherwise = "with other values in their place"
     but = f", but for a probability of {decimal_text(budget.delta)}" if budget.delta else ""
     return (
-        f"Any result is at most {times} times as likely with the rows of any one {privacy.person} "
+        f"Any result is at most {times} times as likely with the rows of any one {spec.protected} "
         f"as {otherwise}{but}."
     )
 
@@ -190,7 +192,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
     return list(dict.fromkeys(lines))  # the parts of one query say the same
 
 
-def _noise(blocks: Sequence[BlockPlan], names: Mapping[str, Mapping[str, str]]) -> str:
+def _noise(blocks: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -> str:
     rows: list[str] = []
     for block in blocks:
         for error in block.errors:

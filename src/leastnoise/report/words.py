@@ -133,12 +133,13 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     tables = ", ".join(
         f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
     )
+    protected = _words.protected(privacy.neighbours, found.spec.protected)
     checked = " ".join([_CHECKED, *sentences_on(found.plan, Topic.CHECKED)])
     checked += _FOUND if found.plan.finds_bounds else ""
     return [
         f"Verified {folder}.",
         *_of_series(found),
-        f"{promise(budget, found.delta)} {_words.protected(privacy.neighbours, privacy.person)}",
+        f"{promise(budget, found.delta)} {protected}",
         f"Tables: {tables}. {checked} {_SAME}{_beside(found)}",
         *summary.what_counts(found.plan),
         of_ledger(found),
@@ -149,16 +150,20 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
 
 def _of_series(found: VerifiedRelease) -> list[str]:
     """Return which release of a series it is, and that what is proved is of all of them."""
-    if found.place is None:
+    if found.release_number is None:
         return []
-    which, releases = _words.one_of(found.place, found.certificate.releases), found.spec.releases
-    return [f"It is {which}. What is promised and proved is of all {releases:,} together."]
+    releases = found.planned_releases
+    which = _words.one_of(found.release_number, releases)
+    return [
+        f"It is {which}. What is promised and proved is of all {releases:,} together.",
+        *summary.series_sentences(found.plan),
+    ]
 
 
 def _beside(found: VerifiedRelease) -> str:
-    if not found.others:
+    if not found.other_files:
         return ""
-    return f" Not of the release, and not checked: {_words.listed(found.others)}."
+    return f" Not of the release, and not checked: {_words.listed(found.other_files)}."
 
 
 def of_ledger(found: VerifiedRelease) -> str:
@@ -174,9 +179,9 @@ def of_ledger(found: VerifiedRelease) -> str:
 
 
 def _entry(found: VerifiedRelease) -> str:
-    if found.place is None:
+    if found.release_number is None:
         return "a charge for a release"
-    return f"{_words.one_of(found.place, found.certificate.releases)} of a series"
+    return f"{_words.one_of(found.release_number, found.planned_releases)} of a series"
 
 
 def _of_signature(found: VerifiedRelease) -> str:
