@@ -194,7 +194,7 @@ def test_without_a_folder_for_temporary_files(
 ) -> None:
     wanted = {"nowhere": folder / "none", "a file": folder / "rows.csv", "full": Path("/proc")}
     monkeypatch.setattr(tempfile, "tempdir", str(wanted[there]))
-    refuses(folder, InvalidInput, "emporary files can't be made")
+    refuses(folder, InvalidInput, "folder for temporary files")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -211,7 +211,7 @@ def test_a_query_that_the_engine_can_not_take(
     def deep(*values: object, **others: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(bounding, "in_cells", deep)
+    monkeypatch.setattr(bounding, "rows_in_cells", deep)
     with pytest.raises(InvalidInput, match="more keys, conditions or statistics"):
         release(folder, **changes).run()
     assert charges(folder) == 1
@@ -231,7 +231,7 @@ def test_a_column_called_row_is_asked_about_and_each_answer_is_kept(folder: Path
         "data": {"source": "rows.csv", "types": {"row": "int", "x": "float"}},
         "epsilon": "1000",
     }
-    refuses(folder, SpecError, "Which is meant", **changes)
+    refuses(folder, SpecError, 'also has a column "row"', **changes)
     privacy = {"unit": "row", "epsilon": "1000", "ledger": {"path": "b.ledger"}}
     each = {**changes, "privacy": {**privacy, "unit_is": "each-row"}}
     rows = release(folder, **each, output={"path": "each"}).run()

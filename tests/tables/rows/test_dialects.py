@@ -152,7 +152,7 @@ def test_a_release_says_how_its_file_is_written_and_verifies(tmp_path: Path) -> 
         ({"delimiter": ":"}, r"data\.delimiter: Expected"),
         ({"delimiter": ";;"}, r"data\.delimiter"),
         ({"decimal": ";"}, r"data\.decimal"),
-        ({"header": False}, r"data\.header: Expected the names of all columns in their order"),
+        ({"header": False}, r"data\.header: Expected the names of all columns in order"),
         ({"header": []}, r"data\.header"),
         ({"source": "rows.parquet", "delimiter": ";"}, r"data\.delimiter: Used with CSV alone"),
         ({"source": "rows.parquet", "header": ["who"]}, r"data\.header: Used with CSV alone"),
@@ -166,7 +166,7 @@ def test_what_can_not_be_told_is_refused_with_its_key(told: dict[str, Any], why:
 def test_a_header_that_is_not_as_told_is_refused_with_the_key_that_helps(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("who;town;x;n\n")
     raw = raw_spec({"source": "rows.csv", "types": TYPES})
-    with pytest.raises(SpecError, match=r'say so in \[data\]: delimiter = ";"'):
+    with pytest.raises(SpecError, match=r'name it in \[data\]: delimiter = ";"'):
         integers(raw, tmp_path)
     (tmp_path / "rows.csv").write_text("1,Ada,7,8\n")
     with pytest.raises(SpecError, match=r"header = \[") as told:

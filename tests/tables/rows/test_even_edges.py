@@ -42,7 +42,7 @@ def test_as_many_edges_are_below_as_numpy_finds(tmp_path: Path, name: str) -> No
     with open_engine(ParquetFile(tmp_path / "rows.parquet"), columns={"x": "float"}) as engine:
         rows = engine.frame.select(v=nw.col(engine.column("x", "v")))
         found = engine.rows(
-            engine.counted(rows, value="v", edges=edges, count="n").select("v", "n")
+            engine.add_edge_count(rows, value="v", edges=edges, count="n").select("v", "n")
         )
     expected = np.searchsorted(edges, values, side="right").tolist()
     assert sorted(count for value, count in found if value is not None) == sorted(expected)

@@ -110,7 +110,7 @@ def test_a_name_that_no_pattern_is_for_is_refused_before_a_row_is_read(
     tmp_path: Path, kind: str
 ) -> None:
     write(ROWS, tmp_path / f"a[\\b/rows.{kind}")
-    with pytest.raises(SourceError, match="in one path"):
+    with pytest.raises(SourceError, match="its path has both"):
         source.find_source(spec_file.parse(raw_spec(f"a[\\b/rows.{kind}", TYPES)), tmp_path)
 
 

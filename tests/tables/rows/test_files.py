@@ -18,7 +18,7 @@ from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb import files
-from leastnoise.tables.rows.duckdb.inputs import Several
+from leastnoise.tables.rows.duckdb.inputs import SeveralFiles
 from tests.tables.several import ROWS, TYPES, answers, raw_spec, write
 
 
@@ -188,7 +188,7 @@ def test_a_pattern_means_what_pythons_own_does(
         if file and not hidden and "linked" not in inner.parts:
             expected.add(tmp_path / name)
     try:
-        found = [path for path, _ in files._parts(text, tmp_path)]
+        found = [path for path, _ in files._list_files(text, tmp_path)]
     except SourceError:
         found = []
     assert found == sorted(expected)
@@ -308,7 +308,7 @@ def test_what_is_no_file_is_not_read(tmp_path: Path, whole: list[int]) -> None:
 
 def test_a_folder_that_says_a_key_twice_is_refused(tmp_path: Path) -> None:
     write(ROWS.drop(columns="year"), tmp_path / "parts/year=2024/year=2025/a.parquet")
-    with pytest.raises(SourceError, match="say twice what 'year' is"):
+    with pytest.raises(SourceError, match="give 'year' twice"):
         answers(tmp_path, "parts", {"year": "int"})
 
 
@@ -332,7 +332,7 @@ def test_one_file_more_refuses_no_release(tmp_path: Path) -> None:
     for place in range(10_001):
         (tmp_path / "rows" / f"{place}.csv").write_text("who,year,x\n")
     found = files.find_files("rows", tmp_path)
-    assert isinstance(found, Several)
+    assert isinstance(found, SeveralFiles)
     assert len(found.parts) == 10_001
 
 

@@ -79,7 +79,7 @@ def test_a_dict_of_columns_is_told_what_is_read(columns: dict[str, Any]) -> None
 @pytest.mark.dense
 def test_a_frame_of_dask_is_refused_by_name() -> None:
     dask = pytest.importorskip("dask.dataframe", reason="an extra")
-    with pytest.raises(SourceError, match=r"Frames of dask can't be read\. Write it as"):
+    with pytest.raises(SourceError, match=r"dask frames can't be read\. Write the frame as"):
         release(dask.from_pandas(ROWS, npartitions=1))
 
 
@@ -105,7 +105,7 @@ def test_columns_of_a_record_batch_may_hold_the_same(tmp_path: Path) -> None:
     )
     assert made.plan().blocks
     same = pa.RecordBatch.from_arrays([batch.column(0)] * 2, names=["k", "K"])
-    with pytest.raises(SourceError, match="called like 'K', but for capitals"):
+    with pytest.raises(SourceError, match="equals 'K' except for capitals"):
         ln.Release(data={"source": same}, privacy={"unit": "row", "epsilon": 1}, query=query)
 
 
@@ -165,8 +165,8 @@ def test_decimals_past_their_digits_are_missing_and_dictionaries_are_texts() -> 
     ("frame", "why"),
     [
         (ROWS.assign(year=pd.Categorical(ROWS.year)), "Expected text, as the column is, got 2024"),
-        (ROWS.assign(Year=1), "another column called like 'Year'"),
-        (pa.table({"who": [1], "x": [1.0], "year": [1], "YEAR": [2]}), "called like 'YEAR'"),
+        (ROWS.assign(Year=1), "another column whose name equals 'Year'"),
+        (pa.table({"who": [1], "x": [1.0], "year": [1], "YEAR": [2]}), "equals 'YEAR'"),
         (
             pa.table({"who": [1], "x": pa.array([1.0], pa.float16()), "year": [1]}),
             "The column 'x' holds halffloat, which can't be read. Make it numbers",

@@ -235,7 +235,9 @@ def test_one_bad_value_is_one_problem(path: str, value: Any, key: str, why: str)
 def test_keys_within_bounds_have_words_of_their_own() -> None:
     found = changed("bounds = [0, 0.1]", "bounds = { fnd = true }")
     assert found["columns.mdvis.bounds.fnd"] == "Unknown key. Did you mean find?"
-    assert found["columns.mdvis.bounds.find"].startswith("Missing: that the release finds them.")
+    assert found["columns.mdvis.bounds.find"].startswith(
+        "Missing: the flag that lets the release find the bounds."
+    )
 
 
 ASKING = GOOD.replace("bounds = [0, 0.1]", 'bounds = { find = true, share = "0.1" }').replace(

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
-from leastnoise.tables.statistics.base import Four, Ingredients, NoiseError, Statistic
+from leastnoise.tables.statistics.base import FourColumns, Ingredients, NoiseError, Statistic
 
 
 def layout(statistics: list[str], *, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
@@ -47,7 +47,7 @@ def grid(*ends: tuple[float, float], points: int) -> list[np.ndarray]:
     return [one.ravel() for one in np.meshgrid(*axes)]
 
 
-def values(asked: Statistic, own: Ingredients, numbers: Sequence[np.ndarray]) -> Four:
+def values(asked: Statistic, own: Ingredients, numbers: Sequence[np.ndarray]) -> FourColumns:
     """Its four columns, as a release works them out: no caller's warning is about what is drawn."""
     with np.errstate(all="ignore"):
         return asked.values(own, numbers)

@@ -58,7 +58,7 @@ def test_what_is_no_ratio(text: str, says: str) -> None:
     ("text", "says"),
     [
         ("ratio(sum(x), sum(z))", "never negative, but columns.z.bounds begin below 0"),
-        ("ratio(sum(x), sum(x))", "the ratio of a sum to itself is 1"),
+        ("ratio(sum(x), sum(x))", "the ratio of a sum to itself is always 1"),
         ("ratio(sum(x), sum(w))", "The column 'w' needs bounds"),
         ("ratio(sum(w), count)", "The column 'w' needs bounds"),
         ("var(w)", "The column 'w' needs bounds"),
@@ -281,4 +281,4 @@ def test_a_ratio_whose_interval_just_has_no_end_is_nothing_wrong(nearly: float) 
     n = np.array([own.noise[1].half975 * (1 + nearly)])
     told = values(asked, own, [np.array([3.0]), n])
     with np.errstate(all="ignore"):
-        assert asked.wrong_suffix(own, told, {}) is None
+        assert asked.find_wrong_suffix(own, told, {}) is None

@@ -115,9 +115,9 @@ def test_what_is_drawn_fits_its_noise_and_another_interval_does_not(
     beside: dict[Any, Any] = {}
     if with_mean:
         value = mean.values(of_mean, [numbers[0], numbers[2]])[0]
-        beside[of_mean.components] = [mean.in_common(of_mean, value)]
+        beside[of_mean.components] = [mean.in_common_unit(of_mean, value)]
     assert isinstance(asked, spreads.Spread)
-    assert asked.wrong_suffix(own, told, beside) is None
+    assert asked.find_wrong_suffix(own, told, beside) is None
     for place, suffix in ((2, "_low"), (3, "_high")):
         wrong = [*told]
         middle = int(np.argmax((n > 300) & (spread > 0.2) & (spread < 0.5)))
@@ -125,10 +125,10 @@ def test_what_is_drawn_fits_its_noise_and_another_interval_does_not(
         factor[middle] = 0.98 if place == 2 else 1.02
         wrong[place] = told[place] * factor
         if with_mean:
-            assert asked.wrong_suffix(own, wrong, beside) == suffix
+            assert asked.find_wrong_suffix(own, wrong, beside) == suffix
         wrong[place] = told[place].copy()
         wrong[place][middle] = 0.0 if place == 2 else float(asked.from_variance(own, 1.0))
-        assert asked.wrong_suffix(own, wrong, beside) == suffix
+        assert asked.find_wrong_suffix(own, wrong, beside) == suffix
 
 
 @pytest.mark.dense

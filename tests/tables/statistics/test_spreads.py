@@ -189,7 +189,7 @@ def noise_of(statistics: list[str]) -> tuple[list[float], float]:
         columns={"x": {"bounds": [0, 1]}},
         query=[{"name": "q", "statistics": statistics}],
     )
-    (block,) = release._settled(None)[1].blocks
+    (block,) = release._find_plan(None)[1].blocks
     laplace = block.baselines.laplace
     assert laplace is not None
     return [error.std for error in block.noise_errors], math.sqrt(laplace.variance)

@@ -42,7 +42,7 @@ def test_the_texts_of_all_slices_are_those_of_the_whole(kind: str, count: int) -
         given = texts(count, {place: random.choice(BAD) for place in places})
         for start in (0, 1, 7):
             array = pa.array([b"\xff"] * start + given, held).view(wanted).slice(start)
-            found = arrow_values.checked(array)
+            found = arrow_values.check_values(array)
             found.validate(full=True)
             assert found.type == wanted
             assert found.to_pylist() == by_hand(given)
@@ -63,7 +63,7 @@ def test_one_text_makes_no_objects_of_all_others(
     is_utf8 = arrow_values.is_utf8
     monkeypatch.setattr(arrow_values, "is_utf8", noted)
     given = texts(5 * SLICE, {3 * SLICE + 2: b"\xff"})
-    found = arrow_values.checked(pa.array(given, held).view(wanted))
+    found = arrow_values.check_values(pa.array(given, held).view(wanted))
     assert found.to_pylist() == by_hand(given)
     assert 0 < len(looked_at) <= SLICE
 
@@ -78,5 +78,5 @@ def test_a_view_of_no_text_refuses_the_frame(wrong: str) -> None:
     buffers = [None, pa.py_buffer(b"".join(views)), pa.py_buffer(text)]
     array = pa.Array.from_buffers(pa.string_view(), 2, buffers)
     with pytest.raises(SourceError, match="offsets or lengths in it are wrong"):
-        arrow_values.checked(array)
-    assert arrow_values.checked(array.slice(0, 1)).to_pylist() == [text.decode()]
+        arrow_values.check_values(array)
+    assert arrow_values.check_values(array.slice(0, 1)).to_pylist() == [text.decode()]

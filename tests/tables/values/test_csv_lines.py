@@ -59,9 +59,9 @@ def by_sql(
     path: Path, folder: Path, used: str = "hijk", dialect: Dialect | None = None
 ) -> list[list[str]]:
     dialect = dialect or Dialect()
-    rows = csv_lines.rows(path, used, dialect)
+    rows = csv_lines.select_rows(path, used, dialect)
     with (
-        csv_lines.readable(path, folder, used, dialect) as readable,
+        csv_lines.open_readable(path, folder, used, dialect) as readable,
         duckdb.connect() as connection,
     ):
         found = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
@@ -208,7 +208,7 @@ WIDE = b"".join(b",%d" % index for index in range(2000))
 def test_a_long_line_keeps_the_fields_that_are_used(line: list[bytes], used: set[int]) -> None:
     whole = b"".join(line) + WIDE
     cut = whole.split(b"\x1f")[0]
-    short = csv_lines.shortened(whole, used)
+    short = csv_lines.shorten(whole, used)
     assert bool(short) == bool(cut)
     wanted, found = _fields(cut), _fields(short)
     for place in used:
@@ -235,13 +235,13 @@ def test_lines_are_mended_alone_and_none_of_them_is_on_a_disk(tmp_path: Path) ->
     folder.mkdir()
     good = b"\xef\xbb\xbfa,b\r\n" + b"1,2\n" * 300_000 + b"3,\xc3\xa9"
     path.write_bytes(good)
-    with csv_lines.readable(path, folder, "a") as readable:
+    with csv_lines.open_readable(path, folder, "a") as readable:
         assert readable == path
     for bad in (LONG, LONG * 3, b"a" * csv_lines.MAX_LINE + b"\xe9"):
         for at in (good.index(b"\n") + 1, 2**20 + 5, len(good) - 4):
             place = good.index(b"\n", at - 1) + 1  # the start of a line
             path.write_bytes(good[:place] + bad + b"\n" + good[place:])
-            with csv_lines.readable(path, folder, "a") as readable:
+            with csv_lines.open_readable(path, folder, "a") as readable:
                 assert stat.S_ISFIFO(readable.lstat().st_mode)
                 assert readable.read_bytes().split() == good.split()
             assert list(folder.iterdir()) == []
@@ -265,7 +265,7 @@ def test_a_line_of_commas_takes_no_more_memory_than_its_header(tmp_path: Path) -
     # Ten lines of a million fields would take 16 MB each.
     path = tmp_path / "rows.csv"
     path.write_bytes(b"h,i,j,k\n" + (b"," * csv_lines.MAX_LINE + b"\n") * 10 + b"1,2,3,4\n")
-    with csv_lines.readable(path, tmp_path, "k") as readable:
+    with csv_lines.open_readable(path, tmp_path, "k") as readable:
         assert len(readable.read_bytes()) < 100
 
 
@@ -273,11 +273,11 @@ def test_headers(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     for ending in (b"\n", b"\r\n", b"\r", b""):
         path.write_bytes(b'\xef\xbb\xbf"a ""x"",",b, c' + ending)
-        assert csv_lines.header(path) == ['a "x",', "b", " c"]
+        assert csv_lines.read_header(path) == ['a "x",', "b", " c"]
     for bad in (b"\na,b\n", b"a,\xff\n", b"a" * (csv_lines.MAX_LINE + 1)):
         path.write_bytes(bad)
         with pytest.raises(SourceError):
-            csv_lines.header(path)
+            csv_lines.read_header(path)
 
 
 _LATIN = "Müller,ä,8,4,yes\nLefèvre,b,x,8,no\nSmith,ä,8,,yes\n"
@@ -320,9 +320,11 @@ def test_another_encoding_than_the_stated_one_leaves_out_values_and_not_lines(
 def test_a_byte_that_the_encoding_lacks_is_a_missing_field(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b'h,i,j,k\n\x80,\x81,"\xe4,",\xe4\n')
-    rows = csv_lines.rows(path, "hijk", Dialect(encoding="windows-1252"))
+    rows = csv_lines.select_rows(path, "hijk", Dialect(encoding="windows-1252"))
     with (
-        csv_lines.readable(path, tmp_path, "hijk", Dialect(encoding="windows-1252")) as readable,
+        csv_lines.open_readable(
+            path, tmp_path, "hijk", Dialect(encoding="windows-1252")
+        ) as readable,
         duckdb.connect() as connection,
     ):
         found = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
@@ -350,12 +352,12 @@ def test_an_encoding_that_can_not_be_is_refused(tmp_path: Path) -> None:
     for start, encoding, why in (
         (b"\xff\xfea\x00", "utf-8", "data.encoding"),
         ("é,b".encode("latin-1"), "utf-8", "data.encoding"),
-        (b"\xef\xbb\xbfa,b", "latin-1", "says that it is UTF-8"),
+        (b"\xef\xbb\xbfa,b", "latin-1", "is marked as UTF-8"),
         (b"a,\x81", "windows-1252", "not windows-1252"),
     ):
         path.write_bytes(start + b"\n")
         with pytest.raises(SourceError, match=why):
-            csv_lines.header(path, Dialect(encoding=encoding))  # pyright: ignore[reportArgumentType]
+            csv_lines.read_header(path, Dialect(encoding=encoding))  # pyright: ignore[reportArgumentType]
     raw = _raw("rows.csv", "row")
     for name, encoding in (("rows.csv", "utf-16"), ("rows.parquet", "latin-1")):
         raw["data"] |= {"source": name, "encoding": encoding}

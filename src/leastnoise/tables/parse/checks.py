@@ -24,10 +24,10 @@ from leastnoise.tables.results.table import result_columns
 from leastnoise.tables.spec.source import (
     IN_MEMORY,
     ON_SPARK,
+    csv_keys,
     is_csv,
     is_spark,
     needs_types,
-    told_of,
     why_no_engine,
     why_no_source,
     why_no_table,
@@ -144,7 +144,7 @@ def _named_rows(spec: Spec, section: Data | Join, path: str) -> Iterator[Problem
     if names and (why := why_no_table(names, section.table)):
         yield f"{path}.table", why
     csv = any(map(is_csv, names))
-    for name_of_key in () if csv else told_of(section):
+    for name_of_key in () if csv else csv_keys(section):
         yield f"{path}.{name_of_key}", _ONLY_CSV
     if any(map(needs_types, names)) and not spec.data.types:
         what = "a CSV" if csv else "SQLite"

@@ -44,8 +44,8 @@ class VerifiedRelease:
             is about all releases of the series.
         link: Place in the chain of a series with running totals; None otherwise.
         account: The account that the ledger charged; None if no ledger was given.
-        signed: True if a signature was checked, False if there is none, None if there is a
-            signature but no key was given.
+        signed: True if a signature was checked, False if the release is unsigned, None if it is
+            signed but no key was given.
         other_files: Files in the directory that don't belong to the release.
     """
 
@@ -97,8 +97,8 @@ def verify_directory(
 
     At last the SHA-256 of each file is compared with the release's record.
 
-    Not promised: that the values came out of the mechanism, or that the source was the one that the
-    spec names. Without a key, someone may have replaced both a table and its SHA-256.
+    Not promised: that the values came out of the mechanism, or that the spec names the true source.
+    Without a key, someone may have replaced both a table and its SHA-256.
 
     Args:
         path: The directory.
