@@ -141,7 +141,7 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
         *_of_series(found),
         f"{promise(budget, found.delta)} {protected}",
         f"Tables: {tables}. {checked} {_SAME}{_beside(found)}",
-        *summary.what_counts(found.plan),
+        *summary.describe_rows(found.plan),
         of_ledger(found),
         _of_signature(found),
         _UNCHECKED,

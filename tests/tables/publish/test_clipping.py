@@ -129,7 +129,7 @@ def test_a_histogram_and_rows_that_are_units_are_counted_with_their_own_rows() -
         ({"clipping": 0}, "query[0].clipping", "a number > 0"),
         ({"conditions": {"c": {"x": {"min": 1}}}, "statistics": None, "group_by": None},
          "query[0].clipping", "Not used beside conditions"),
-        ({"statistics": ["count", "count_over_limits"]}, "query[0].statistics", "of their own"),
+        ({"statistics": ["count", "count_over_limits"]}, "query[0].statistics", "separate query"),
         ({"name": "q" * 60}, "query[0].clipping", "1 to 64 letters"),
     ],
 )  # fmt: skip
@@ -223,10 +223,10 @@ def test_the_rest_is_one_of_the_spec_as_it_is_stored() -> None:
     ("changes", "key", "why"),
     [
         ({"group_by": None, "rest": "0.1"}, "query[0].rest", "without groups"),
-        ({"group_by": {"k": {"keys": "private"}}, "rest": "0.1"}, "query[0].rest", "nobody listed"),
+        ({"group_by": {"k": {"keys": "private"}}, "rest": "0.1"}, "query[0].rest", "unlisted keys"),
         ({"clipping": "0.5", "rest": "0.5"}, "query[0].rest", "nothing would be left"),
         ({"statistics": ["count_in_no_group", "count_over_limits"], "clipping": None},
-         "query[0].statistics", "in a query of its own"),
+         "query[0].statistics", "in a separate query"),
         ({"statistics": ["count_in_no_group"], "clipping": None, "group_by": None},
          "query[0].statistics", "without groups"),
         ({"conditions": {"c": {"x": {"min": 1}}}, "statistics": None, "group_by": None,
