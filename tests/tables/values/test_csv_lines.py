@@ -78,11 +78,11 @@ def test_the_query_splits_as_python_does(
     folder = tmp_path_factory.mktemp("lines")
     path = folder / "rows.csv"
     path.write_bytes(b"h,i,j,k\n" + b"\n".join(lines))
-    found = by_sql(path, folder)
+    rows = by_sql(path, folder)
     # what follows the reader's own delimiter is not read
     read = [cut for line in lines if (cut := line.split(b"\x1f")[0])]
     expected = [[*map(_text, _fields(line)), "", "", "", ""][:4] for line in read]
-    assert sorted(found) == sorted(expected)
+    assert sorted(rows) == sorted(expected)
 
 
 @pytest.mark.dense
@@ -105,12 +105,12 @@ def test_a_dialect_is_that_of_commas_with_another_sign(
     names = b"" if dialect.names else b"h,i,j,k\n"
     text = names + b"\n".join(lines)
     path.write_bytes(_swapped(text.decode("latin-1"), dialect).encode("latin-1"))
-    found = by_sql(path, folder, dialect=dialect)
+    rows = by_sql(path, folder, dialect=dialect)
     path.write_bytes(text)
     plain = Dialect(encoding=dialect.encoding, names=dialect.names)
     expected = by_sql(path, folder, dialect=plain)
     # what marks a file as UTF-8 has no sign in it
-    assert sorted(found) == sorted([_swapped(one, dialect) for one in row] for row in expected)
+    assert sorted(rows) == sorted([_swapped(one, dialect) for one in row] for row in expected)
 
 
 def _swapped(text: str, dialect: Dialect) -> str:
@@ -125,9 +125,9 @@ def test_the_first_line_is_a_row_where_the_names_are_told(
     """Also behind what says that the file is UTF-8, whoever reads it: DuckDB, or a pipe."""
     path = tmp_path / "rows.csv"
     path.write_bytes(start + b"\xc3\xa9,2,3,4" + bad)
-    found = by_sql(path, tmp_path, dialect=Dialect(names=("h", "i", "j", "k")))
-    assert ["é", "2", "3", "4"] in found
-    assert len(found) == 1 + bool(bad)
+    rows = by_sql(path, tmp_path, dialect=Dialect(names=("h", "i", "j", "k")))
+    assert ["é", "2", "3", "4"] in rows
+    assert len(rows) == 1 + bool(bad)
 
 
 def _text(field: bytes) -> str:
@@ -148,10 +148,10 @@ def _is_text(line: bytes) -> bool:
     "line",
     [b"", b'"', b'99,a,8,8,"oops', b"\xff", b"99,a,8,8,true\xff", LONG, LONG * 40, b'"' * 99],
 )
-@pytest.mark.parametrize("place", [1, 60_000])
-def test_the_neighbours_of_a_bad_line_survive(tmp_path: Path, line: bytes, place: int) -> None:
+@pytest.mark.parametrize("index", [1, 60_000])
+def test_the_neighbours_of_a_bad_line_survive(tmp_path: Path, line: bytes, index: int) -> None:
     rows = [b"%d,b,8,8,true" % index for index in range(60_000)]
-    rows.insert(place, line)
+    rows.insert(index, line)
     (tmp_path / "rows.csv").write_bytes(HEADER + b"\n".join(rows))
     assert counts(tmp_path)[4:] == [60_000] * 4
 
@@ -160,12 +160,12 @@ ROWS = [b"1,a,8,8,true", b'2,"a",4,8,false', b"3,b,8,,true", b"", b'4,b,"1', b'"
 
 
 @pytest.mark.dense
-@example(line=b'5,a,8,"oops', place=0, by_row=True, breaks=b"\n", times=1)
-@example(line=b'a,8,8,true,"', place=1, by_row=False, breaks=b"\r\n", times=40)
+@example(line=b'5,a,8,"oops', index=0, by_row=True, breaks=b"\n", times=1)
+@example(line=b'a,8,8,true,"', index=1, by_row=False, breaks=b"\r\n", times=40)
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     line=ANY_LINE,
-    place=st.integers(0, len(ROWS)),
+    index=st.integers(0, len(ROWS)),
     by_row=st.booleans(),
     breaks=st.sampled_from([b"\n", b"\r\n", b"\r"]),
     times=st.sampled_from([1, 2, 40]),
@@ -174,7 +174,7 @@ def test_no_line_moves_the_query_by_more_than_the_certified_sensitivity(
     tmp_path_factory: pytest.TempPathFactory,
     *,
     line: bytes,
-    place: int,
+    index: int,
     by_row: bool,
     breaks: bytes,
     times: int,
@@ -186,7 +186,7 @@ def test_no_line_moves_the_query_by_more_than_the_certified_sensitivity(
     # One line of any bytes where lines are units; else any number of lines of one new person.
     added = [line] if by_row else [b"99," + line] * times
     vectors: list[list[float]] = []
-    for rows in (ROWS, [*ROWS[:place], *added, *ROWS[place:]]):
+    for rows in (ROWS, [*ROWS[:index], *added, *ROWS[index:]]):
         (folder / "rows.csv").write_bytes(HEADER + breaks.join(rows) + breaks)
         vectors.append(counts(folder, raw))
     moved = [a - b for a, b in zip(*vectors, strict=True)]  # exact: multiples of 2^−22
@@ -211,10 +211,10 @@ def test_a_long_line_keeps_the_fields_that_are_used(line: list[bytes], used: set
     short = csv_lines.shorten(whole, used)
     assert bool(short) == bool(cut)
     wanted, found = _fields(cut), _fields(short)
-    for place in used:
+    for index in used:
         # An empty field without quotes is NULL, and one with quotes isn't.
-        field = wanted[place] if place < len(wanted) else b""
-        kept = found[place] if place < len(found) else b""
+        field = wanted[index] if index < len(wanted) else b""
+        kept = found[index] if index < len(found) else b""
         assert bool(kept) == (0 < len(field) <= MAX_TEXT and _is_text(field))
         if kept:
             assert _value(kept) == _value(field)
@@ -239,8 +239,8 @@ def test_lines_are_mended_alone_and_none_of_them_is_on_a_disk(tmp_path: Path) ->
         assert readable == path
     for bad in (LONG, LONG * 3, b"a" * csv_lines.MAX_LINE + b"\xe9"):
         for at in (good.index(b"\n") + 1, 2**20 + 5, len(good) - 4):
-            place = good.index(b"\n", at - 1) + 1  # the start of a line
-            path.write_bytes(good[:place] + bad + b"\n" + good[place:])
+            start = good.index(b"\n", at - 1) + 1  # the start of a line
+            path.write_bytes(good[:start] + bad + b"\n" + good[start:])
             with csv_lines.open_readable(path, folder, "a") as readable:
                 assert stat.S_ISFIFO(readable.lstat().st_mode)
                 assert readable.read_bytes().split() == good.split()
