@@ -30,7 +30,7 @@ from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.common import fit as common_fit
-from leastnoise.numerics.searches import raised_shares
+from leastnoise.numerics.searches import raise_shares
 from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.layout.limits import FirstCells
 from leastnoise.tables.noise.estimates import (
@@ -359,7 +359,7 @@ def _cost_of_bodies(
         p = float(exponent)
         moved = logs + np.log((sizes + 2) / sizes * d * (d + 1)) - 2 * math.log(epsilon)
         moved += _log_share_moment(sizes, d, p)
-        parts = raised_shares(shares / shares.sum(), _exp(p / 2 * (moved - limits)))
+        parts = raise_shares(shares / shares.sum(), _exp(p / 2 * (moved - limits)))
         if parts is None:
             continue
         cost = float(shares @ (moved - 2 / p * np.log(parts)))
@@ -393,7 +393,7 @@ def _gained_by_gaussians(
     radii = np.log([float(min(way.l2 for way in block.ways)) for block in blocks])
     alone = np.array([logs[block.index] for block in blocks])
     shares = np.array([float(block.share) for block in blocks])
-    parts = raised_shares(shares, _exp(2 * (radii + whole) - alone))
+    parts = raise_shares(shares, _exp(2 * (radii + whole) - alone))
     if parts is None:
         return None
     return float(shares @ (alone - 2 * (radii + whole) + np.log(parts)))

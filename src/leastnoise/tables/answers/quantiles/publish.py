@@ -83,7 +83,7 @@ def read_places(
         counts, total = own[: tree.candidates], sum(own)
         places = read_quantiles(counts, levels, total=total)
         ends = [
-            read_interval(counts, level, width, total=total, place=place)
+            read_interval(counts, level, width, total=total, index=place)
             for place, level, width in zip(places, levels, widths, strict=True)
         ]
         lows = [*accumulate((low for low, _ in reversed(ends)), min)][::-1]
