@@ -36,7 +36,7 @@ def integers(
     found = source.find_source(spec, folder, rows, release=release)
     layouts: dict[str, Layout] = {}
     for query in spec.query:
-        ranks = [one.counted for one in lay_out_ranks(spec, query)]
+        ranks = [one.histogram for one in lay_out_ranks(spec, query)]
         for layout in itertools.chain(*lay_out_query(spec, query), ranks):
             way = str(layout.bounding.to_record())
             read = layouts_read(layout) if layout.margins else [layout]

@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
 def counts_of(raw: dict[str, Any], folder: Path, **given: Any) -> list[float]:
     """The counts of a release before noise, as numbers of rows."""
     (whole,) = integers(raw, folder, **given).values()
-    ((ways,),) = Release(**raw, folder=folder)._laid.queries
+    ((ways,),) = Release(**raw, folder=folder)._layout.queries
     return [value / 2 ** ways[0].bits for value in whole]
 
 
@@ -80,7 +80,7 @@ def test_a_week_has_the_noise_of_one_release_and_the_year_one_charge(folder: Pat
     assert error.std == pytest.approx(math.sqrt(2 * q) / (1 - q), rel=1e-9)  # 1.36
     account = check_ledger(folder / "v.ledger").accounts["cases"]
     assert (account.spent.epsilon, account.charges) == (1, 1)
-    assert [found.place for found in releases] == [1, 2, 3]
+    assert [found.release_number for found in releases] == [1, 2, 3]
     assert len({found.certificate for found in releases}) == 1
 
 
@@ -259,7 +259,7 @@ def test_the_release_of_a_row_cannot_change(folder: Path, change: str) -> None:
 def test_a_derived_report_column_keeps_its_expression(folder: Path) -> None:
     open_account(folder, "row")
     derived = spec_of({"each": "row", "report": "number"}, derive={"number": "week + 1"})
-    assert Release(**derived, folder=folder).run().place == 1
+    assert Release(**derived, folder=folder).run().release_number == 1
     for other in ({"number": "week + 2"}, {"week2": "week", "number": "week2 + 1"}):
         with pytest.raises(Refused, match="Its report column is 'number = week \\+ 1'"):
             Release(**derived | {"derive": other}, folder=folder).run()

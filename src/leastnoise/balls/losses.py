@@ -44,6 +44,8 @@ LONGEST_LOSS = 700.0
 """The largest loss in floats: e^700 and e^−700 are floats."""
 POINTS_PER_STD = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
+COARSE_POINTS = 48
+"""Lattice points above 0 of a first lattice, from which the spread of the loss is taken."""
 NOTHING = 2.0**-140
 """Masses below it are moved to infinity, at no noticeable cost."""
 SPARE = 2.0**-60  # a finite mass, if all mass is at infinity
@@ -68,6 +70,13 @@ class LossLattice:
     def point(self, index: int) -> Fraction:
         """The loss of masses[index]."""
         return self.origin + (self.first + index) * self.step
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the finite losses, of an origin of 0."""
+        z = (self.first + np.arange(len(self.masses))) * float(self.step)
+        weights = self.masses / self.masses.sum()
+        return math.sqrt(float(weights @ (z - weights @ z) ** 2))
 
 
 def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:

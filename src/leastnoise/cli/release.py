@@ -198,7 +198,7 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
     if as_json:
         record: dict[str, Any] = {"path": str(released.path), "tables": list(released.tables)}
         record |= {} if page is None else {"report": str(page)}
-        record |= {} if released.place is None else {"release": released.place}
+        record |= {} if released.release_number is None else {"release": released.release_number}
         records.print_json(record | {"plan": released.plan.to_record()})
         return
     for table in released.tables.values():
@@ -209,7 +209,7 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
         terminal.print_sentences(summary.limits_of_values(plan.spec, layouts))
     if released.entry is None:
         terminal.print_sentences([_NO_LEDGER])
-    place, releases = released.place, plan.planned_releases
+    place, releases = released.release_number, plan.planned_releases
     which = "" if place is None else f", {_words.one_of(place, releases)}"
     said = [f"Written to {released.path}{which}. Check it with: leastnoise verify {released.path}"]
     terminal.print_sentences(said if page is None else [*said, f"Its page is {page}."])

@@ -151,9 +151,9 @@ def _record(found: Trials, name: str) -> dict[str, Any]:
     tried = [
         {name: records.finite(value) for name, value in vars(one).items()}
         | {"total": records.finite(one.total)}
-        for one in found.tried
+        for one in found.trials
     ]
-    others = list(found.others)
+    others = list(found.not_compared)
     return {
         "private": False,
         "warning": _WARNING,
@@ -166,7 +166,7 @@ def _record(found: Trials, name: str) -> dict[str, Any]:
 def _show(found: Trials, name: str, sample: Path) -> None:
     rows: list[tuple[str, ...]] = []
     before = ("", "")
-    for one in found.tried:
+    for one in found.trials:
         named = (one.query, one.statistic)
         numbers = map(_words.number, (one.noise, one.bias, one.total))
         first = named if named != before else ("", "")
@@ -175,6 +175,6 @@ def _show(found: Trials, name: str, sample: Path) -> None:
     heads = ("query", "statistic", name, "noise", "bias", "total", "")
     terminal.print_table(f"Errors on {sample.name}, exact", heads, rows)
     said = [_WARNING, _CHOOSE, _ERRORS, _SIZE]
-    if found.others:
-        said.append(f"Not compared: {_words.in_turn(found.others)}.")
+    if found.not_compared:
+        said.append(f"Not compared: {_words.in_turn(found.not_compared)}.")
     terminal.print_sentences(said)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.exact import Interval
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.publish.verify import VerifiedRelease
     from leastnoise.tables.spec.model import Privacy, Spec
 
@@ -123,10 +123,10 @@ def _promised(found: VerifiedRelease) -> list[str]:
 
 
 def _whole(found: VerifiedRelease) -> str:
-    if found.place is None:
+    if found.release_number is None:
         return "The whole release has"
     releases = found.planned_releases
-    which = _words.one_of(found.place, releases)
+    which = _words.one_of(found.release_number, releases)
     return f"This is {which}. All {releases:,} of them together have"
 
 
@@ -192,7 +192,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
     return list(dict.fromkeys(lines))  # the parts of one query say the same
 
 
-def _noise(blocks: Sequence[BlockPlan], names: Mapping[str, Mapping[str, str]]) -> str:
+def _noise(blocks: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -> str:
     rows: list[str] = []
     for block in blocks:
         for error in block.errors:

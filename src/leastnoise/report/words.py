@@ -150,10 +150,10 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
 
 def _of_series(found: VerifiedRelease) -> list[str]:
     """Return which release of a series it is, and that what is proved is of all of them."""
-    if found.place is None:
+    if found.release_number is None:
         return []
     releases = found.planned_releases
-    which = _words.one_of(found.place, releases)
+    which = _words.one_of(found.release_number, releases)
     return [
         f"It is {which}. What is promised and proved is of all {releases:,} together.",
         *summary.series_sentences(found.plan),
@@ -161,9 +161,9 @@ def _of_series(found: VerifiedRelease) -> list[str]:
 
 
 def _beside(found: VerifiedRelease) -> str:
-    if not found.others:
+    if not found.other_files:
         return ""
-    return f" Not of the release, and not checked: {_words.listed(found.others)}."
+    return f" Not of the release, and not checked: {_words.listed(found.other_files)}."
 
 
 def of_ledger(found: VerifiedRelease) -> str:
@@ -179,9 +179,9 @@ def of_ledger(found: VerifiedRelease) -> str:
 
 
 def _entry(found: VerifiedRelease) -> str:
-    if found.place is None:
+    if found.release_number is None:
         return "a charge for a release"
-    return f"{_words.one_of(found.place, found.planned_releases)} of a series"
+    return f"{_words.one_of(found.release_number, found.planned_releases)} of a series"
 
 
 def _of_signature(found: VerifiedRelease) -> str:

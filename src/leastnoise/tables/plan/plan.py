@@ -12,10 +12,10 @@ from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.tables.answers.base import SECTIONS, Answered, TablePart
-from leastnoise.tables.answers.noisy import BlockPlan
+from leastnoise.tables.answers.noisy import NoisyPart
 from leastnoise.tables.answers.quantiles.plan import QuantilePlan
 from leastnoise.tables.answers.unlisted.keys import KeysPlan
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.layout.layout import MAX_ROWS, MAX_UNITS
 from leastnoise.tables.plan import summary
 
@@ -41,9 +41,9 @@ class QueryPlan:
     parts: tuple[TablePart, ...]
 
     @property
-    def blocks(self) -> tuple[BlockPlan, ...]:
+    def blocks(self) -> tuple[NoisyPart, ...]:
         """The parts that noise is added to."""
-        return _of_kind(self.parts, BlockPlan)
+        return _of_kind(self.parts, NoisyPart)
 
     @property
     def layouts(self) -> tuple[TableShape, ...]:
@@ -91,9 +91,9 @@ class Plan(Framed, Shown):
         return tuple(sorted(every, key=order))
 
     @property
-    def blocks(self) -> tuple[BlockPlan, ...]:
+    def blocks(self) -> tuple[NoisyPart, ...]:
         """The parts that noise is added to."""
-        return _of_kind(self.parts, BlockPlan)
+        return _of_kind(self.parts, NoisyPart)
 
     @property
     def quantiles(self) -> tuple[QuantilePlan, ...]:
@@ -161,7 +161,7 @@ class Plan(Framed, Shown):
     @property
     def finds_bounds(self) -> bool:
         """True if bounds of columns are found first, with a part of the budget."""
-        return bool(finding.columns_by_query(self.spec))
+        return bool(found_bounds.columns_by_query(self.spec))
 
     @property
     def sections(self) -> dict[str, list[TablePart]]:
@@ -208,7 +208,7 @@ class Plan(Framed, Shown):
         """Return "widest" if an error is that of the widest bounds that may be found."""
         statistics = (asked for layout in part.layouts for asked in layout.statistics)
         (asked,) = (statistic for statistic in statistics if statistic.label == label)
-        return "widest" if finding.rests_on_open(self.spec, asked) else None
+        return "widest" if found_bounds.has_open_bounds(self.spec, asked) else None
 
     def _tables(self) -> dict[str, Columns]:
         rows = zip(*summary.list_rows(self), strict=True)
@@ -244,7 +244,7 @@ class Plan(Framed, Shown):
                 if parts or section == SECTIONS[0]
             },
             **({"derived": dict(self.spec.derive)} if self.spec.derive else {}),
-            **finding.to_record(self.spec),
+            **found_bounds.to_record(self.spec),
             "notes": list(self.notes),
         }
 

@@ -18,7 +18,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import printed_at_least
 from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 from leastnoise.tables.expressions.weeks import mixes_years
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.statistics.totals import CountInNoGroup
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
             for name, column in spec.columns.items()
             if column.limits is not None and name in used and not column.is_open
         ),
-        *finding.in_words(spec, used),
+        *found_bounds.describe(spec, used),
     ]
 
 
