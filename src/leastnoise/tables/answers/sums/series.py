@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.periods import Periods
     from leastnoise.tables.results.table import Table
 
-_LARGEST_COUNT = 1 << 40  # counts beyond it end there, so that sums are exact as floats
+_LARGEST_COUNT = 1 << 39  # counts beyond it end there, so that sums are exact as floats
 _DRAWN = (
     "Whole-number noise is drawn once for all {count:,} releases, on a tree of {tree} for each "
     "cell, and revealed release by release. Totals are the sums of the published counts, exactly."
