@@ -2,8 +2,8 @@
 
     python -m benchmarks.result_picture
 
-releases the spec of docs/tutorial.md anew and writes docs/figures/result.svg. The table is public, so
-that the truth may be shown.
+releases the spec of docs/tutorial.md anew and writes docs/figures/result.svg. The table is public,
+so the truth may be shown.
 """
 
 from __future__ import annotations
@@ -59,13 +59,14 @@ def main() -> None:
             [value - end for value, end in zip(values, low, strict=True)],
             [end - value for value, end in zip(values, high, strict=True)],
         ]
-        axes.plot(shown["year"], true[name], "x", color="#b34700", label="truth")
+        beside = [year + 0.15 for year in shown["year"]]
+        axes.plot(beside, true[name], "x", color="#b34700", label="truth")
         axes.errorbar(
             shown["year"], values, whiskers, fmt="o", color=COLOUR, label="published", capsize=4
         )
-        axes.set(title=title, xlabel="year of the study", ylim=(0, None))
+        axes.set(title=title, xlabel="year of the study")
         axes.grid(visible=True, linewidth=0.4, alpha=0.5)
-        axes.legend(fontsize="small", loc="lower left")
+        axes.legend(fontsize="small", loc="best")
     with mpl.rc_context({"svg.hashsalt": "leastnoise", "svg.fonttype": "none"}):
         content = io.BytesIO()
         canvas.savefig(content, format="svg", metadata={"Date": None})

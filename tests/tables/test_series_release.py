@@ -244,7 +244,7 @@ def test_it_needs_a_ledger_and_no_plan(folder: Path) -> None:
     del alone["privacy"]["ledger"]
     with pytest.raises(SpecError, match="leastnoise ledger init"):
         Release(**alone, folder=folder)
-    with pytest.raises(SpecError, match="part of no plan"):
+    with pytest.raises(SpecError, match="can't be part of a plan"):
         release(folder, privacy={"ledger": {"path": "v.ledger", "plan": 1}})
     for releases in (0, 1, 10_001, "52", 2.0):
         with pytest.raises(SpecError, match=r"series\.releases"):

@@ -200,4 +200,4 @@ def test_what_is_not_a_quantile_has_no_other_advice() -> None:
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(raw)
     ((_, why),) = caught.value.problems
-    assert why == "Expected a count or count_units among the statistics, which decides."
+    assert why == "Expected count or count_units among the statistics, to choose the groups."

@@ -40,6 +40,8 @@ class Way:
 def list_ways(question: Question) -> list[Way]:
     """Return the ways to fit noise to each of the sensitivities, the plain ball first.
 
+    One number has no other way: maps of it would give the same noise, searched twice.
+
     Raises NotApplicable if a program that fits one isn't solved, InvalidArgument for points that
     don't span their space.
     """
@@ -52,6 +54,8 @@ def list_ways(question: Question) -> list[Way]:
 
 def _geometries(sensitivity: Sensitivity, dimension: int) -> Iterator[tuple[str, Geometry]]:
     """Yield the maps made for noise of `dimension` released coordinates, by their names."""
+    if dimension == 1:
+        return
     if isinstance(sensitivity, CountingQueries):
         yield "ellipse", ellipse.least_variance(sensitivity)
         if sensitivity.with_total:

@@ -11,7 +11,7 @@ import tomli_w
 from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.expressions.computed import NOTHING, Computed, compute
-from leastnoise.tables.parse.columns import Problem, unit_problems, uses_of
+from leastnoise.tables.parse.columns import Problem, list_uses, unit_problems
 from leastnoise.tables.rows.duckdb import databases, files
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
@@ -79,7 +79,7 @@ def find_source(
     uses = [
         use
         for index, query in enumerate(spec.query)
-        for use in uses_of(spec, query, f"query[{index}]")
+        for use in list_uses(spec, query, f"query[{index}]")
     ]
     computed, wrong = _compute(spec, present, release)
     problems += wrong

@@ -276,7 +276,7 @@ def test_a_spec_keeps_it_and_none_is_written_without_it(tmp_path: Path) -> None:
         (margins.spec_of(), {"objective": True}, "'largest'"),
         (margins.spec_of(), {"objective": ""}, "'largest'"),
         (margins.spec_of(), {"margins": False, **LARGEST}, "Give margins, levels or cumulative"),
-        (margins.sums_of(), LARGEST, "Expected counts alone: errors of sum_x aren't"),
+        (margins.sums_of(), LARGEST, "Expected only counts: errors of sum_x have"),
     ],
 )
 def test_what_does_not_go_with_it(raw: dict[str, Any], given: dict[str, Any], said: str) -> None:
