@@ -81,11 +81,11 @@ class Marginals:
         return tuple(i for i in range(len(self.sizes)) if table >> i & 1)
 
     def cells(self, table: int) -> int:
-        """n_B."""
+        """The number n_B of cells of a table."""
         return math.prod(self.sizes[i] for i in self.axes(table))
 
     def contrasts(self, table: int) -> int:
-        """r_A."""
+        """The number r_A of contrasts of a table."""
         return math.prod(self.sizes[i] - 1 for i in self.axes(table))
 
     @cached_property
