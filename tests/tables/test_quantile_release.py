@@ -265,7 +265,7 @@ def test_what_has_no_quantile_is_refused(changes: dict[str, Any], key: str, why:
     ("block", "why"),
     [
         ({"group_by": {"plan": {"keys": "private"}}}, "unlisted groups"),
-        ({"statistics": ["median(x)"], "accuracy": {"std": 3}}, "a quantile is in ranks"),
+        ({"statistics": ["median(x)"], "accuracy": {"std": 3}}, "is in ranks"),
         ({"statistics": ["quantile(x)"]}, "Expected quantile(column, 0.9)"),
         ({"statistics": ["quantile(x, 1)"]}, "above 0 and below 1"),
         ({"statistics": ["quantile(x, most)"]}, "above 0 and below 1"),
