@@ -347,9 +347,9 @@ def find_epsilon_of_one(certificate: PlanCertificate) -> float:
         pure = sum((draw.budget.epsilon for draw in draws), Fraction(0)) / certificate.releases
         return printed_at_least(separate + pure)
     left = budget.delta - sum((other.delta for other in others), Fraction(0))
-    claims = tuple(draw.one_release for draw in draws)
+    parts = tuple(draw.one_release for draw in draws)
     try:
-        composed = Composition(claims=claims).epsilon(delta=left, accuracy=0).upper if claims else 0.0
+        composed = Composition(parts=parts).epsilon(delta=left, accuracy=0).upper if parts else 0.0
     except (NotApplicable, InvalidArgument):
         return printed_at_least(budget.epsilon)
     return printed_at_least(min(separate + Fraction(composed), budget.epsilon))
