@@ -147,9 +147,9 @@ def read(name: str, value, *, item: bool = False):
         return tuple(read(name, part, item=True) for part in value)
     if name in NUMBERS:
         exact, (low, high) = number(value), NUMBERS[name]
-        fits = low <= exact and (exact <= high or high > 1)
+        fits = (exact > 0 if low > 0 else exact >= low) and (exact <= high or high > 1)
         require(fits, f"{name} = {show(value)} is no such number.")
-        require(exact <= high, f"{name} = {show(value)}, which is so large", NotChecked)
+        require(low <= exact <= high, f"{name} = {show(value)}, so small or large", NotChecked)
         return exact
     if name in WHOLES:
         low, high = WHOLES[name]

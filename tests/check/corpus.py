@@ -137,6 +137,13 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
             yield f"{a} * {b}", _exactly(checker, of(a) * of(b), a * b, 20)
             if b > 0:
                 yield f"{a} / {b}", _exactly(checker, of(a) / of(b), a / b, 200)
+    for square in (Fraction(9, 4), Fraction(2), Fraction(1, 3), Fraction(10**40 + 1)):
+        above = checker.rounded_up(square) / square - 1
+        yield (
+            f"root {square}",
+            (above >= 0, above < Fraction(1, 2**58), square == Fraction(9, 4) or above > 0),
+        )
+        yield f"exact root {square}", checker.rounded_up(square**2) == square**2
     for (name, x, more), (low, high) in truths().items():
         if name == "pi":
             ball = checker.pi()
