@@ -135,7 +135,7 @@ class _Writer:
             if found.shape != (self._size,):  # how many there are is a secret, too
                 return "a block has another size than its array says."
             if not file.exists():
-                _write_once(file, self._draw.added_to(values))
+                _write_once(file, self._draw.add_to_part(values))
         except InvalidArgument as error:  # it names a type, and never a value
             return f"in a block, {error}"
         except OSError as error:

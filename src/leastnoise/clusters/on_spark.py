@@ -80,7 +80,7 @@ def _adding(draw: SharedDraw) -> Callable[[Iterator[Any]], Iterator[Any]]:
 
         for batch in batches:
             values = batch.column("value").to_numpy(zero_copy_only=False)  # NULL is NaN
-            columns = [batch.column("position"), pa.array(draw.added_to(values))]
+            columns = [batch.column("position"), pa.array(draw.add_to_part(values))]
             yield pa.RecordBatch.from_arrays(columns, names=["position", "value"])
 
     return added

@@ -47,6 +47,11 @@ from leastnoise.tables.spec.values import (
     read_version,
 )
 
+Branches = Annotated[
+    tuple[Annotated[int, Field(ge=2, le=10_000)], ...],
+    BeforeValidator(as_tuple),
+    Field(min_length=1, max_length=12),
+]
 _UNIT_OF_SERIES = re.compile(r" in (?:one release|at most [\d,]+ releases?)$")
 
 
@@ -247,6 +252,21 @@ class Series(Section):
     report: Text | None = key(
         "the column with the number of the release that counts a row",
         'report = "week"',
+        default=None,
+    )
+    totals: bool = key(
+        "whether running totals are published, with one draw of noise for all releases",
+        "totals = true",
+        default=False,
+    )
+    branches: Branches | None = key(
+        "the tree of the releases: 4 quarters of 13 weeks, say",
+        "branches = [4, 13]",
+        default=None,
+    )
+    state: Text | None = key(
+        "the secret file that is kept from release to release, if not OUTPUT.state",
+        'state = "weekly.state"',
         default=None,
     )
     name: Text = key(

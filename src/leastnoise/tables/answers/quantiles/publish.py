@@ -83,7 +83,7 @@ def read_places(
         counts, total = row[: tree.candidates], sum(row)
         places = read_quantiles(counts, levels, total=total)
         ends = [
-            read_interval(counts, level, width, total=total, place=position)
+            read_interval(counts, level, width, total=total, index=position)
             for position, level, width in zip(places, levels, widths, strict=True)
         ]
         lows = [*accumulate((low for low, _ in reversed(ends)), min)][::-1]
