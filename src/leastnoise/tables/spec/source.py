@@ -90,7 +90,7 @@ def _why_secret(address: str) -> str | None:
     if _SECRET.search(unquote(address)):
         return (
             "Leave passwords and tokens out, because a spec is published. PostgreSQL reads the "
-            "password from PGPASSWORD or ~/.pgpass, and Spark reads secrets from its settings."
+            "password from PGPASSWORD or ~/.pgpass, and Spark reads credentials from its settings."
         )
     return None
 
