@@ -123,7 +123,7 @@ def test_what_sqlite_stores_in_a_column_is_data(tmp_path: Path) -> None:
         ("shop.duckdb", None, "data.table: Missing"),
         ("rows.csv", "visits", "data.table: Used with a database alone"),
         (["a.duckdb", "b.duckdb"], "visits", "data.table: Expected one database"),
-        ("shop.sqlite", "visits", "data.types: Missing: SQLite needs"),
+        ("shop.sqlite", "visits", "data.types: Missing: SQLite source needs"),
     ],
 )
 def test_a_table_belongs_to_a_database(name: Any, table: str | None, why: str) -> None:
