@@ -56,7 +56,7 @@ class Axis(ABC):
 
     @property
     def dropped(self) -> str:
-        """The end of a sentence about rows left out; empty if `missing` names them, or none."""
+        """The end of a sentence about rows left out, or "" if other sentences name them."""
         return ""
 
 
