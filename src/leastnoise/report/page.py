@@ -169,7 +169,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
 
     lines = [] if spec.privacy.by_row else limits_of_persons(layouts, person)
     lines += limits_of_values(spec, layouts)
-    lines += spec.data.joined
+    lines += spec.data.join_sentences
     lines += rows_in_no_group(spec, layouts)
     lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
     for layout in layouts:

@@ -148,6 +148,32 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     ]
 
 
+_ADD_UP = (
+    "All have one certificate and one plan. Each running total is the total before plus the count, "
+    "exactly, and each release has the digest of the release before."
+)
+_RESTARTED = "The series was restarted: totals begin anew with release {number:,}."
+
+
+def verified_series(releases: Sequence[VerifiedRelease], folder: Path) -> list[str]:
+    """What was checked of all releases of a series with running totals, in sentences."""
+    last = releases[-1]
+    numbers = [release.release_number or 0 for release in releases]
+    restarts = [n for n, release in zip(numbers, releases, strict=True) if _begins_tree(release)]
+    of = f"releases {numbers[0]:,} to {numbers[-1]:,} of {last.planned_releases:,}"
+    missing = sorted({*range(1, numbers[-1] + 1)} - {*numbers})
+    sentences = [f"Verified {folder}: {of}.", _ADD_UP]
+    sentences += [_RESTARTED.format(number=number) for number in restarts[1:]]
+    sentences += [f"Release {number:,} is missing: its numbers were lost." for number in missing]
+    budget = last.certificate.budget
+    sentences += summary.series_sentences(last.plan)
+    return [*sentences, promise(budget, last.delta), of_ledger(last), _UNCHECKED]
+
+
+def _begins_tree(release: VerifiedRelease) -> bool:
+    return release.link is not None and release.link.first == release.release_number
+
+
 def _of_series(found: VerifiedRelease) -> list[str]:
     """Return which release of a series it is, and that what is proved is of all of them."""
     if found.release_number is None:
