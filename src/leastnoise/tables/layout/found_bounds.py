@@ -116,7 +116,7 @@ def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
 
 
 def _name_bounds(finds: FindBounds) -> str:
-    """The name of the bounds that are found."""
+    """The words for the bounds that are found: both, the lower bound or the upper bound."""
     if finds.low is not None:
         return "The upper bound"
     return "Bounds" if finds.high is None else "The lower bound"
