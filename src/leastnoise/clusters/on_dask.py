@@ -90,7 +90,7 @@ def _hidden(folder: Path) -> Iterator[Path]:
 
     names = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{32}}")
     spill.sweep(folder.parent, names, mode=0o700)
-    path, descriptor = spill.claimed(made)
+    path, descriptor = spill.claim_folder(made)
     owner = os.getpid()
     try:
         yield path

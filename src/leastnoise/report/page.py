@@ -23,7 +23,7 @@ from leastnoise.report.table_section import TableSection, names_of
 from leastnoise.report.words import as_list, wide_table
 from leastnoise.tables.answers.base import Topic
 from leastnoise.tables.plan.summary import (
-    counted_in,
+    describe_counts,
     limits_of_persons,
     limits_of_values,
     rows_in_no_group,
@@ -169,7 +169,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
 
     lines = [] if spec.privacy.by_row else limits_of_persons(layouts, person)
     lines += limits_of_values(spec, layouts)
-    lines += spec.data.joined
+    lines += spec.data.join_sentences
     lines += rows_in_no_group(spec, layouts)
     lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
     for layout in layouts:
@@ -186,7 +186,7 @@ def _limited(found: VerifiedRelease) -> list[str]:
     unknown = "How much they cut off isn't known: it would tell of those who are cut off."
     lines.append(
         "These limits were chosen without the rows. "
-        f"{' '.join(counted_in(layouts)) or unknown} "
+        f"{' '.join(describe_counts(layouts)) or unknown} "
         "Errors on this page, and 95 %, are of the noise alone."
     )
     return list(dict.fromkeys(lines))  # the parts of one query say the same
