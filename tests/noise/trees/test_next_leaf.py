@@ -95,7 +95,7 @@ def boundary(  # noqa: PLR0917 (one call)
 @pytest.mark.parametrize("value", [-2, 0, 1])
 def test_a_word_at_a_boundary_takes_more_bits_and_a_wider_cut(value: int) -> None:
     noise, leaf, sums = TREES[1], 1, (1, 1)
-    whole = boundary(noise, leaf, sums, value, 192)
+    whole = boundary(noise, leaf, sums, value, bits=192)
     word = whole >> 64
     for end, expected in ((0, value - 1), ((1 << 64) - 1, value)):
         entropy = Words(word, end)
