@@ -18,7 +18,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise import _validate
-from leastnoise.errors import InvalidArgument, InvalidInput, shown
+from leastnoise.errors import InvalidArgument, InvalidInput, show_value
 from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.noise.registry import FAMILIES
 from leastnoise.tables.parse import spec_file
@@ -192,9 +192,9 @@ def test_a_fix_is_in_the_message() -> None:
 def test_messages_hold_no_data() -> None:
     """What isn't a number or a text may be data: its type is named, and no more."""
     for value in ([54321], np.array([54321]), {"54321": 1}, (54321,)):
-        assert "543" not in shown(value)
-    assert shown(BIG) == "a number of very many digits"
-    assert len(shown("x" * 10**6)) < 60
+        assert "543" not in show_value(value)
+    assert show_value(BIG) == "a number of very many digits"
+    assert len(show_value("x" * 10**6)) < 60
 
 
 def test_a_log_density_needs_points_of_its_dimension() -> None:

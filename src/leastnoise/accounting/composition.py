@@ -28,7 +28,7 @@ from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
 from leastnoise.balls.convolution import Convolution, Part, tilt_at, tilt_for
 from leastnoise.balls.losses import LONGEST_LOSS, POINTS_PER_STD
-from leastnoise.errors import InvalidArgument, NotApplicable, shown
+from leastnoise.errors import InvalidArgument, NotApplicable, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, Interval, exact, float_at_least
 from leastnoise.guarantees.sensitivity import common_neighbours
@@ -71,10 +71,10 @@ class Composition:
     points_per_std: int = field(converter=whole(most=10_000), default=POINTS_PER_STD)
 
     def __repr__(self) -> str:
-        draws = _words.counted(sum(part.compositions for part in self.parts), "draw")
+        draws = _words.count_noun(sum(part.compositions for part in self.parts), "draw")
         names = dict.fromkeys(part.noise.name for part in self.parts)
         sampled = ", of samples" if any(part.sampling_rate != 1 for part in self.parts) else ""
-        return _words.line("Composition", f"{draws} of {_words.listed(names)} noise{sampled}")
+        return _words.line("Composition", f"{draws} of {_words.list_names(names)} noise{sampled}")
 
     def delta(self, *, epsilon: Exact) -> Interval:
         """Return an interval that contains δ(epsilon), the smallest δ at that ε.
@@ -142,7 +142,7 @@ class Composition:
         enough = exact(accuracy, name="accuracy")
         if not 0 <= enough < 1:
             raise InvalidArgument(
-                name="accuracy", value=shown(accuracy), expected="0 <= accuracy < 1"
+                name="accuracy", value=show_value(accuracy), expected="0 <= accuracy < 1"
             )
         wanted = Budget(epsilon=1, delta=delta).delta
         if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].compositions == 1):

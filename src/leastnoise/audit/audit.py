@@ -19,7 +19,7 @@ from leastnoise.audit.features import (
 )
 from leastnoise.audit.noise import detect_noise, detect_sensitivity
 from leastnoise.audit.repeats import detect_repeats
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import CellGeometry
 from leastnoise.mechanism.mechanism import Mechanism
@@ -92,7 +92,7 @@ def audit_mechanism(
     """
     if score is not None and not callable(score):
         raise InvalidArgument(
-            name="score", value=shown(score), expected="score to be a function of outputs"
+            name="score", value=show_value(score), expected="score to be a function of outputs"
         )
     one_a_call = not _validate.flag(batched, name="batched")
     claimed, draw, dimension = _read(mechanism, claim, one_a_call=one_a_call)
@@ -202,7 +202,7 @@ def _read(mechanism: Any, claim: Any, *, one_a_call: bool) -> tuple[Claim, Draw,
     if not callable(mechanism):
         raise InvalidArgument(
             name="mechanism",
-            value=shown(mechanism),
+            value=show_value(mechanism),
             expected="mechanism to be a Mechanism, or a function of an input and a count",
         )
     known = 1 if claimed.noise is None else claimed.noise.dimension

@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise import _validate, _words
 from leastnoise._record import field, instance_of, optional, record, takes
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.fields import FractionField
@@ -62,7 +62,7 @@ class Claim:
         if self.distribution is not None and not callable(self.distribution):
             raise InvalidArgument(
                 name="distribution",
-                value=shown(self.distribution),
+                value=show_value(self.distribution),
                 expected="distribution to be a function of t that returns P(X <= t)",
             )
         if self.noise is not None and self.distribution is not None:
@@ -89,7 +89,7 @@ class Claim:
         )
 
     def __repr__(self) -> str:
-        said = _words.private(self.epsilon, self.delta)
+        said = _words.format_guarantee(self.epsilon, self.delta)
         if self.sensitivity is not None:
             said += f" under {_words.sensitivity(self.sensitivity)}"
         if self.noise is not None:
@@ -142,8 +142,8 @@ class Audit:
     def __repr__(self) -> str:
         said = "a violation" if self.violated else "nothing found"
         names = [one.detector for one in self.findings if one.verdict == "violation"]
-        by = f" by {_words.listed(names)}" if names else ""
-        claim = _words.private(self.claimed.epsilon, self.claimed.delta)
+        by = f" by {_words.list_names(names)}" if names else ""
+        claim = _words.format_guarantee(self.claimed.epsilon, self.claimed.delta)
         return _words.line("Audit", f"{said}{by} against {claim} in {self.draws:,} draws an input")
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ class Audit:
 
     def sentences(self) -> list[str]:
         """Return the findings in sentences, a paragraph for each detector."""
-        claim = _words.private(self.claimed.epsilon, self.claimed.delta)
+        claim = _words.format_guarantee(self.claimed.epsilon, self.claimed.delta)
         head = f"Claimed: {claim}. {self.draws:,} draws on each of two inputs; "
         head += f"all findings hold but for a probability of {_words.number(self.error)}."
         said = [head]
@@ -177,8 +177,8 @@ class Audit:
             reach = f" {one.would_detect}" if one.would_detect else ""
             said.append(f"{one.detector}: {one.verdict}. {one.statement}{reach}")
         if self.epsilon_lower or self.delta_lower:
-            end = f"Proved: ε >= {_words.at_most(self.epsilon_lower)} at the claimed δ"
-            said.append(f"{end}, δ >= {_words.at_most(self.delta_lower)} at the claimed ε.")
+            end = f"Proved: ε >= {_words.round_down(self.epsilon_lower)} at the claimed δ"
+            said.append(f"{end}, δ >= {_words.round_down(self.delta_lower)} at the claimed ε.")
         if not self.violated:
             said.append("No violation was found, which doesn't prove privacy.")
         return said

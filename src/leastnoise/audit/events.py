@@ -139,7 +139,7 @@ def judge(events: Sequence[Event], subject: Subject, *, detector: str) -> Findin
     """Test the events on the second half; each bound at error/(2·events)."""
     level = subject.error / (2 * max(1, len(events)))
     tested = [_tested(event, subject, level) for event in events]
-    said = _words.private(subject.claim.epsilon, subject.claim.delta)
+    said = _words.format_guarantee(subject.claim.epsilon, subject.claim.delta)
     if not tested:
         return Finding(
             detector=detector, verdict="not tried", claim=said, error=float(subject.error),
@@ -150,10 +150,10 @@ def judge(events: Sequence[Event], subject: Subject, *, detector: str) -> Findin
     statement = "No event was found that is too likely."
     if refuted:
         statement = (
-            f"An event has probability >= {_words.at_most(best.likely)} on one input and <= "
-            f"{_words.at_least(best.other)} on the other, so that ε >= "
-            f"{_words.at_most(best.epsilon_lower)} at the claimed δ, and δ >= "
-            f"{_words.at_most(best.delta_lower)} at the claimed ε. The event: "
+            f"An event has probability >= {_words.round_down(best.likely)} on one input and <= "
+            f"{_words.round_up(best.other)} on the other, so that ε >= "
+            f"{_words.round_down(best.epsilon_lower)} at the claimed δ, and δ >= "
+            f"{_words.round_down(best.delta_lower)} at the claimed ε. The event: "
             f"{int(best.event.chosen.sum())} of {best.event.feature.cells} classes of outputs by "
             f"{best.event.feature.name}."
         )
@@ -203,6 +203,6 @@ def _would_detect(tested: Sequence[Tested], subject: Subject, level: Fraction) -
         return "No event that was tested could have shown any violation at this number of draws."
     least, other = min(found)
     return (
-        f"It would have found ε = {_words.at_least(least)} at the claimed δ (with probability "
+        f"It would have found ε = {_words.round_up(least)} at the claimed δ (with probability "
         f">= 99 %) at an event of probability {_words.number(other)} on the other input."
     )

@@ -327,15 +327,15 @@ def refute_outright(
     `level` is that of each bound: the two of `centre`, and one of what is no number of the noise.
     """
     if sample.strange:
-        share = _words.at_most(binomial.lower(sample.strange, sample.size, level))
+        share = _words.round_down(binomial.lower(sample.strange, sample.size, level))
         return f"{law.strange} have probability >= {share}, and 0 with {noise}."
     if not centre.is_empty:
         return ""
     near = (centre.ends[1] - centre.ends[0]) / 4
     first, last = (show_point(sample.anchor, end, near=near) for end in centre.ends)
     return (
-        f"P(Y <= {first}) is at most {_words.at_least(centre.most)} and P(Y <= {last}) at least "
-        f"{_words.at_most(centre.least)}: no number fits as the centre of {noise}."
+        f"P(Y <= {first}) is at most {_words.round_up(centre.most)} and P(Y <= {last}) at least "
+        f"{_words.round_down(centre.least)}: no number fits as the centre of {noise}."
     )
 
 

@@ -131,8 +131,8 @@ class _Tested:
         worst = max(self.thresholds, key=lambda one: one.gap, default=None)
         if worst is None or worst.gap <= 0:
             return ""
-        low, high = _words.at_most(worst.counted[0]), _words.at_least(worst.counted[1])
-        least, most = _words.at_most(worst.claimed[0]), _words.at_least(worst.claimed[1])
+        low, high = _words.round_down(worst.counted[0]), _words.round_up(worst.counted[1])
+        least, most = _words.round_down(worst.claimed[0]), _words.round_up(worst.claimed[1])
         where = show_point(self.sample.anchor, worst.u, near=law.spread / 10)
         return (
             f"P(Y > {where}) is between {low} and {high}, and with {claim} it would be between "
@@ -164,7 +164,7 @@ def _would_detect(law: ClaimedLaw, tested: list[_Tested], *, error: Fraction) ->
         if share is None:
             return "No smaller scale would have been found at this number of draws."
         return (
-            f"It would have found noise that is {_words.at_least(100 * (1 - share))} % smaller "
+            f"It would have found noise that is {_words.round_up(100 * (1 - share))} % smaller "
             "(with probability >= 99 %)."
         )
     level = _level(error, 2 * len(_PROBABILITIES))  # another audit has so many points at most
@@ -172,7 +172,7 @@ def _would_detect(law: ClaimedLaw, tested: list[_Tested], *, error: Fraction) ->
     if found is None:
         return "No thinner tail would have been found at this number of draws."
     return (
-        f"It would have found that {_words.at_least(100 * found.share)} % of the outputs more than "
+        f"It would have found that {_words.round_up(100 * found.share)} % of the outputs more than "
         f"{found.above:.6g} above the centre of the noise are drawn again from the others (with "
         "probability >= 99 %)."
     )
@@ -210,11 +210,11 @@ def detect_sensitivity(subject: Subject) -> Finding:
     in_l1 = isinstance(sensitivity, L1)
     norm = sum(known) if in_l1 else _l2(known)
     refuted = norm > bound
-    statement = f"The centres may be {_words.at_least(bound)} apart."
+    statement = f"The centres may be {_words.round_up(bound)} apart."
     if refuted:
         statement = (
-            f"The outputs on the two inputs are at least {_words.at_most(norm)} apart, more than "
-            f"{_words.at_least(bound)}."
+            f"The outputs on the two inputs are at least {_words.round_down(norm)} apart, more "
+            f"than {_words.round_up(bound)}."
         )
     return replace(
         found,
@@ -276,7 +276,7 @@ def _would_detect_distance(law: ClaimedLaw, bound: float, subject: Subject, leve
     if not math.isfinite(needed):
         return "No distance would have been found at this number of draws."
     return (
-        f"It would have found a distance of {_words.at_least(needed)} (with probability >= 99 %)."
+        f"It would have found a distance of {_words.round_up(needed)} (with probability >= 99 %)."
     )
 
 

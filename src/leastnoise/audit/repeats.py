@@ -103,9 +103,9 @@ class _Test:
         """Return in words what was counted."""
         counted, chance = self._bounds(level)
         return (
-            f"{self.name}: the rate is between {_words.at_most(counted[0])} and "
-            f"{_words.at_least(counted[1])}, by chance it would be between "
-            f"{_words.at_most(chance[0])} and {_words.at_least(chance[1])}."
+            f"{self.name}: the rate is between {_words.round_down(counted[0])} and "
+            f"{_words.round_up(counted[1])}, by chance it would be between "
+            f"{_words.round_down(chance[0])} and {_words.round_up(chance[1])}."
         )
 
 
@@ -253,6 +253,6 @@ def _would_detect(tests: Sequence[_Test], level: Fraction) -> str:
     if rate is None:
         return "No share of repeated outputs would have been found at this number of draws."
     return (
-        f"It would have found that {_words.at_least(100 * rate)} % of two runs' outputs repeat "
+        f"It would have found that {_words.round_up(100 * rate)} % of two runs' outputs repeat "
         "(with probability >= 99 %)."
     )

@@ -83,8 +83,8 @@ class PlanCertificate:
     version: int = derived(lambda _: VERSION)
 
     def __repr__(self) -> str:
-        said = _words.private(self.budget.epsilon, self.budget.delta)
-        blocks = _words.counted(len(self.blocks), "query", "queries")
+        said = _words.format_guarantee(self.budget.epsilon, self.budget.delta)
+        blocks = _words.count_noun(len(self.blocks), "query", "queries")
         blocks += "" if self.releases == 1 else f", {self.releases:,} releases"
         how = self.rule.partition(":")[0]
         return _words.line("PlanCertificate", f"{blocks} together {said} by {how}; see verify()")
@@ -171,7 +171,7 @@ class PlanCertificate:
             return ""
         for name, block in self.blocks:
             if isinstance(block, Certificate) and block.compositions != self.releases:
-                told = _words.counted(block.compositions, "release")
+                told = _words.count_noun(block.compositions, "release")
                 return f"Query {name!r} is about {told}, the series has {self.releases:,}."
         return ""
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, final
 
 from leastnoise._record import A_FLAG, field, record, takes, whole
 from leastnoise.certificate.of_tables import TableCertificate
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.fields import FractionField, FractionsField
@@ -109,13 +109,13 @@ class QuantileCertificate(TableCertificate):
         ends = (Fraction(0), *self.levels, Fraction(1))
         if any(low >= high for low, high in pairwise(ends)):
             why = "levels between 0 and 1, each above the one before"
-            raise InvalidArgument(name="levels", value=shown(self.levels), expected=why)
+            raise InvalidArgument(name="levels", value=show_value(self.levels), expected=why)
         if len(self.rates) != len(self.levels):
             why = "a rate for each level"
             raise InvalidArgument(name="rates", value=len(self.rates), expected=why)
         if min(self.rates) <= 0 or self.reach <= 0:
             why = "rates and a reach above 0"
-            raise InvalidArgument(name="rates", value=shown(self.rates), expected=why)
+            raise InvalidArgument(name="rates", value=show_value(self.rates), expected=why)
 
     @classmethod
     def best(

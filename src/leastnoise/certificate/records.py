@@ -66,7 +66,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     counts = Counter(name for name, _ in pairs)
     if len(counts) != len(pairs):
         twice = sorted(name[:MOST_SHOWN] for name, count in counts.items() if count > 1)
-        raise CertificateRejected(f"Duplicate field: {_words.listed(twice)}.")
+        raise CertificateRejected(f"Duplicate field: {_words.list_names(twice)}.")
     return dict(pairs)
 
 
@@ -79,7 +79,7 @@ def exact_fields(record: object, fields: Collection[str], *, where: str) -> dict
     if unknown or missing:
         parts = [f"unknown field {name!r}" for name in unknown]
         parts += [f"missing field {name!r}" for name in missing]
-        raise CertificateRejected(f"{where}: {_words.listed(parts, most=20)}.")
+        raise CertificateRejected(f"{where}: {_words.list_names(parts, most=20)}.")
     return record
 
 

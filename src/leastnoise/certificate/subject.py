@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from leastnoise import _validate
-from leastnoise._words import line, number, private, sensitivity
+from leastnoise._words import format_guarantee, line, number, sensitivity
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Geometry
@@ -130,7 +130,7 @@ def noise_of(certificate: Certificate) -> str:
 
 def statement(certificate: Certificate) -> str:
     """Return the guarantee, rounded up, for what it holds, and how often."""
-    said = private(certificate.budget.epsilon, certificate.budget.delta)
+    said = format_guarantee(certificate.budget.epsilon, certificate.budget.delta)
     said += f" under {sensitivity(certificate.sensitivity)}"
     if certificate.dimension > 1:
         said += f", dimension {certificate.dimension:,}"

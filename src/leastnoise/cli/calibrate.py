@@ -102,7 +102,7 @@ def _show(found: Candidate, record: dict[str, Any]) -> None:
     low, high = record["delta_interval"]
     together = "" if count == 1 else f" of all {count:,} releases together"
     how = f"δ ≤ {delta}" if high > 0 else "δ = 0"
-    least = f" It is at least {_words.at_most(low)}." if low > 0 else ""
+    least = f" It is at least {_words.round_down(low)}." if low > 0 else ""
     terminal.print_sentences([f"Proved: {how} at ε = {epsilon}{together}.{least}"])
 
 
@@ -241,7 +241,7 @@ def compose(
     rows = [(f"δ at ε = {text}", repr(at.lower), repr(at.upper)) for text, at in points]
     rows += [(f"ε at δ = {text}", repr(at.lower), repr(at.upper)) for text, at in budgets]
     count = sum(count for _, count in releases)
-    title = f"{_words.counted(count, 'release')} together"
+    title = f"{_words.count_noun(count, 'release')} together"
     terminal.print_table(title, ("", "at least", "at most"), rows)
     if fitted:
         title = f"All scales times {fitted['factor']:.6g}; the certificate is {fit}"

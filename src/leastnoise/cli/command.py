@@ -77,13 +77,13 @@ def _number(text: str, *, whole: bool, name: str) -> int | float:
     pattern = _WHOLE if whole else _REAL
     if pattern.fullmatch(text) and not (whole and len(text) > MOST_DIGITS):
         return int(text) if whole else float(text)
-    from leastnoise.errors import InvalidArgument, shown
+    from leastnoise.errors import InvalidArgument, show_value
 
     hint = f"Write it like {name} {'3' if whole else '0.5'}."
     if not whole:
         hint = _validate.number_like(text) or hint
     expected = "a whole number" if whole else "a number"
-    raise InvalidArgument(name=name, value=shown(text), expected=expected, hint=hint)
+    raise InvalidArgument(name=name, value=show_value(text), expected=expected, hint=hint)
 
 
 class _Option(click.Option):

@@ -250,15 +250,18 @@ def _facts(account: Account, last: Entry | None) -> list[tuple[str, str]]:
     from leastnoise.ledger.filters import ZCDP
 
     spent, budget = account.spent, account.budget
-    used = f"ε {_words.at_least(spent.epsilon)} and δ {_words.at_least(spent.delta)}"
+    used = f"ε {_words.round_up(spent.epsilon)} and δ {_words.round_up(spent.delta)}"
     if account.rule == ZCDP:
-        own = f"ρ {_words.at_least(spent.rho)} and δ' {_words.at_least(spent.leak)}"
+        own = f"ρ {_words.round_up(spent.rho)} and δ' {_words.round_up(spent.leak)}"
         used = f"{own}; by sums {used}"
     facts = [
-        ("budget", f"{_words.private(budget.epsilon, budget.delta)} for each {account.unit}"),
+        (
+            "budget",
+            f"{_words.format_guarantee(budget.epsilon, budget.delta)} for each {account.unit}",
+        ),
         ("neighbours", account.neighbours),
         ("filter", account.rule or "not chosen yet: the first charge chooses it"),
-        ("spent", f"{used}, by {_words.counted(account.charges, 'charge')}"),
+        ("spent", f"{used}, by {_words.count_noun(account.charges, 'charge')}"),
         ("left", str(account.remaining)),
     ]
     if last is not None:
@@ -299,7 +302,7 @@ def _more(count: int) -> str:
 
     if count == MOST_ALIKE:
         return f"{count:,} more charges like the last, or more"
-    more = _words.counted(count, "more charge") if count else "no more charge"
+    more = _words.count_noun(count, "more charge") if count else "no more charge"
     return f"{more} like the last"
 
 

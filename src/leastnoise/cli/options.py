@@ -160,11 +160,11 @@ def split_count(text: str, *, expected: str) -> tuple[str, int]:
     Raises InvalidArgument unless that is a whole number, in digits of ASCII alone: int() would read
     others too, and refuse thousands in words of its own.
     """
-    from leastnoise.errors import InvalidArgument, shown
+    from leastnoise.errors import InvalidArgument, show_value
 
     name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
     if not (count.isascii() and count.isdecimal() and len(count) <= MOST_DIGITS):
-        raise InvalidArgument(name="count", value=shown(count), expected=expected)
+        raise InvalidArgument(name="count", value=show_value(count), expected=expected)
     return name, int(count)
 
 

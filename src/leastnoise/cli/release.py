@@ -210,7 +210,7 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
     if released.entry is None:
         terminal.print_sentences([_NO_LEDGER])
     place, releases = released.place, plan.releases
-    which = "" if place is None else f", {_words.one_of(place, releases)}"
+    which = "" if place is None else f", {_words.name_release(place, releases)}"
     said = [f"Written to {released.path}{which}. Check it with: leastnoise verify {released.path}"]
     terminal.print_sentences(said if page is None else [*said, f"Its page is {page}."])
 

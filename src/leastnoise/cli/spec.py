@@ -95,7 +95,7 @@ def locate_problems(file: Path, *, elsewhere: Collection[str] = ()) -> Iterator[
             raise error from None
         found = spec_text.lines(text, error.problems, elsewhere=elsewhere)
         places = ["" if line is None else f"{file}:{line}" for line in found]
-        raise SpecError(error.problems, places=places) from None
+        raise SpecError(error.problems, locations=places) from None
 
 
 _LIMIT = "Limit"
@@ -176,5 +176,5 @@ def _show(found: Trials, name: str, sample: Path) -> None:
     terminal.print_table(f"Errors on {sample.name}, exact", heads, rows)
     said = [_WARNING, _CHOOSE, _ERRORS, _SIZE]
     if found.others:
-        said.append(f"Not compared: {_words.in_turn(found.others)}.")
+        said.append(f"Not compared: {_words.join_names(found.others)}.")
     terminal.print_sentences(said)

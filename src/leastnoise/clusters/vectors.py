@@ -8,7 +8,7 @@ from typing import Any
 
 from leastnoise import _validate
 from leastnoise.clusters import on_dask, on_spark
-from leastnoise.errors import InvalidArgument, SourceError, shown
+from leastnoise.errors import InvalidArgument, SourceError, show_value
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.shares import SharedDraw
 
@@ -42,7 +42,7 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
     if not is_spark and not kind.startswith("dask.array"):
         raise InvalidArgument(
             name="vector",
-            value=shown(vector),
+            value=show_value(vector),
             expected="vector to be a dask array or a Spark frame",
             hint="Mechanism.release takes arrays, release_chunks what no memory holds.",
         )
@@ -60,7 +60,7 @@ def _path(folder: object) -> str:
     path = os.fspath(folder) if isinstance(folder, str | os.PathLike) else None
     if not isinstance(path, str) or not path or "\0" in path:
         raise InvalidArgument(
-            name="folder", value=shown(folder), expected="folder to be a new one's path"
+            name="folder", value=show_value(folder), expected="folder to be a new one's path"
         )
     return path
 

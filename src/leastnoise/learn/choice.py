@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from leastnoise import _validate
-from leastnoise.errors import InvalidArgument, Refused, shown
+from leastnoise.errors import InvalidArgument, Refused, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.mechanism.mechanism import Mechanism
@@ -24,7 +24,9 @@ Parameters = tuple[tuple[str, Fraction | int], ...]
 def chosen(value: Any, name: str, among: tuple[str, ...]) -> str:
     """Return `value` if it is one of `among`; raises InvalidArgument."""
     if value not in among:
-        raise InvalidArgument(name=name, value=shown(value), expected=f"one of {', '.join(among)}")
+        raise InvalidArgument(
+            name=name, value=show_value(value), expected=f"one of {', '.join(among)}"
+        )
     return value
 
 
@@ -39,7 +41,7 @@ def chosen_parameters(family: str, given: Any) -> Parameters:
         return ()
     if family == AUTO:
         raise InvalidArgument(
-            name="noise_parameters", value=shown(given), expected="a noise that has them"
+            name="noise_parameters", value=show_value(given), expected="a noise that has them"
         )
     values = _validate.table(given, name="noise_parameters")
     return tuple(sorted(fix_parameters(family_named(family), values).items()))

@@ -69,7 +69,7 @@ class Spent:
         together = f", for {count} releases together" if count > 1 else ""
         return (
             f"({_words.number(budget.epsilon)}, {_words.number(budget.delta)})-differential privacy"
-            f" for a row that is {change}: proved δ ≤ {_words.at_least(delta.upper)} at ε ="
+            f" for a row that is {change}: proved δ ≤ {_words.round_up(delta.upper)} at ε ="
             f" {_words.number(budget.epsilon)}{together}."
         )
 

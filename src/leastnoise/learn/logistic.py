@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from leastnoise import _validate
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.entropy.source import SystemEntropy
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
@@ -197,7 +197,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
             found = np.asarray(self.classes)
             if found.shape != (2,) or found[0] == found[1]:
                 raise InvalidArgument(
-                    name="classes", value=shown(self.classes), expected="two labels"
+                    name="classes", value=show_value(self.classes), expected="two labels"
                 )
             if not np.isin(y, found).all():
                 raise ValueError("Some labels of y aren't in classes. Correct or drop such rows.")
@@ -243,7 +243,7 @@ class LogisticRegression(ClassifierMixin, PrivateModel):
         if norm < _LEAST_NORM:
             raise InvalidArgument(
                 name="max_norm",
-                value=shown(self.max_norm),
+                value=show_value(self.max_norm),
                 expected="max_norm >= 2^-20, below which every feature is 0",
             )
         return min(norm**2, Fraction(features))

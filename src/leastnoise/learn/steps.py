@@ -14,7 +14,7 @@ from leastnoise import _validate, _words
 from leastnoise._record import field, record, takes, whole
 from leastnoise.accounting.composition import Composition
 from leastnoise.entropy.source import SystemEntropy
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.budget import A_SAMPLING_RATE, Budget
 from leastnoise.guarantees.exact import (
     LARGEST_SQUARED,
@@ -103,7 +103,7 @@ def noise_multiplier(
 def _positive(multiplier: Exact, *, name: str) -> Fraction:
     number = exact(multiplier, name=name)
     if number <= 0:
-        value = shown(multiplier)
+        value = show_value(multiplier)
         raise InvalidArgument(name=name, value=value, expected=f"{name} > 0")
     return number
 
@@ -222,7 +222,7 @@ class StepAccountant:
         if not SMALLEST_SQUARED <= deviation <= LARGEST_SQUARED:
             raise InvalidArgument(
                 name="norm",
-                value=shown(norm),
+                value=show_value(norm),
                 expected="1e-140 <= noise_multiplier·norm <= 1e140",
             )
         noise = Gaussian(scale=deviation, dimension=clipped.shape[1])

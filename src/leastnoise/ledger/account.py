@@ -79,11 +79,11 @@ class Account(Shown):
     def __repr__(self) -> str:
         spent, budget = self.spent, self.budget
         if self.rule == ZCDP:
-            said = f"ρ {_words.at_least(spent.rho)} spent"
+            said = f"ρ {_words.round_up(spent.rho)} spent"
         else:
-            said = f"ε {_words.at_least(spent.epsilon)} and δ {_words.at_least(spent.delta)} spent"
-        most = _words.private(budget.epsilon, budget.delta)
-        charges = _words.counted(self.charges, "charge")
+            said = f"ε {_words.round_up(spent.epsilon)} and δ {_words.round_up(spent.delta)} spent"
+        most = _words.format_guarantee(budget.epsilon, budget.delta)
+        charges = _words.count_noun(self.charges, "charge")
         return _words.line("Account", f"{said} of {most} by {charges}; {self.dataset}")
 
     def _tables(self) -> dict[str, Columns]:

@@ -35,8 +35,8 @@ class CheckedLedger(Framed, Shown):
     entries: int
 
     def __repr__(self) -> str:
-        accounts = _words.counted(len(self.accounts), "account")
-        entries = _words.counted(self.entries, "entry", "entries")
+        accounts = _words.count_noun(len(self.accounts), "account")
+        entries = _words.count_noun(self.entries, "entry", "entries")
         return _words.line("CheckedLedger", f"{accounts} within budget, {entries}, all proved")
 
     def _columns(self) -> Columns:

@@ -223,10 +223,10 @@ class Remaining:
 
     def __str__(self) -> str:
         """Return the rest, rounded down to four digits: it holds as it is read."""
-        epsilon, delta = _words.at_most(self.epsilon), _words.at_most(self.delta)
+        epsilon, delta = _words.round_down(self.epsilon), _words.round_down(self.delta)
         if self.rho is None or self.most_rho is None:
             return f"ε {epsilon} and δ {delta}"
-        rho, most = _words.at_most(self.rho), _words.at_most(self.most_rho)
+        rho, most = _words.round_down(self.rho), _words.round_down(self.most_rho)
         return f"ρ {rho} of {most} (one release with ε {epsilon}, δ 0) and δ' {delta}"
 
 

@@ -48,9 +48,9 @@ class Charge:
     def __repr__(self) -> str:
         cost = self.cost
         if self.rule == ZCDP:
-            said = f"ρ {_words.at_least(cost.rho)}"
+            said = f"ρ {_words.round_up(cost.rho)}"
         else:
-            said = f"ε {_words.at_least(cost.epsilon)} and δ {_words.at_least(cost.delta)}"
+            said = f"ε {_words.round_up(cost.epsilon)} and δ {_words.round_up(cost.delta)}"
         return _words.line("Charge", f"entry {self.number}, {said} by {self.rule}; {self.dataset}")
 
 

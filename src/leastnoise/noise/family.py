@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final, get_args, get_type_hints
 
 from leastnoise import _validate, _words
 from leastnoise._record import A_FLAG, field, real, record, whole
-from leastnoise.errors import InvalidArgument, NotRegistered, shown
+from leastnoise.errors import InvalidArgument, NotRegistered, show_value
 from leastnoise.noise.base import Noise
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class Family:
             if not (_is_part(part, name) or (part is None and name not in _NEEDED)):
                 raise InvalidArgument(
                     name=name,
-                    value=shown(part),
+                    value=show_value(part),
                     expected=f'{name} to be {_LIKE.get(name, "a function")}, or a "module:name"',
                 )
         if not isinstance(self.law, str):
@@ -200,7 +200,7 @@ class Family:
             first = found.upper if isinstance(found, OwnLosses) else found
             served, law = laws_served(first), self.part("law")
             if not issubclass(law, served):
-                kinds = _words.listed([kind.__name__ for kind in served])
+                kinds = _words.list_names([kind.__name__ for kind in served])
                 why = f"its {name} is for {kinds}, not for {law.__name__}"
         if why:
             raise NotRegistered(family=str(self.law), table=__name__, why=why)
@@ -226,7 +226,7 @@ def check_law(law: object) -> None:
     """Raise InvalidArgument for what is no class of noise laws."""
     if not (isinstance(law, type) and issubclass(law, Noise)):
         raise InvalidArgument(
-            name="law", value=shown(law), expected="law to be a subclass of Noise"
+            name="law", value=show_value(law), expected="law to be a subclass of Noise"
         )
 
 

@@ -105,7 +105,7 @@ def _percent(share: Fraction) -> str:
 def _promised(found: VerifiedRelease) -> list[str]:
     budget, privacy = found.certificate.budget, found.spec.privacy
     lines = [
-        _words.protected(privacy.neighbours, privacy.person),
+        _words.describe_protection(privacy.neighbours, privacy.person),
         f"{_whole(found)} {words.guarantee(budget)}. {words.promise(budget, found.delta)}",
         _factor(budget, privacy),
     ]
@@ -124,7 +124,7 @@ def _whole(found: VerifiedRelease) -> str:
     if found.place is None:
         return "The whole release has"
     releases = found.certificate.releases
-    which = _words.one_of(found.place, releases)
+    which = _words.name_release(found.place, releases)
     return f"This is {which}. All {releases:,} of them together have"
 
 
@@ -134,7 +134,7 @@ def _factor(budget: Budget, privacy: Privacy) -> str:
     if budget.epsilon <= _HOPELESS:
         with precision():
             upper = float_above(ball(budget.epsilon).exp())
-        times = _words.at_least(upper, digits=3)
+        times = _words.round_up(upper, digits=3)
     otherwise = "without"
     if privacy.neighbours == "replace-one":
         otherwise = "with other values in their place"
@@ -212,7 +212,7 @@ def _noise(blocks: Sequence[BlockPlan], names: Mapping[str, Mapping[str, str]]) 
 
 
 def _std(value: float | None) -> str:
-    return "no bound" if value is None else _words.shown(value)
+    return "no bound" if value is None else _words.format_for_page(value)
 
 
 def _times(other: float | None, own: float | None) -> str:

@@ -241,14 +241,14 @@ def _key(value: Any) -> str:
 
 def _shown(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FBT001
     if math.isnan(numbers[1]):
-        return _words.shown(numbers[0])
+        return _words.format_for_page(numbers[0])
     value, low, high = beside_noise(*numbers, whole=counts)
     return f"{value} ({low} to {high})"
 
 
 def _cell(numbers: tuple[float, float, float], counts: bool) -> str:  # noqa: FBT001
     if math.isnan(numbers[1]):
-        return f"<td>{_words.shown(numbers[0])}</td>"
+        return f"<td>{_words.format_for_page(numbers[0])}</td>"
     value, low, high = beside_noise(*numbers, whole=counts)
     return f"<td>{value}<small>{low} to {high}</small></td>"
 
@@ -270,7 +270,7 @@ def _asked_in_words(parts: Sequence[TableShape], spec: Spec) -> str:
     what = what[0].upper() + what[1:]
     if layout.conditions:
         return f"{what}, for each of {layout.cells:,} conditions."
-    by = _words.in_turn([
+    by = _words.join_names([
         spec.labels.get(axis.column, axis.column) + axis.note for axis in layout.axes
     ]) if layout.axes else ""  # fmt: skip
     return f"{what}, by {by}." if by else f"{what}."

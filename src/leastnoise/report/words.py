@@ -53,10 +53,18 @@ def beside_noise(value: float, low: float, high: float, *, whole: bool) -> tuple
     """
     half = (high - low) / 2
     if not (math.isfinite(half) and 0 < half < _WHOLE and abs(value) < _WHOLE):
-        return _words.shown(value), _words.shown(low), _words.shown(high)
+        return (
+            _words.format_for_page(value),
+            _words.format_for_page(low),
+            _words.format_for_page(high),
+        )
     digits = max(0, 1 - math.floor(math.log10(half)))
     if digits > _MOST_DIGITS:
-        return _words.shown(value), _words.shown(low), _words.shown(high)
+        return (
+            _words.format_for_page(value),
+            _words.format_for_page(low),
+            _words.format_for_page(high),
+        )
     unit = 10.0 ** (0 if whole else digits)
     ends = round(value * unit) / unit, math.floor(low * unit) / unit, math.ceil(high * unit) / unit
     told = [f"{end:,.{0 if whole else digits}f}".replace("-", "−") for end in ends]
@@ -111,7 +119,7 @@ def _proved(budget: Budget, delta: Interval, *, at: str = "") -> str:
     if not budget.delta:
         return f"Proved: δ = 0{at}."
     better = " (better than promised)" if 2 * Fraction(delta.upper) <= budget.delta else ""
-    most = f"≤ {_words.at_least(delta.upper)}" if delta.upper else "= 0"
+    most = f"≤ {_words.round_up(delta.upper)}" if delta.upper else "= 0"
     return f"Proved: δ {most}{at}{better}."
 
 
@@ -131,14 +139,19 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     """Return in sentences what was checked, what the numbers are of, and what nobody can check."""
     privacy, budget = found.spec.privacy, found.certificate.budget
     tables = ", ".join(
-        f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
+        f"{name} ({_words.count_noun(rows, 'row')})" for name, rows in found.rows.items()
     )
     checked = " ".join([_CHECKED, *sentences_on(found.plan, Topic.CHECKED)])
     checked += _FOUND if found.plan.finds_bounds else ""
     return [
         f"Verified {folder}.",
         *_of_series(found),
-        f"{promise(budget, found.delta)} {_words.protected(privacy.neighbours, privacy.person)}",
+        " ".join(
+            [
+                promise(budget, found.delta),
+                _words.describe_protection(privacy.neighbours, privacy.person),
+            ]
+        ),
         f"Tables: {tables}. {checked} {_SAME}{_beside(found)}",
         *summary.what_counts(found.plan),
         of_ledger(found),
@@ -151,14 +164,17 @@ def _of_series(found: VerifiedRelease) -> list[str]:
     """Return which release of a series it is, and that what is proved is of all of them."""
     if found.place is None:
         return []
-    which, releases = _words.one_of(found.place, found.certificate.releases), found.spec.releases
+    which, releases = (
+        _words.name_release(found.place, found.certificate.releases),
+        found.spec.releases,
+    )
     return [f"It is {which}. What is promised and proved is of all {releases:,} together."]
 
 
 def _beside(found: VerifiedRelease) -> str:
     if not found.others:
         return ""
-    return f" Not of the release, and not checked: {_words.listed(found.others)}."
+    return f" Not of the release, and not checked: {_words.list_names(found.others)}."
 
 
 def of_ledger(found: VerifiedRelease) -> str:
@@ -176,7 +192,7 @@ def of_ledger(found: VerifiedRelease) -> str:
 def _entry(found: VerifiedRelease) -> str:
     if found.place is None:
         return "a charge for a release"
-    return f"{_words.one_of(found.place, found.certificate.releases)} of a series"
+    return f"{_words.name_release(found.place, found.certificate.releases)} of a series"
 
 
 def _of_signature(found: VerifiedRelease) -> str:

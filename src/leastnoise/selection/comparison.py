@@ -168,7 +168,7 @@ class BestPossible:
     bound: LowerBound
 
     def __repr__(self) -> str:
-        least = f"no noise has less {self.bound.loss} than {_words.at_most(self.value)}"
+        least = f"no noise has less {self.bound.loss} than {_words.round_down(self.value)}"
         return _words.line("BestPossible", least)
 
 
@@ -235,7 +235,7 @@ class Comparison(Framed, Shown):
         return {"": self._columns()} | ({"Skipped": skipped} if self.skipped else {})
 
     def __repr__(self) -> str:
-        kinds = _words.counted(len(self.candidates), "candidate")
+        kinds = _words.count_noun(len(self.candidates), "candidate")
         rest = f"{kinds}, {len(self.skipped):,} skipped"
         if not self.candidates:
             return _words.line("Comparison", rest)

@@ -41,9 +41,11 @@ class JointNoise:
 
     def __repr__(self) -> str:
         names = dict.fromkeys(one.noise.name for one in self.mechanisms)
-        kinds = f"{_words.counted(len(self.mechanisms), 'mechanism')} ({_words.listed(names)})"
+        kinds = (
+            f"{_words.count_noun(len(self.mechanisms), 'mechanism')} ({_words.list_names(names)})"
+        )
         budget = self.certificate.budget
-        said = _words.private(budget.epsilon, budget.delta)
+        said = _words.format_guarantee(budget.epsilon, budget.delta)
         factor = _words.number(self.factor)
         return _words.line("JointNoise", f"{kinds}, together {said}; scales times {factor}")
 

@@ -124,15 +124,15 @@ class WorkloadNoise:
             )
 
     def __repr__(self) -> str:
-        count = _words.counted(len(self.queries), "answer")
+        count = _words.count_noun(len(self.queries), "answer")
         said = f"{count} of rms {_words.number(self.rms)}, {noise_of(self.certificate)} noise"
         return _words.line("WorkloadNoise", f"{said}; {statement(self.certificate)}")
 
     def __str__(self) -> str:
         """Return a table, a line a strategy, and the bound."""
         ranked = sorted(self.rms_by_strategy.items(), key=lambda one: one[1])
-        lines = [f"{name:<32}{_words.at_least(rms):>8}" for name, rms in ranked]
-        bound = f"{'no additive noise has less than':<32}{_words.at_most(self.bound):>8}"
+        lines = [f"{name:<32}{_words.round_up(rms):>8}" for name, rms in ranked]
+        bound = f"{'no additive noise has less than':<32}{_words.round_down(self.bound):>8}"
         return "\n".join([f"{'noise in':<32}{'rms':>8}", *lines, bound])
 
     @property

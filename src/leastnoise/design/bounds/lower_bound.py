@@ -18,7 +18,7 @@ from leastnoise.balls.core import FACTOR_BITS, exponential_between
 from leastnoise.certificate.records import exact_fields, number, parse_object, typed
 from leastnoise.design.bounds.body_bound import BodyWitness
 from leastnoise.design.bounds.radial_bound import A_NUMBER, RadialWitness, rows_of, whole_numbers
-from leastnoise.errors import CertificateRejected, InvalidArgument, shown
+from leastnoise.errors import CertificateRejected, InvalidArgument, show_value
 from leastnoise.guarantees.budget import MAX_EPSILON, Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.fields import FractionField
@@ -142,18 +142,18 @@ class LowerBound:
         if not 0 <= self.epsilon <= MAX_EPSILON:
             raise InvalidArgument(
                 name="epsilon",
-                value=shown(self.epsilon),
+                value=show_value(self.epsilon),
                 expected=f"0 <= epsilon <= {MAX_EPSILON:,} for a lower bound",
             )
         kinds = (Witness, RadialWitness, BodyWitness)
         _validate.instance(self.witness, kinds, name="witness", like="a Witness")
 
     def __repr__(self) -> str:
-        said = _words.private(self.epsilon, self.delta)
+        said = _words.format_guarantee(self.epsilon, self.delta)
         shifts = "L2(1)" if self.sensitivity is None else _words.sensitivity(self.sensitivity)
         dimension = f", dimension {self.dimension:,}" if self.dimension > 1 else ""
         noise = "noise" if self.scope == "real" else "whole-number noise"
-        value = _words.at_most(self.value)
+        value = _words.round_down(self.value)
         return _words.line(
             "LowerBound", f"{said} {noise} has {self.loss} >= {value} under {shifts}{dimension}"
         )

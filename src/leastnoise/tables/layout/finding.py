@@ -99,8 +99,8 @@ def in_words(spec: Spec, used: Collection[str]) -> Iterator[str]:
         if finds is None or name not in used:
             continue
         both = finds.low is None and finds.high is None
-        how = f"{_words.in_turn(asked.statistics)}, with {float(100 * spec.share(asked)):.3g} % of "
-        how += f"the budget (the table {query})"
+        how = f"{_words.join_names(asked.statistics)}, with "
+        how += f"{float(100 * spec.share(asked)):.3g} % of the budget (the table {query})"
         ends = f"{decimal_text(column.ends[0])} and {decimal_text(column.ends[-1])}"
         if finds.found is None:
             yield (

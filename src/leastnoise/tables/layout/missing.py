@@ -71,7 +71,7 @@ def _of_ratio(spec: Spec, ratio: Ratio) -> str:
     label, needed = ratio.in_words(spec.labels), ratio.needed(spec)
     names = [spec.labels.get(name, name) for name in needed]
     if names:
-        both = _words.in_turn(names, "and")
+        both = _words.join_names(names, "and")
         return f"{label} is of rows with a value of {both}; others add to neither part."
     above = ratio.above.column
     if not ratio.below.column and may_be_left_out(spec, above):
@@ -100,7 +100,7 @@ def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
     for what, names in none.items():
         if names:
             called = [spec.labels.get(name, name) for name in names]
-            yield f"Where {_words.in_turn(called, 'or')} is missing, {what} holds."
+            yield f"Where {_words.join_names(called, 'or')} is missing, {what} holds."
 
 
 def _of_number(spec: Spec, name: str) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _of_values(spec: Spec, query: Query, name: str, own: Sequence[OneColumn]) ->
     column, called = spec.columns.get(name, Column()), spec.labels.get(name, name)
     if column.missing == SKIP:
         kinds = [*dict.fromkeys(one.kind for one in own)]
-        return f"Rows without a value of {called} are left out of its {_words.in_turn(kinds)}."
+        return f"Rows without a value of {called} are left out of its {_words.join_names(kinds)}."
     counts = dict.fromkeys(one.kind for one in own if one.counts and not one.of_values)
     every = "".join(f" {kind}({called}) counts all rows." for kind in counts)
     if column.missing != NONE:

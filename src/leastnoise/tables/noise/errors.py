@@ -188,10 +188,10 @@ def _why_out_of_range(layout: Layout, asked: Statistic) -> str:
     if asked.counts:
         return why + "since this budget needs so much noise. Raise epsilon or delta."
     columns = [one.column for one in asked.parts if one.of_values]
-    bounds = _words.in_turn([f"columns.{column}.bounds" for column in columns], "and")
+    bounds = _words.join_names([f"columns.{column}.bounds" for column in columns], "and")
     return why + (
-        f"with the noise that this budget needs at {bounds}. Give {_words.in_turn(columns, 'and')} "
-        "in another unit, so that its bounds are nearer to 1."
+        f"with the noise that this budget needs at {bounds}. Give "
+        f"{_words.join_names(columns, 'and')} in another unit, so that its bounds are nearer to 1."
     )
 
 

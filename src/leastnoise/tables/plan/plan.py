@@ -136,12 +136,12 @@ class Plan(Framed, Shown):
         return None if self.releases == 1 else summary.find_epsilon_of_one(self.certificate)
 
     def __repr__(self) -> str:
-        queries = _words.counted(len(self.names), "query", "queries")
+        queries = _words.count_noun(len(self.names), "query", "queries")
         if self.releases > 1:
             queries += f", {self.releases:,} releases together"
-        said = _words.private(self.budget.epsilon, self.budget.delta)
+        said = _words.format_guarantee(self.budget.epsilon, self.budget.delta)
         return _words.line(
-            "Plan", f"{queries}, {said} for each {self.person}: {_words.listed(self.names)}"
+            "Plan", f"{queries}, {said} for each {self.person}: {_words.list_names(self.names)}"
         )
 
     def __str__(self) -> str:

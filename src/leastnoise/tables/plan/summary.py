@@ -60,7 +60,7 @@ def list_rows(plan: Plan) -> list[tuple[str, ...]]:
 def list_sentences(plan: Plan) -> list[str]:
     """Return whom the release protects, what each query shares and limits, and what was wished."""
     layouts = [layout for query in plan.by_query for layout in query.layouts]
-    said = [_words.protected(plan.neighbours, plan.person), *series_sentences(plan)]
+    said = [_words.describe_protection(plan.neighbours, plan.person), *series_sentences(plan)]
     said += weak_promises(plan.budget.epsilon, plan.spec.privacy)
     if not plan.budget.epsilon:
         said.append("ε = 0: the tables show hardly more than noise. Give an epsilon above 0.")
@@ -91,14 +91,14 @@ def what_counts(plan: Plan) -> list[str]:
 def weak_promises(epsilon: Fraction, privacy: Privacy) -> Iterator[str]:
     """Yield why a promise is weak: ε above 10, or δ above 1 in the population."""
     if epsilon > _WEAK:
-        large = _words.at_least(epsilon)
+        large = _words.round_up(epsilon)
         yield (
             f"ε = {large} is a weak promise: a result may be e^{large} times as likely with the "
             f"rows of any one {privacy.person} as without."
         )
     if privacy.population is not None and privacy.delta * privacy.population > 1:
         yield (
-            f"δ = {_words.at_least(privacy.delta)} is a weak promise: above 1 in "
+            f"δ = {_words.round_up(privacy.delta)} is a weak promise: above 1 in "
             f"{privacy.population:,}, it would allow publishing all rows of one {privacy.person} "
             "who is drawn by lot."
         )
@@ -130,7 +130,7 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     used = {one.column for one in parts if one.of_values}
     return [
         *(
-            _words.limited(spec.labels.get(name, name), *column.limits)
+            _words.describe_limits(spec.labels.get(name, name), *column.limits)
             for name, column in spec.columns.items()
             if column.limits is not None and name in used and not column.is_open
         ),
@@ -151,7 +151,7 @@ def counted_in(layouts: Sequence[TableShape], *, rest: bool = False) -> list[str
     counts = "counts" if len(names) == 1 else "count"
     what = "How many are in none" if rest else "How much that is"
     where = "" if rest else ", in all groups together"
-    said = f"{what}, {_words.in_turn(names)} {counts} with noise{where}."
+    said = f"{what}, {_words.join_names(names)} {counts} with noise{where}."
     return [said, *dict.fromkeys(text for layout in own for text in layout.clipped)]
 
 
@@ -184,7 +184,7 @@ def rows_in_no_group(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
     if texts:
         said.append(
             "Keys are compared letter by letter: with other capitals or spaces, or a date written "
-            f"otherwise, a row is in no group. So in {_words.in_turn([*dict.fromkeys(texts)])}."
+            f"otherwise, a row is in no group. So in {_words.join_names([*dict.fromkeys(texts)])}."
         )
     return [*said, *counted_in(layouts, rest=True)]
 
@@ -215,13 +215,13 @@ def limits_of_persons(layouts: Sequence[TableShape], person: str) -> list[str]:
     for layout in layouts:
         limit = f"each {person} {layout.limits}."
         found.setdefault(limit, {})[layout.name] = None
-    said = [f"In {_words.in_turn([*names])}, {limit}" for limit, names in found.items()]
+    said = [f"In {_words.join_names([*names])}, {limit}" for limit, names in found.items()]
     if len(found) == 1:
         said = [limit[0].upper() + limit[1:] for limit in found]
     some = [one for one in layouts if one.leaves_out]
     cells = dict.fromkeys(one.name for one in some if not one.adds_cells)
     if cells:
-        said.append(f"{LEFT_OUT} {_words.in_turn([*cells])}.")
+        said.append(f"{LEFT_OUT} {_words.join_names([*cells])}.")
     sums = dict.fromkeys(one.name for one in some if one.adds_cells)
     return [
         *said,
@@ -265,7 +265,7 @@ def _of_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
     """Yield what is assumed of groups, given the statistics whose errors depend on that."""
     kinds = [*dict.fromkeys(one.kind for one in sized)]
     if kinds:
-        several = SIZES_NOTE.format(kinds=_words.in_turn(kinds))
+        several = SIZES_NOTE.format(kinds=_words.join_names(kinds))
         yield MEAN_NOTE if kinds == ["mean"] else several
     yield from dict.fromkeys(one.assumes for one in sized if one.assumes)
 
@@ -327,13 +327,16 @@ def series_sentences(plan: Plan) -> Iterator[str]:
     one = plan.epsilon_of_one
     if one is None:
         return
-    alone = _words.private(Fraction(one), plan.budget.delta)
+    alone = _words.format_guarantee(Fraction(one), plan.budget.delta)
     yield f"{whole_guarantee(plan)} One of them alone has {alone}. {EACH_NOTE}"
 
 
 def whole_guarantee(plan: Plan) -> str:
     """Return what the release has, or all of a series together, in a sentence."""
-    guarantee, releases = _words.private(plan.budget.epsilon, plan.budget.delta), plan.releases
+    guarantee, releases = (
+        _words.format_guarantee(plan.budget.epsilon, plan.budget.delta),
+        plan.releases,
+    )
     if releases == 1:
         return f"The whole release has {guarantee}."
     return f"All {releases:,} releases together have {guarantee}."

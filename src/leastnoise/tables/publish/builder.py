@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _validate, _words
-from leastnoise.errors import InvalidArgument, shown
+from leastnoise.errors import InvalidArgument, show_value
 from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.spec.values import LEAST, as_table_name
@@ -324,7 +324,7 @@ class ReleaseBuilder:
             for name, key in again:
                 if _told_of(was, name) != _told_of(made.spec, name):
                     expected = f"what was told before of the column {name!r}"
-                    value = shown(told[name][key])
+                    value = show_value(told[name][key])
                     raise InvalidArgument(name=key, value=value, expected=expected)
         return replace(changed, made=made)
 

@@ -121,7 +121,7 @@ def try_bounds(laid: LaidOut, plan: Plan) -> None:
                 spec = plan_with_bounds(laid, plan, known).spec
             except Refused as refused:
                 ends = [f"[{float(a):g}, {float(b):g}] of {x}" for x, (a, b) in known.items()]
-                why = f"{refused} Bounds may be found that are {_words.in_turn(ends)}: "
+                why = f"{refused} Bounds may be found that are {_words.join_names(ends)}: "
                 raise Refused(f"{why}choose other candidates.") from None
             if spec_file.loads(spec_file.dumps(spec)) != spec:
                 raise InvalidInput("Found bounds don't read back as they are. Nothing was spent.")

@@ -189,11 +189,13 @@ class ReleasedTables(Shown):
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
-        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.person}"
-        tables = _words.counted(len(self.tables), "table")
+        said = (
+            f"{_words.format_guarantee(budget.epsilon, budget.delta)} for each {self.plan.person}"
+        )
+        tables = _words.count_noun(len(self.tables), "table")
         if self.place is not None:
-            tables += f", {_words.one_of(self.place, self.plan.releases)}, together"
-        return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
+            tables += f", {_words.name_release(self.place, self.plan.releases)}, together"
+        return _words.line("ReleasedTables", f"{tables}, {said}: {_words.list_names(self.tables)}")
 
     def __str__(self) -> str:
         """Return the tables as text, one below the other."""

@@ -112,11 +112,11 @@ class Release:
         if privacy.epsilon == LEAST:
             said = "the least ε"
         else:
-            said = _words.private(self._spec.budget.epsilon, privacy.delta)
-        queries = _words.counted(len(names), "query", "queries")
+            said = _words.format_guarantee(self._spec.budget.epsilon, privacy.delta)
+        queries = _words.count_noun(len(names), "query", "queries")
         if self._spec.series is not None:
             queries += f", {self._spec.releases:,} releases together"
-        said = f"{queries}, {said} for each {privacy.person}: {_words.listed(names)}"
+        said = f"{queries}, {said} for each {privacy.person}: {_words.list_names(names)}"
         return _words.line("Release", said)
 
     @classmethod

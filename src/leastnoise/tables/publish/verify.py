@@ -53,11 +53,11 @@ class VerifiedRelease:
     others: tuple[str, ...]
 
     def __repr__(self) -> str:
-        queries = _words.counted(len(self.spec.query), "query", "queries")
+        queries = _words.count_noun(len(self.spec.query), "query", "queries")
         budget = self.spec.budget
         if self.place is not None:
-            queries += f", {_words.one_of(self.place, self.certificate.releases)}, together"
-        said = f"{_words.private(budget.epsilon, budget.delta)} for each"
+            queries += f", {_words.name_release(self.place, self.certificate.releases)}, together"
+        said = f"{_words.format_guarantee(budget.epsilon, budget.delta)} for each"
         return _words.line(
             "VerifiedRelease", f"{queries}, proved {said} {self.spec.privacy.person}"
         )

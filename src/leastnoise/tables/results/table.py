@@ -130,8 +130,10 @@ class Table(Framed, Shown):
     confidence: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        columns = _words.counted(len(self.columns), "column")
-        return _words.line("Table", f"{_words.counted(len(self), 'row')}, {columns}; {self.name}")
+        columns = _words.count_noun(len(self.columns), "column")
+        return _words.line(
+            "Table", f"{_words.count_noun(len(self), 'row')}, {columns}; {self.name}"
+        )
 
     def __str__(self) -> str:
         """Return the table as text: of each statistic the value, and what 95 % of noise say."""

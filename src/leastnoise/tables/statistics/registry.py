@@ -49,7 +49,7 @@ PATTERN = (
 """What a text is that spells one, to a JSON Schema."""
 _RATIO = f"{Ratio.kind}(sum(column), sum(column))"
 _QUANTILE = f"{Quantile.kind}(column, level)"
-SPELLINGS = _words.in_turn(
+SPELLINGS = _words.join_names(
     [*_ALONE, *(f"{kind}(column)" for kind in (*_CALLED, _MEDIAN)), _QUANTILE, _RATIO], "or"
 )
 _CALL = re.compile(r"\s*(\w+)\s*(?:\(\s*(.*?)\s*\))?\s*", re.DOTALL)

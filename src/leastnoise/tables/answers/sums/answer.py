@@ -188,7 +188,7 @@ class SumPart(BlockPlan):
 
     def _noise_in_words(self, person: str) -> str:
         others = [label for label in self.group if label != self.label]
-        return f", together with {_words.listed(others)}, with which it adds up"
+        return f", together with {_words.list_names(others)}, with which it adds up"
 
     def own_sentences(self) -> Iterator[Sentence]:
         """The bias of whole counts, and the largest standard deviation if that is the objective."""
@@ -198,7 +198,10 @@ class SumPart(BlockPlan):
             yield Sentence(Topic.WHOLE, WHOLE_NOTE)
         whole = self.answered.whole
         if whole.cells.largest:
-            largest, of = _words.shown(whole.largest_std), "of all tables that add up with it"
+            largest, of = (
+                _words.format_for_page(whole.largest_std),
+                "of all tables that add up with it",
+            )
             yield Sentence(Topic.PAGE, f"{FOR_THE_LARGEST} It is {largest}, {of}.")
 
 

@@ -398,7 +398,7 @@ class Margins:
     def columns(self, table: int) -> str:
         """Return what a table is by, for people."""
         by = [axis.column for i, axis in enumerate(self.cells.axes) if table >> i & 1]
-        return "the total" if not by else _words.in_turn(by, "and")
+        return "the total" if not by else _words.join_names(by, "and")
 
     @property
     def largest_std(self) -> float:

@@ -368,7 +368,7 @@ def noise_name(cells: Layout, table: int) -> str:
 
 def _by(cells: Layout, table: int) -> str:
     columns = columns_in_words(cells, table)
-    return _words.in_turn(columns, "and") if columns else "the total"
+    return _words.join_names(columns, "and") if columns else "the total"
 
 
 def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> Blocks:
