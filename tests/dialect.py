@@ -103,6 +103,12 @@ def _messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
+    parts_of_f_strings = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             parts = [
@@ -112,7 +118,7 @@ def _messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
         elif (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
-            and id(node) not in docstrings
+            and id(node) not in docstrings | parts_of_f_strings
             and node.value.count(" ") > 2
         ):
             yield node.lineno, node.value

@@ -176,7 +176,7 @@ def find_law_for_several(family: type[Noise], question: Question, search: Search
 def find_log_delta_gap(
     parts: Sequence[Releases], budget: Budget, *, points_per_std: int = POINTS_PER_STD
 ) -> float:
-    """The proved bound on ln δ of `parts` together, minus ln of the budget's δ; −∞ for a bound of 0.
+    """The proved bound on ln δ of `parts` together, minus the budget's ln δ; −∞ for a bound of 0.
 
     The gap is at most 0 if and only if the parts are proved to meet the budget together.
     """
@@ -189,7 +189,7 @@ def find_log_delta_gap(
 
 
 def find_gaussian(budget: Budget) -> Noise:
-    """Find the smallest Gaussian noise for one number and a shift of 1, a yardstick for other noise."""
+    """Find the smallest Gaussian noise for one number and a shift of 1, to compare others with."""
     return part_of(family_named("gaussian"), "fit")(Question(budget=budget))
 
 

@@ -245,7 +245,7 @@ def test_a_charge_that_cannot_be_written_is_none(
 ) -> None:
     """A full disk, as SQLite reports one."""
     ledger = account(tmp_path, "1")
-    opened = store.Store._opened
+    opened = store.Store._open
 
     @contextmanager
     def small(self: store.Store, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
@@ -255,7 +255,7 @@ def test_a_charge_that_cannot_be_written_is_none(
             yield connection
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.Store, "_opened", small)
+        patch.setattr(store.Store, "_open", small)
         with pytest.raises(InvalidInput, match="can't be written to"):
             _ = [ledger.charge(certificate("laplace", "0.01"), unit="person") for _ in range(10)]
     held = ledger.accounts()["visits"]

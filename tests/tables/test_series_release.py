@@ -216,7 +216,7 @@ def test_two_at_once_publish_no_release_twice(folder: Path) -> None:
 
     def publish(place: int) -> int:
         try:
-            return bool(series.publish(certificate, place=place))
+            return bool(series.publish(certificate, index=place))
         except Refused:
             return 0
 

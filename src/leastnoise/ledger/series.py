@@ -1,4 +1,7 @@
-"""A series of releases in a ledger: charged as a whole with the first, then counted one by one."""
+"""Series of releases in a ledger: the first release charges the whole series.
+
+Later releases are counted, and cost nothing more.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import final
 
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
-from leastnoise.ledger.account import Books, signed, spending
+from leastnoise.ledger.account import Books, make_charge_entry, stamp
 from leastnoise.ledger.filters import Cost
 from leastnoise.ledger.preregistered import verify_once
 from leastnoise.ledger.store import Store, matches
@@ -16,8 +19,8 @@ from leastnoise.ledger.store import Store, matches
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Begun:
-    """A series that was charged: its certificate, and how many of its releases were published."""
+class ChargedSeries:
+    """A charged series: its certificate, and the number of its releases that were published."""
 
     certificate: PlanCertificate
     published: int
@@ -26,9 +29,9 @@ class Begun:
 @final
 @dataclass(frozen=True, kw_only=True)
 class LedgerSeries:
-    """The series called `name` in the ledger `path`, about such persons and neighbours.
+    """A series of releases in the ledger at `path`, for one unit and neighbour relation.
 
-    A `dataset` has at most one series of a name.
+    Names of series are unique within a `dataset`.
     """
 
     path: Path
@@ -37,11 +40,11 @@ class LedgerSeries:
     neighbours: str
     dataset: str | None = None
 
-    def find(self) -> Begun | None:
-        """Return what was charged for it; None if it hasn't begun.
+    def find(self) -> ChargedSeries | None:
+        """The series as charged; None if it hasn't begun.
 
-        Raises Refused for another unit or neighbours than the account's; else what
-        `Ledger.accounts` does.
+        Raises Refused if the account has another unit or other neighbours, and like
+        `Ledger.accounts`.
         """
         entries = self._store.read()
         books = Books.of(entries)
@@ -57,28 +60,29 @@ class LedgerSeries:
             certificate = PlanCertificate.from_json(text)
         except (InvalidInput, Refused) as error:
             raise LedgerRejected(f"Entry {number}: {error}") from error
-        return Begun(certificate=certificate, published=books.published(number))
+        return ChargedSeries(certificate=certificate, published=books.published(number))
 
-    def publish(self, release: PlanCertificate, *, place: int, label: str = "") -> int:
-        """Count one release as the one at `place`, from 1 on; return the number of its entry.
+    def publish(self, release: PlanCertificate, *, index: int, label: str = "") -> int:
+        """Count the release with number `index` (from 1) as published; return its entry's number.
 
-        With the first all are charged. When this returns it is on the disk, and the noise may be
-        drawn; it counts as published whatever happens then. Raises Refused if the series is charged
-        for another certificate, or the next of its releases isn't at `place`; else what
-        `Ledger.charge` does. Then nothing was charged or counted.
+        The first release charges the whole series. When this returns, the entry is on the disk and
+        the noise may be drawn; the release counts as published whatever happens then.
+
+        Raises Refused if the series was charged for another certificate, or if `index` isn't next;
+        and like `Ledger.charge`. Then nothing was charged or counted.
         """
-        verify_once(release)  # may take long, and needs no lock
+        verify_once(release)  # before the lock, because it may take long
         cost, text = Cost.of(release), release.to_json()
-        PlanCertificate.from_json(text)  # as `find` will
+        PlanCertificate.from_json(text)  # `find` must be able to read it
         with self._store.appending() as (entries, log):
             books = Books.of(entries)
             account = books.account(self.dataset)
             account.check_statement(release, unit=self.unit, neighbours=self.neighbours)
             number = books.series.get((account.dataset, self.name))
-            made = 0
+            published = 0
             if number is None:
                 rule = account.admit(cost)
-                body = spending("series", account, rule, cost)
+                body = make_charge_entry("series", account, rule, cost)
                 number = log.append(body | {"series": self.name, "label": label}, certificate=text)
             elif not matches(entries[number - 1], text):
                 raise Refused(
@@ -86,31 +90,32 @@ class LedgerSeries:
                     "charged or drawn."
                 )
             else:
-                made = books.published(number)
-            self.check_left(made, release.releases)
-            if place != made + 1:
+                published = books.published(number)
+            self.check_left(published, release.releases)
+            if index != published + 1:
                 raise Refused(
-                    f"Release {place} of the series {self.name!r} isn't the next: another process "
-                    f"published some meanwhile, and {made:,} are. Nothing was charged or drawn."
+                    f"Release {index} of the series {self.name!r} isn't the next: another process "
+                    f"published meanwhile, and the ledger counts {published:,} releases. Nothing "
+                    "was charged or drawn."
                 )
             return log.append(
                 {
                     "kind": "use",
                     "dataset": account.dataset,
                     "plan": number,
-                    "release": place,
+                    "release": index,
                     "label": label,
-                    **signed(),
+                    **stamp(),
                 }
             )
 
-    def check_left(self, made: int, releases: int) -> None:
-        """Raise Refused if all of its releases were published."""
-        if made >= releases:
+    def check_left(self, published: int, releases: int) -> None:
+        """Raise Refused if all releases of the series were published."""
+        if published >= releases:
             raise Refused(
                 f"The series {self.name!r} has {releases:,} releases, and all were published. "
-                "Nothing was read, charged or drawn. To begin another give it another name in "
-                "[series]: it is charged anew."
+                "Nothing was read, charged or drawn. To begin another series, give it another name "
+                "in [series]; it is charged anew."
             )
 
     @property

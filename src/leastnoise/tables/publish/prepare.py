@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.ledger.ledger import Ledger
-    from leastnoise.ledger.series import Begun, LedgerSeries
+    from leastnoise.ledger.series import ChargedSeries, LedgerSeries
     from leastnoise.tables.layout.layout import LaidOut
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import Plan
@@ -181,7 +181,7 @@ class Standing:
 
     series: LedgerSeries
     releases: int
-    begun: Begun | None
+    begun: ChargedSeries | None
 
     @classmethod
     def find(cls, spec: Spec, folder: Path) -> Self | None:
@@ -249,7 +249,7 @@ class Standing:
 
     def publish(self, certificate: PlanCertificate, *, label: str) -> int:
         """Count the next release; return the number of its entry. Raises what the ledger does."""
-        return self.series.publish(certificate, place=self.place, label=label)
+        return self.series.publish(certificate, index=self.place, label=label)
 
 
 @final

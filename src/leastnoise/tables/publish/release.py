@@ -375,7 +375,7 @@ def fit_plans(
         plans = [one._scaled(factor).plan() for one, _ in releases]  # noqa: SLF001 (the same class)
         certificates = [plan.certificate for plan in plans]
         whole = Preregistered(budget=budget, releases=zip(certificates, counts, strict=True))
-        if whole.by_sums_alone and of_deltas > budget.delta:  # whatever ε is
+        if whole.composes_by_sums and of_deltas > budget.delta:  # whatever ε is
             raise Refused(
                 f"The deltas of these releases add up to {decimal_text(of_deltas)}, which is more "
                 f"than {decimal_text(budget.delta)}, and groups that nobody listed, or quantiles, "

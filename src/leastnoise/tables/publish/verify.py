@@ -153,7 +153,7 @@ def _charged(
     """Return the account that was charged; raises CertificateRejected if none was."""
     if sealed.entry is None:
         raise CertificateRejected("The release says that no ledger was charged for it.")
-    account = charged_account(ledger, sealed.entry, certificate, place=sealed.place)
+    account = charged_account(ledger, sealed.entry, certificate, index=sealed.place)
     named = spec.privacy.ledger.dataset if spec.privacy.ledger else None
     try:
         account.check_statement(
