@@ -131,7 +131,11 @@ def _names(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"local {node.id}"
         elif isinstance(node, ast.arg) and node.arg.strip("_") in NAMES:
             yield node.lineno, f"argument {node.arg}"
-        elif isinstance(node, ast.FunctionDef) and node.name.strip("_") in PARTICIPLES:
+        elif (
+            isinstance(node, ast.FunctionDef)
+            and node.name.strip("_") in PARTICIPLES
+            and not any("property" in ast.unparse(mark) for mark in node.decorator_list)
+        ):  # a property is a value, such as `proved`
             yield node.lineno, f"function {node.name}"
 
 

@@ -268,7 +268,7 @@ def test_a_cost_that_could_not_be_read_again_is_not_charged(tmp_path: Path) -> N
     ledger = account(tmp_path, "9", "0.1", ZCDP)
     deltas = [f"{10**250 + n}/{10**257 + n}" for n in (1, 3, 7)]
     releases = [(certificate("truncated-laplace", "1", delta), 1) for delta in deltas]
-    with pytest.raises(Refused, match="more digits than a ledger holds"):
+    with pytest.raises(Refused, match="more digits than a ledger stores"):
         ledger.register(releases, budget=Budget(epsilon=3, delta="1e-6"), unit="person")
     assert ledger.accounts()["visits"].charges == 0
 

@@ -1,4 +1,4 @@
-"""Which ways to fit noise a family may serve at all."""
+"""Which constructions to fit noise a family may serve at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
-from leastnoise.selection.constructions import Way, list_ways
+from leastnoise.selection.constructions import Construction, list_constructions
 from leastnoise.selection.fit import fit_family
 from leastnoise.selection.rivals import _serves_any, list_worthwhile
 
@@ -28,8 +28,8 @@ def test_noise_for_one_number_serves_vectors_in_cells_alone(
     name: str, *, ball: bool, cells: bool
 ) -> None:
     asked = Question(budget=Budget(epsilon=1, delta="1e-6"), sensitivities=(Linf(1),), dimension=3)
-    plain = Way(sensitivity=Linf(1))
-    each = Way(sensitivity=Linf(1), construction="cells", geometry=CellGeometry(count=3))
+    plain = Construction(sensitivity=Linf(1))
+    each = Construction(sensitivity=Linf(1), name="cells", geometry=CellGeometry(count=3))
     family = family_named(name)
     assert _serves_any(family, asked, [plain]) == ball
     assert _serves_any(family, asked, [each]) == cells
@@ -59,12 +59,16 @@ def test_staircases_that_a_tiny_delta_cuts_off_gain_nothing(
         sensitivities=(Linf(1, l0=most, whole=True) if draws > 1 else Integer(most),),
         dimension=20 if draws > 1 else 1,
     )
-    (way,) = [way for way in list_ways(question) if way.draws == draws]
+    (construction,) = [
+        construction for construction in list_constructions(question) if construction.draws == draws
+    ]
     geometric, staircase = (family_named(name) for name in ("geometric", "discrete-staircase"))
-    known = fit_family(geometric, question, [way])
+    known = fit_family(geometric, question, [construction])
     with pytest.raises(NotApplicable, match="simpler staircases"):
-        list_worthwhile(staircase, question, [way], known, to_beat=math.inf)
-    (searched,) = fit_family(staircase, question, [way])
+        list_worthwhile(staircase, question, [construction], known, to_beat=math.inf)
+    (searched,) = fit_family(staircase, question, [construction])
     assert searched.mechanism.mse > known[0].mechanism.mse * (1 - 1e-3)
     larger = replace(question, budget=Budget(epsilon="0.1", delta="1e-6"))
-    assert list_worthwhile(staircase, larger, [way], known, to_beat=math.inf) == [way]
+    assert list_worthwhile(staircase, larger, [construction], known, to_beat=math.inf) == [
+        construction
+    ]

@@ -125,7 +125,8 @@ class Account(Shown):
             >>> account = Account(
             ...     dataset="visits", unit="row", neighbours="add-remove", budget=Budget(epsilon=1)
             ... )
-            >>> account.more_like(calibrate("laplace", epsilon="0.3", sensitivity=L1(1)).certificate)
+            >>> noise = calibrate("laplace", epsilon="0.3", sensitivity=L1(1))
+            >>> account.more_like(noise.certificate)
             3
 
         """

@@ -12,7 +12,7 @@ from leastnoise._record import field, instance_of, record, takes
 from leastnoise.accounting.proof.composed import bound_composed
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import Block, PlanCertificate
-from leastnoise.certificate.records import exact_fields, parse_object, read_budget, typed
+from leastnoise.certificate.records import exact_fields, parse_object, read_budget, require_type
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
@@ -144,7 +144,7 @@ class Preregistered:
             raise CertificateRejected("Expected the releases of a plan.")
         releases = [
             exact_fields(entry, ("count", "certificate"), where="release")
-            for entry in typed(fields["releases"], list, where="releases")
+            for entry in require_type(fields["releases"], list, where="releases")
         ]
         try:
             return cls(

@@ -74,8 +74,8 @@ def is_attained(noise: Noise, sensitivity: Sensitivity) -> bool:
 #
 # A certificate may come from anywhere, and some valid laws take hours to prove, or more memory than
 # there is. The limits depend on public numbers only, are the same on every machine, and the same
-# for `prove`: leastnoise verifies everything that it calibrates. Each stands for about half a minute
-# on one core, or 500 MB, measured with CPython 3.11 and python-flint 0.8.
+# for `prove`: leastnoise verifies everything that it calibrates. Each stands for about half a
+# minute on one core, or 500 MB, measured with CPython 3.11 and python-flint 0.8.
 
 
 def check_work(part: Releases, epsilon: Fraction) -> None:
