@@ -335,7 +335,7 @@ def test_a_series_publishes_the_next_and_then_no_more(folder: Path) -> None:
     assert (twice.returncode, "which its first release charges" in twice.stderr) == (2, True)
     planned = run("release", "s.toml", "--plan", cwd=folder)
     assert "All 2 releases together have 0.4-DP" in planned.stdout
-    assert "ledger would admit it" in planned.stdout
+    assert "ledger would admit this release" in planned.stdout
     first = run("release", "s.toml", cwd=folder)
     assert "weekly/1, release 1 of 2" in first.stdout
     assert (folder / "weekly/1-report.html").is_file()
