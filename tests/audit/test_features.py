@@ -160,7 +160,7 @@ def test_what_cancels_is_told_only_where_it_is_a_violation(
     )  # fmt: skip
     for name, value in (("_repeats", []), ("_signs", []), ("_would_detect", "w")):
         monkeypatch.setattr(repeats, name, lambda *_, value=value: value)
-    monkeypatch.setattr(repeats, "_cancelled", lambda _: apart if verdict else None)
+    monkeypatch.setattr(repeats, "_test_differences", lambda _: apart if verdict else None)
     found = detect_repeats(subject)
     assert (found.statement == "Cancelled.") == (verdict == "violation")
     assert found.claim == "every draw is fresh"

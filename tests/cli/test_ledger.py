@@ -127,7 +127,7 @@ def test_a_label_needs_a_ledger(folder: Path) -> None:
 def test_a_plan_charges_nothing(folder: Path) -> None:
     done = run("release", write_spec(folder, "out"), "--plan", cwd=folder)
     assert done.returncode == 0
-    assert "would admit it, by the filter sums" in done.stdout
+    assert "would admit this release, by the filter sums" in done.stdout
     assert spent(folder)["charges"] == 0
 
 
@@ -348,7 +348,7 @@ def test_a_series_publishes_the_next_and_then_no_more(folder: Path) -> None:
     assert (third.returncode, third.stdout) == (1, "")
     assert "has 2 releases, and all were published" in third.stderr
     verified = run("verify", "weekly/2", "--ledger", "b.ledger", cwd=folder)
-    assert "It is release 2 of 2. What is promised and proved is of all 2" in verified.stdout
+    assert "This is release 2 of 2. Promise and proof cover all 2" in verified.stdout
     history = run("ledger", "history", "b.ledger", cwd=folder).stdout
     assert "release 2 of series 2" in history
     shown = run("ledger", "show", "b.ledger", cwd=folder).stdout

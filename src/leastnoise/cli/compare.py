@@ -249,7 +249,7 @@ class _Request:
         return [error_figure(comparisons), *([radius] if radius else [])]
 
     def draw(self, figures: list[Figure]) -> str:
-        """Write the file, and return text for the terminal, which are the figures if it is the target.
+        """Write the file, and return text for the terminal, which is the target's figures if any.
 
         Raises InvalidInput for a file that can't be written.
         """
