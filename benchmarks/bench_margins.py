@@ -19,12 +19,10 @@ from benchmarks.timing import print_rows
 from leastnoise.calibration import find_gaussian
 from leastnoise.guarantees.budget import Budget
 from leastnoise.tables.answers.base import Totals
-from leastnoise.tables.answers.sums.answer import (
-    LevelTables,
-    MarginTables,
-    NestedTables,
-    RunningSums,
-)
+from leastnoise.tables.answers.sums.cumulative import Cumulative
+from leastnoise.tables.answers.sums.levels import Levels
+from leastnoise.tables.answers.sums.margins import Margins
+from leastnoise.tables.answers.sums.nested import NestedMargins
 from leastnoise.tables.answers.sums.publish_sums import sum_exactly
 from leastnoise.tables.answers.sums.publish_whole import sums_by
 from leastnoise.tables.parse import spec_file
@@ -107,8 +105,8 @@ def cumulative_figures(bins: int, objective: str | None = None) -> list[str]:
         "query": [{"name": "q", "histogram": histogram, "objective": objective}],
     }
     (sums,) = plan(spec_file.lay_out(raw)).answered
-    assert isinstance(sums, RunningSums)
-    found = sums.whole.to_record()
+    assert isinstance(sums, Cumulative)
+    found = sums.to_record()
     cells = math.sqrt((bins + 1) / 2) / (math.sqrt(2) * math.sinh(1 / 2))
     numbers = (found["bin_std"], found["root_mean_square_std"], found["largest_std"], cells)
     return [" × ".join(map(str, found["branches"])), *(f"{one:.2f}" for one in numbers)]
@@ -126,8 +124,8 @@ def levels_figures(sizes: list[int]) -> list[str]:
         "query": [{"name": "q", "statistics": ["count"], "group_by": {"county": keys}}],
     }
     (tables,) = plan(spec_file.lay_out(raw)).answered
-    assert isinstance(tables, LevelTables)
-    whole = tables.whole
+    assert isinstance(tables, Levels)
+    whole = tables
     stds = [block.errors[0].std for block in tables.parts]
     numbers = (*stds, whole.geometric_mean, *whole.others.values())
     return [f"{one:.2f}" for one in numbers]
@@ -148,8 +146,8 @@ def nested_figures(sizes: list[int]) -> list[str]:
         "query": [{"name": "q", "statistics": ["count"], "group_by": groups, "margins": True}],
     }
     (tables,) = plan(spec_file.lay_out(raw)).answered
-    assert isinstance(tables, NestedTables)
-    compared = tables.whole.compared
+    assert isinstance(tables, NestedMargins)
+    compared = tables.compared["count"]
     bound = "–" if compared.bound is None else f"{compared.bound:.2f}"
     stds = (compared.cells, compared.apart, compared.own)
     return [*(f"{std:.2f}" for std in stds), bound]
@@ -170,12 +168,12 @@ def whole_figures(grouped: dict[str, Any], truth: NDArray[np.int64]) -> list[lis
     tables = ways[-1]
     blocks = tables.parts
     exact = Totals(cells=[truth << blocks[0].layout.bits], groups=[])
-    if isinstance(tables, MarginTables):
-        whole = tables.whole
+    if isinstance(tables, Margins):
+        whole = tables
         trues = [sum_exactly(whole, truth, one) for one in whole.cells.margins]
     else:
-        assert isinstance(tables, LevelTables)
-        found = tables.whole.whole_counts
+        assert isinstance(tables, Levels)
+        found = tables.whole_counts
         assert found is not None
         trues = [sums_by(own, truth, int(own.max()) + 1) for own in found.tree[::-1]]
     errors = [
@@ -221,8 +219,8 @@ def chosen_figures(sizes: tuple[int, ...], margins: object) -> list[str]:
         "query": [{"name": "q", "group_by": by, "statistics": ["count"], "margins": margins}],
     }
     (tables,) = plan(spec_file.lay_out(raw)).answered
-    assert isinstance(tables, MarginTables)
-    whole, own = tables.whole, tables.whole.compared["count"]
+    assert isinstance(tables, Margins)
+    whole, own = tables, tables.compared["count"]
     way = "a tree" if whole.chain else f"{len(whole.measured)} tables"
     return [way, *(f"{one:.2f}" for one in (own.cells, own.apart, own.own, own.bound))]
 
@@ -281,7 +279,7 @@ def sums_figures() -> list[tuple[str, ...]]:
     asked = {"statistics": ["count", "sum(x)", "mean(x)"]}
     query = asked | {"name": "q", "group_by": by, "margins": True}
     (margin,) = plan(spec_file.lay_out(raw | {"query": [query]})).answered
-    assert isinstance(margin, MarginTables)
+    assert isinstance(margin, Margins)
     tables = [one for size in range(4) for one in itertools.combinations(by, size)]
     queries = [
         asked | {"name": f"q{place}", "group_by": {name: by[name] for name in own}}
@@ -289,7 +287,7 @@ def sums_figures() -> list[tuple[str, ...]]:
     ]
     blocks = plan(spec_file.lay_out(raw | {"query": queries})).blocks
     found: list[tuple[str, ...]] = []
-    for place, (label, own) in enumerate(margin.whole.compared.items()):
+    for place, (label, own) in enumerate(margin.compared.items()):
         logs = [math.log(block.errors[place].std) for block in blocks]
         values = (math.exp(math.fsum(logs) / len(logs)), own.apart, own.cells, own.own, own.bound)
         found.append((label, *(f"{one:.2f}" for one in values)))

@@ -106,7 +106,7 @@ def ours(folder: Path, queries: list[Query], unit: str, most: int) -> None:
     spec = spec_file.loads(text)
     layouts = [ways[0] for query in spec.query for ways in lay_out_query(spec, query)]
     ranks = (lay_out_ranks(spec, query) for query in spec.query)
-    layouts += [one.counted for one in itertools.chain(*ranks)]
+    layouts += [one.histogram for one in itertools.chain(*ranks)]
     with source.open_engine(source.find_source(spec, folder), threads=1) as engine:
         bounding.query_vectors(engine, spec, layouts, salt="")
 

@@ -43,10 +43,9 @@ _KINDS = {
 """Attributes that say which kind of answer a query has."""
 _OF_A_KIND = {
     "AnsweredSums", "ByChance", "ByThreshold", "ByTree", "Cumulative", "Drawn", "KeysAlone",
-    "KeysCertificate", "KeysPlan", "Layout", "LevelTables", "Levels", "MarginTables", "Margins",
-    "NestedMargins", "NestedTables", "OfMeasuredTables", "OnATree", "Plain", "Quantile",
-    "QuantileCertificate", "QuantilePlan", "Quantiles", "Ranks", "RunningSums", "Summed", "Sums",
-    "ThresholdCertificate", "TreeSums", "WeightedSums",
+    "KeysCertificate", "KeysPlan", "Layout", "Levels", "Margins", "MeasuredSums", "NestedMargins",
+    "Plain", "Quantile", "QuantileCertificate", "QuantileLayout", "QuantilePlan", "Quantiles",
+    "Summed", "Sums", "ThresholdCertificate", "TreeSums", "WeightedSums",
 }  # fmt: skip
 _STATIONS = ("answers", "layout", "noise", "plan", "publish", "query", "results")
 _ASKING = ("cli", "report", *(f"tables/{folder}" for folder in _STATIONS))
@@ -117,7 +116,7 @@ def counts(files: Mapping[Path, str]) -> dict[str, int]:
         "in so many files": sum(map(bool, asking(files).values())),
         "fields of Layout": fields(files, "Layout"),
         "fields of TableShape": fields(files, "TableShape"),
-        "fields of BlockPlan": fields(files, "BlockPlan"),
+        "fields of NoisyPart": fields(files, "NoisyPart"),
     }
 
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.which_noise
 
-writes the table between the marks in docs/which-noise.md, and docs/figures/which-noise.svg. Every
+writes the table between the marks in docs/your-query.md, and docs/figures/which-noise.svg. Every
 error in it is calibrated and proved; it takes about a minute.
 """
 
@@ -20,7 +20,7 @@ from leastnoise._files import write_file
 from leastnoise.report.figures import looks
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, PICTURE = DOCS / "which-noise.md", DOCS / "figures" / "which-noise.svg"
+PAGE, PICTURE = DOCS / "your-query.md", DOCS / "figures" / "which-noise.svg"
 FROM, TO = "<!-- from here: python -m benchmarks.which_noise -->", "<!-- to here -->"
 EPSILONS = ("1", "5")
 
@@ -72,27 +72,27 @@ def _root(number: int) -> Fraction:
 QUERIES = (
     Query(
         what="one real number",
-        link="howto/one-number.md",
+        link="#one-number",
         sensitivity=ln.L2(1),
         l1=ln.L1(1),
     ),
     Query(
         what="one real number, δ = 0",
-        link="howto/one-number.md",
+        link="#one-number",
         sensitivity=ln.L2(1),
         l1=ln.L1(1),
         delta="0",
     ),
     Query(
         what="one count",
-        link="howto/one-number.md",
+        link="#one-number",
         sensitivity=ln.Integer(1),
         l1=ln.L1(1),
     ),
     *(
         Query(
             what=f"a vector of {d}, l2 sensitivity",
-            link="howto/vector.md",
+            link="#a-vector",
             sensitivity=ln.L2(1),
             l1=ln.L1(_root(d)),
             dimension=d,
@@ -101,14 +101,14 @@ QUERIES = (
     ),
     Query(
         what="a vector of 10, l1 sensitivity",
-        link="howto/vector.md",
+        link="#a-vector",
         sensitivity=ln.L1(1),
         l1=ln.L1(1),
         dimension=10,
     ),
     Query(
         what="a vector of 10, l∞ sensitivity",
-        link="howto/vector.md",
+        link="#a-vector",
         sensitivity=ln.Linf(1, l0=10),
         l1=ln.L1(10),
         dimension=10,
@@ -116,7 +116,7 @@ QUERIES = (
     *(
         Query(
             what=f"{d} counting queries",
-            link="howto/counting-queries.md",
+            link="#counting-queries",
             sensitivity=ln.CountingQueries(dimension=d),
             l1=ln.L1(d),
             dimension=d,
@@ -125,21 +125,21 @@ QUERIES = (
     ),
     Query(
         what="a histogram of 10 cells",
-        link="howto/counting-queries.md",
+        link="#counting-queries",
         sensitivity=ln.Linf(1, whole=True),
         l1=ln.L1(1),
         dimension=10,
     ),
     Query(
         what="100 releases of a number",
-        link="howto/many-releases.md",
+        link="#many-releases-under-one-budget",
         sensitivity=ln.L2(1),
         l1=ln.L1(1),
         compositions=100,
     ),
     Query(
         what="100 releases of a vector of 10, l2",
-        link="howto/many-releases.md",
+        link="#many-releases-under-one-budget",
         sensitivity=ln.L2(1),
         l1=ln.L1(_root(10)),
         dimension=10,
@@ -147,7 +147,7 @@ QUERIES = (
     ),
     Query(
         what="DP-SGD: 1,000 steps, rate 0.01, 10 numbers",
-        link="howto/dp-sgd.md",
+        link="#dp-sgd",
         sensitivity=ln.L2(1),
         l1=ln.L1(_root(10)),
         dimension=10,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import leastnoise as ln
 from leastnoise.noise.trees.law import Agreeing
-from leastnoise.tables.answers.sums.answer import RunningSums
+from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.rows import bounding, source
 from tests.noise.trees.oracle import enumerated
 
@@ -45,8 +45,8 @@ class Published:
         )
         self.spec, plan = release.spec, release.plan()
         running = plan.blocks[0].answered
-        assert isinstance(running, RunningSums)
-        self.layout, noise = running.whole.cells, running.whole.claim.noise
+        assert isinstance(running, Cumulative)
+        self.layout, noise = running.cells, running.certificate.noise
         assert isinstance(noise, Agreeing)
         self.source, self.file = source.find_source(self.spec, folder), folder / "rows.parquet"
         assert noise.dimension == self.layout.cells

@@ -24,7 +24,7 @@ import leastnoise as ln
 from leastnoise.certificate.quantiles import QuantileCertificate
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.answers.kinds import lay_out_query
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.rows import bounding, source
 from tests.quantile_laws import Law, mass_of, split_law
 
@@ -68,7 +68,9 @@ class Both:
         chosen: Law = split_law(mass_of(nearest, 1), levels, rates, 3)
         column, found = self.release.spec.columns["x"], dict[_Bounds, float]()
         for places, chance in chosen.items():
-            pair = finding.bounds_from(column, [Fraction(_CANDIDATES[at]) for at in sorted(places)])
+            pair = found_bounds.pick_bounds(
+                column, [Fraction(_CANDIDATES[at]) for at in sorted(places)]
+            )
             found[pair] = found.get(pair, 0.0) + chance
         return found
 
@@ -81,7 +83,7 @@ class Both:
     def _of_row(self, row: float, bounds: _Bounds) -> Sums:
         """What one row adds, as the release reads it with these bounds."""
         pd.DataFrame({"x": [row]}).to_parquet(self.folder / "rows.parquet")
-        spec = finding.with_found(self.release.spec, {"x": bounds})
+        spec = found_bounds.set_found_bounds(self.release.spec, {"x": bounds})
         ((layout,),) = lay_out_query(spec, spec.query[0])
         found = source.find_source(spec, self.folder)
         with source.open_engine(found, threads=1) as engine:

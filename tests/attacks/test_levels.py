@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 import leastnoise as ln
-from leastnoise.tables.answers.sums.answer import LevelTables
 from leastnoise.tables.answers.sums.level_queries import key_tree
 from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.rows import bounding, source
@@ -51,10 +50,10 @@ def test_no_unit_changes_chances_by_more_than_promised(
         **({} if unit == "row" else {"contribution": {"max_rows": 1}}),  # pyright: ignore
     )
     level = release.plan().blocks[0].answered
-    assert isinstance(level, LevelTables)
-    layout = level.whole.cells
+    assert isinstance(level, Levels)
+    layout = level.cells
     order = key_tree(layout).order
-    noise = level.whole.noise
+    noise = level.noise
     if shares is not None:  # what a verifier takes as well
         made = ln.calibrate(
             "agreeing",
@@ -64,7 +63,7 @@ def test_no_unit_changes_chances_by_more_than_promised(
             parameters={"branches": noise.branches, "shares": shares},
         )
         claims = [("q", made.certificate.on_grid(1))]
-        noise = Levels.of(layout, level.whole.budget, claims).noise
+        noise = Levels.read(layout, level.budget, claims).noise
     _, weights = enumerated(noise, _REACH)
     log_law = np.log(weights).reshape([2 * _REACH + 1] * 4)
     found = source.find_source(release.spec, tmp_path)

@@ -19,7 +19,6 @@ import pytest
 from numpy.typing import NDArray
 
 import leastnoise as ln
-from leastnoise.tables.answers.sums.answer import MarginTables
 from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.rows import bounding, source
 
@@ -64,8 +63,8 @@ class Published:
             **given,
         )
         margin = release.plan().blocks[0].answered
-        assert isinstance(margin, MarginTables)
-        self.whole: Margins = margin.whole
+        assert isinstance(margin, Margins)
+        self.whole: Margins = margin
         assert len(self.whole.measured) > 1
         self.spec, self.file = release.spec, folder / "rows.parquet"
         self.source = source.find_source(self.spec, folder)
@@ -77,8 +76,8 @@ class Published:
         kinds = {"who": "int64", "r": "int64", "s": "str", "x": "float64"}
         frame.astype(kinds).to_parquet(self.file)
         with source.open_engine(self.source, threads=1) as engine:
-            vector = bounding.query_vector(engine, self.spec, self.whole.drawn, salt="")
-        cells = (vector / 2.0**self.whole.drawn.bits).reshape(*_SIZES, -1)
+            vector = bounding.query_vector(engine, self.spec, self.whole.measured_cells, salt="")
+        cells = (vector / 2.0**self.whole.measured_cells.bits).reshape(*_SIZES, -1)
         summed = []
         for table in self.whole.measured:
             axes = tuple(axis for axis in range(2) if not table >> axis & 1)

@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import norm
 
 import leastnoise as ln
-from leastnoise.tables.answers.sums.answer import NestedTables
+from leastnoise.tables.answers.sums.nested import NestedMargins
 from leastnoise.tables.answers.sums.nested_queries import columns_in_words
 from leastnoise.tables.rows import bounding, source
 
@@ -50,8 +50,8 @@ class Published:
             **({} if unit == "row" else {"contribution": {"max_rows": 1}}),  # pyright: ignore
         )
         answered = release.plan().blocks[0].answered
-        assert isinstance(answered, NestedTables)
-        self.whole, self.spec = answered.whole, release.spec
+        assert isinstance(answered, NestedMargins)
+        self.whole, self.spec = answered, release.spec
         self.source = source.find_source(self.spec, folder)
 
     def tables(self, units: list[tuple[str, str]]) -> list[Counter[tuple[str, ...]]]:

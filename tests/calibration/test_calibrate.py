@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leastnoise import calibration
 from leastnoise.accounting.proof.composed import prove_delta
 from leastnoise.calibration import calibrate_family
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.noise.base import Noise
+from leastnoise.noise.kernels.law import GaussianMixture
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
 from tests.problems import MINIMAL_SCALES, MinimalScale, fractions_of
@@ -98,3 +101,22 @@ def test_a_delta_next_to_1_is_refused(rest: str, *, served: bool) -> None:
         return
     with pytest.raises(NotApplicable, match="protects nobody"):
         calibrate_family(family_named("laplace"), asked)
+
+
+@pytest.mark.parametrize(("delta", "most"), [("1e-6", 1e-9), ("9e-7", 4e-6)])
+def test_only_below_a_millionth_a_mixture_is_widened_by_more(
+    delta: str, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failing proof is tried up to 1e-9 beyond the scale found; beyond it, below a millionth."""
+    tried: list[float] = []
+
+    def fail(_question: Question, noise: Noise) -> None:
+        tried.append(noise.scale)
+        raise NotCertified(interval=None, why="a test")
+
+    monkeypatch.setattr(calibration, "prove_answer", fail)
+    law = GaussianMixture(scale="0.5", modes=1, spacing=2, decay="0.5")
+    question = Question(budget=Budget(epsilon=1, delta=delta))
+    with pytest.raises(NotCertified):
+        calibrate_family(GaussianMixture, question, search=lambda _: law)
+    assert 0.5 * most <= max(tried) / min(tried) - 1 <= 1.5 * most

@@ -62,7 +62,7 @@ def test_random_expressions_mean_what_they_mean_in_python(
     trees = [parse(one.text, TYPES) for one in expressions]
     compiled = SparkColumns(f, trees, columns)
     values = [value.alias(f"found{place}") for place, value in enumerate(compiled.values)]
-    found = compiled.around(frame).select("place", *values).collect()
+    found = compiled.wrap(frame).select("place", *values).collect()
     for place, *got in map(tuple, found):
         for one, value in zip(expressions, got, strict=True):
             assert value == one.value(rows[place]), (one.text, rows[place])

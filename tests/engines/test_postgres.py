@@ -157,7 +157,7 @@ def test_what_was_known_before_is_not_charged_for(address: str, tmp_path: Path) 
     assert tables["q1"].columns["count"] == pytest.approx([0, 2], abs=0.5)
     assert ledger.accounts()["rows"].charges == 1
     other = address.replace("tester@", "nobody_in_particular@")
-    with pytest.raises(InvalidInput, match=r"can't be asked: .* Nothing was spent"):
+    with pytest.raises(InvalidInput, match=r"can't be run: .* Nothing was spent"):
         released(other, "closed", "k")
     assert ledger.accounts()["rows"].charges == 1
 

@@ -82,3 +82,16 @@ def test_persons_over_a_limit(session: Any, tmp_path: Path, groups: dict[str, An
     expected = integers(raw, tmp_path)
     assert any(any(vector) for vector in expected.values())
     assert integers(raw, tmp_path, engine="spark") == expected
+
+
+def test_the_rows_of_a_release(session: Any, tmp_path: Path) -> None:
+    frame = rows(400, seed=11)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    raw = spec_of(contribution=LIMITS[6], query=QUERIES[:2])
+    raw["privacy"] = raw["privacy"] | {"ledger": {"path": "v.ledger"}}
+    raw["derive"] = {"number": "abs(person) % 3 + 1"}
+    raw["series"] = {"releases": 3, "each": "person in one release", "report": "number"}
+    vectors = [integers(raw, tmp_path, release=number) for number in (1, 2, 3)]
+    assert vectors[0] != vectors[1] != vectors[2]
+    for number, expected in enumerate(vectors, 1):
+        assert integers(raw, tmp_path, engine="spark", release=number) == expected

@@ -14,7 +14,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.certificate.plan import read_certificate
 from leastnoise.noise.registry import FAMILIES
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.draws import plan_with_bounds
 from tests.golden.make import LEDGER, RELEASES, ROWS, SPECS, statements
@@ -61,11 +61,11 @@ def test_a_spec_is_read_and_planned_alike(name: str, tmp_path: Path) -> None:
     # what a release has found: its bounds and its ε, which its spec states
     told = spec_file.loads(text).columns
     found = {name: one.limits for name, one in told.items() if one.finds and one.limits}
-    written = spec_file.dumps(finding.with_found(release.spec, found))
+    written = spec_file.dumps(found_bounds.set_found_bounds(release.spec, found))
     assert written.replace('"least"', '"4.32376"') == text
     kept = json.loads((RELEASES / name / "plan.json").read_text(encoding="utf-8"))
     plan = release.plan()
-    plan = plan_with_bounds(release._laid, plan, found) if found else plan
+    plan = plan_with_bounds(release._layout, plan, found) if found else plan
     _check_like(plan.to_record(), kept)
 
 

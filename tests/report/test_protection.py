@@ -46,7 +46,7 @@ def test_no_guess_is_surer_than_is_said(epsilon: str, delta: str, neighbours: Ne
     assert best <= bound * (1 + 1e-15)
     assert bound == pytest.approx(best, rel=1e-12)
     privacy = Privacy(unit="row", epsilon=budget.epsilon, neighbours=neighbours)
-    said = page.surest_guess(budget, proved, privacy)
+    said = page.surest_guess(budget, proved, privacy, "row")
     (shown,) = re.findall(r"at most ([\d.]+) %", said)
     assert best <= float(shown) / 100 <= best + 0.001
     assert ("guesses right" in said) == bool(budget.delta)

@@ -25,7 +25,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     assert limits == summary.what_counts(found.plan)
     assert limits[0] == "In by_plan and bins, each who has at most 4 rows."
     assert said[2].endswith("Each file has the SHA-256 that release.json states.")
-    assert said[-2].startswith("Signature: none. Whoever can write")
+    assert said[-2].startswith("Signature: none. Without")
     (tmp_path / "out" / "release.sig").write_text("00")
     (tmp_path / "out" / "more.csv").write_text("")
     found = ln.verify_directory(tmp_path / "out")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from leastnoise.tables.answers.sums.answer import RunningSums
 from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
@@ -43,5 +42,5 @@ def plan_of(raw: dict[str, Any]) -> Plan:
 def whole_of(plan: Plan) -> Cumulative:
     """Return what the tables of the plan's first block are tables of."""
     answered = plan.blocks[0].answered
-    assert isinstance(answered, RunningSums)
-    return answered.whole
+    assert isinstance(answered, Cumulative)
+    return answered

@@ -23,17 +23,20 @@ def integers(
     engine: str | None = None,
     frame: Any = None,
     together: bool = False,
+    release: int = 1,
 ) -> dict[str, list[int]]:
     """The vector of each block and of its quantiles, for each way to bound it.
 
     Of the source of `raw`, or of a frame. Each by itself, or all `together`, as a release reads.
+    Of a series with a report column they are those of the release with the number `release`.
     """
     data = raw["data"] if frame is None else raw["data"] | {"source": IN_MEMORY}
     spec = spec_file.parse(raw | {"data": data | ({"engine": engine} if engine else {})})
-    found = source.find_source(spec, folder, None if frame is None else frame_of(frame))
+    rows = None if frame is None else frame_of(frame)
+    found = source.find_source(spec, folder, rows, release=release)
     layouts: dict[str, Layout] = {}
     for query in spec.query:
-        ranks = [one.counted for one in lay_out_ranks(spec, query)]
+        ranks = [one.histogram for one in lay_out_ranks(spec, query)]
         for layout in itertools.chain(*lay_out_query(spec, query), ranks):
             way = str(layout.bounding.to_record())
             read = layouts_read(layout) if layout.margins else [layout]

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from leastnoise.tables.answers.noisy import BlockPlan
-from leastnoise.tables.answers.sums.answer import MarginTables
+from leastnoise.tables.answers.noisy import NoisyPart
 from leastnoise.tables.answers.sums.margins import Margins
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
@@ -53,14 +52,14 @@ def plan_of(raw: dict[str, Any]) -> Plan:
 def whole_of(plan: Plan) -> Margins:
     """Return what the tables of the plan's first block are tables of."""
     answered = plan.blocks[0].answered
-    assert isinstance(answered, MarginTables)
-    return answered.whole
+    assert isinstance(answered, Margins)
+    return answered
 
 
-def table_of(block: BlockPlan) -> int:
+def table_of(block: NoisyPart) -> int:
     """The mask of a published table."""
-    assert isinstance(block.answered, MarginTables)
-    return block.answered.whole.cells.margins[block.place]
+    assert isinstance(block.answered, Margins)
+    return block.answered.cells.margins[block.index]
 
 
 def read(folder: Path, name: str, kind: str) -> pd.DataFrame:

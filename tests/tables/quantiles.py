@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leastnoise.tables.layout.ranks import Ranks
+from leastnoise.tables.layout.quantile_layout import QuantileLayout
 from leastnoise.tables.parse import spec_file
 
 CANDIDATES = {"from": 0, "to": 100, "step": 10}
@@ -43,8 +43,8 @@ def spec_of(**changes: Any) -> dict[str, Any]:
     return made | changes
 
 
-def ranks_of(raw: dict[str, Any], place: int = 0) -> Ranks:
-    return spec_file.lay_out({"version": 1} | raw).ranks[place][0]
+def ranks_of(raw: dict[str, Any], place: int = 0) -> QuantileLayout:
+    return spec_file.lay_out({"version": 1} | raw).quantiles[place][0]
 
 
 def edit_of(name: str, change: Callable[[Any], object]) -> Callable[[Path], object]:

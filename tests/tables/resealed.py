@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from leastnoise.tables.publish.seal import RECORD, Seal, sum_of
+from leastnoise.tables.publish.seal import RECORD, Seal, sha256_of
 from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 
 
@@ -14,7 +14,7 @@ def verify_resealed(folder: Path) -> VerifiedRelease:
     if (folder / RECORD).exists():
         old = Seal.read(folder)
         found = [name for name in old.files if _is_plain(folder / name)]
-        files = old.files | {name: sum_of(folder / name) for name in found}
+        files = old.files | {name: sha256_of(folder / name) for name in found}
         Seal(files=files, entry=old.entry).write(folder, None)
     return verify_directory(folder)
 

@@ -15,7 +15,7 @@ import leastnoise as ln
 from leastnoise.errors import OverBudget, Refused
 from leastnoise.report.page import report
 from leastnoise.tables.answers.kinds import lay_out_query
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.parse import spec_file
 
 CANDIDATES = {"from": 0, "to": 1000, "step": 10}
@@ -175,7 +175,7 @@ def test_what_is_certified_is_the_same_for_all_bounds(neighbours: str) -> None:
         spec = ln.Release(**raw).spec
         (wide,) = lay_out_query(spec, spec.query[0])
         for pair in itertools.combinations(ends, 2):
-            found = finding.with_found(spec, {"x": pair})
+            found = found_bounds.set_found_bounds(spec, {"x": pair})
             (narrow,) = lay_out_query(found, found.query[0])
             for one, other in zip(wide, narrow, strict=True):
                 assert one.sensitivities == other.sensitivities
@@ -191,12 +191,12 @@ def test_equal_quantiles_make_bounds_that_are_apart() -> None:
     raw = spec_of(columns={"x": {"bounds": FIND | {"candidates": [0, 1, 5, 20]}}})
     column = ln.Release(**raw).spec.columns["x"]
     for pair, found in (((0, 5), (0, 5)), ((0, 0), (0, 1)), ((5, 5), (5, 20)), ((20, 20), (5, 20))):
-        assert finding.bounds_from(column, [*map(Fraction, pair)]) == found
-    assert finding.narrow_bounds(column) == ((0, 1), (0, 1))
+        assert found_bounds.pick_bounds(column, [*map(Fraction, pair)]) == found
+    assert found_bounds.narrowest_bounds(column) == ((0, 1), (0, 1))
     for known, pair in (({"low": -7}, (-7, 5)), ({"high": 30}, (5, 30))):
         raw = spec_of(columns={"x": {"bounds": FIND | {"candidates": [0, 1, 5, 20]} | known}})
         column = ln.Release(**raw).spec.columns["x"]
-        assert finding.bounds_from(column, [Fraction(5)]) == pair
+        assert found_bounds.pick_bounds(column, [Fraction(5)]) == pair
         assert pair[0] < pair[1]
 
 

@@ -101,9 +101,9 @@ def test_no_edit_verifies(published: dict[str, bytes], tmp_path: Path, edit: str
 @pytest.mark.parametrize(
     ("after", "why"),
     [
-        ("found = [100, 490]\n", "The bounds of 'x' are not those that x_bounds has found"),
-        ("found = [90, 500]\n", "The bounds of 'x' are not those that x_bounds has found"),
-        ("", "The bounds of 'x' are not those that x_bounds has found"),
+        ("found = [100, 490]\n", "The bounds of 'x' are not the bounds that x_bounds found"),
+        ("found = [90, 500]\n", "The bounds of 'x' are not the bounds that x_bounds found"),
+        ("", "The bounds of 'x' are not the bounds that x_bounds found"),
     ],
     ids=["nearer", "wider", "none"],
 )
@@ -124,7 +124,9 @@ def test_a_stored_spec_is_not_run_again_as_it_is(
     published: dict[str, bytes], tmp_path: Path
 ) -> None:
     _restored(published, tmp_path)
-    with pytest.raises(SpecError, match=r"columns\.x\.bounds\.found: Written by a release"):
+    with pytest.raises(
+        SpecError, match=r"columns\.x\.bounds\.found: Written by an earlier release"
+    ):
         ln.Release(tmp_path / "spec.toml")
 
 
@@ -139,8 +141,8 @@ _PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "both known": ({"bounds": FIND | {"low": -1, "high": 2000}}, r"Nothing is left to find"),
     "low": ({"bounds": FIND | {"low": 0}}, r"x\.bounds\.low: Expected a number below"),
     "high": ({"bounds": FIND | {"high": 1000}}, r"x\.bounds\.high: Expected a number above"),
-    "near": ({"bounds": FIND | {"candidates": [0, "1e-295", 1]}}, "apart by 1e-290"),
-    "near low": ({"bounds": FIND | {"low": "-1e-295"}}, "apart by 1e-290"),
+    "near": ({"bounds": FIND | {"candidates": [0, "1e-295", 1]}}, "by 1e-290"),
+    "near low": ({"bounds": FIND | {"low": "-1e-295"}}, "by 1e-290"),
     "all": ({"bounds": FIND | {"share": 1}}, r"x\.bounds\.share: Expected a share below 1"),
     "little": ({"bounds": FIND | {"share": "1e-9"}}, r"columns\.x\.bounds: .*millionth"),
     "missing": ({"bounds": FIND, "missing": 40}, r"columns\.x\.missing: It may be outside"),
@@ -166,7 +168,9 @@ def test_what_is_wrong_is_told_with_its_key(case: str) -> None:
 
 def test_shares_leave_something() -> None:
     half = FIND | {"share": "0.5"}
-    with pytest.raises(SpecError, match=r"columns\.y\.bounds\.share: Expected shares of less"):
+    with pytest.raises(
+        SpecError, match=r"columns\.y\.bounds\.share: Expected shares that add up to less"
+    ):
         ln.Release(**spec_of(columns={"x": {"bounds": half}, "y": {"bounds": half}}))
 
 
@@ -253,7 +257,7 @@ def test_limits_and_differences_are_not_of_found_bounds(
         spec = tmp_path / "spec.toml"
         return try_limits(spec, name=name, values=values, sample=sample, progress=lambda _: None)
 
-    with pytest.raises(Refused, match=r"columns\.x\.bounds are found by each release"):
+    with pytest.raises(Refused, match=r"columns\.x\.bounds are found anew by each release"):
         tried("max_rows", ["1"])
     assert tried("bounds.x", ["0..10"])
     release.run()
@@ -281,13 +285,13 @@ def test_a_mean_counts_missing_values_at_the_middle_of_what_is_found(tmp_path: P
 def test_a_builder_is_told_of_bounds_once(other: dict[str, Any]) -> None:
     built = ln.release(rows_of(0), unit="person", epsilon=1, max_rows=2).mean("x", bounds=FIND)
     built.sum("x", bounds=FIND)
-    with pytest.raises(InvalidArgument, match="what was told before of the column 'x'"):
+    with pytest.raises(InvalidArgument, match="the value given before for the column 'x'"):
         built.sum("x", bounds=FIND | other)
 
 
 def test_bounds_that_nothing_rests_on_are_not_found(tmp_path: Path) -> None:
     raw = spec_of(query=[{"name": "q", "statistics": ["count"]}])
-    with pytest.raises(SpecError, match=r"columns\.x\.bounds: Nothing rests on them"):
+    with pytest.raises(SpecError, match=r"columns\.x\.bounds: Not used: no sum"):
         written(tmp_path, raw).plan()
 
 
@@ -305,7 +309,7 @@ def test_what_is_found_at_the_end_of_the_candidates_is_said(tmp_path: Path) -> N
     assert {("count", None), ("mean_x", "widest"), ("sum_x", "widest")} <= marks
     said = str(release.run().plan)
     assert "The upper bound of x was found between 0 and 60" in said
-    assert "The upper one is the last candidate: values of x may lie above." in said
+    assert "The upper bound is the last candidate: values of x may lie above." in said
     assert "first candidate" not in said
 
 

@@ -89,7 +89,7 @@ def test_the_bound_is_the_best_covariance_of_exchanged_cells() -> None:
 def test_elsewhere_the_total_has_noise(change: dict[str, Any], *, proved: bool) -> None:
     whole = whole_of(plan_of(bands(**change)))
     assert not whole.total_is_known
-    assert whole.errors(0)[0].std > 0
+    assert whole.noise_errors(whole.cells.margins.index(0))[0].std > 0
     assert (whole.compared["count"].bound is not None) == proved
 
 

@@ -18,7 +18,6 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import LevelLaw
 from leastnoise.report.page import report
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.sums.answer import LevelTables
 from leastnoise.tables.answers.sums.level_queries import find_conflict
 from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.answers.sums.publish_sums import publish_on_tree
@@ -80,8 +79,8 @@ def plan_of(raw: dict[str, Any]) -> Plan:
 
 def whole_of(plan: Plan) -> Levels:
     answered = plan.blocks[0].answered
-    assert isinstance(answered, LevelTables)
-    return answered.whole
+    assert isinstance(answered, Levels)
+    return answered
 
 
 def large(sizes: list[int]) -> dict[str, Any]:
@@ -130,7 +129,7 @@ def test_errors_are_those_of_an_enumeration(levels: Any, neighbours: Any) -> Non
         Agreeing.name, epsilon=3, sensitivity=moves, dimension=4, parameters=parameters
     )
     claims = [(planned.cells.label, made.certificate.on_grid(1))]
-    whole = Levels.of(planned.cells, planned.budget, claims)
+    whole = Levels.read(planned.cells, planned.budget, claims)
     points, chances = enumerated(whole.noise, 9)
     order = sorted(range(len(keys)), key=lambda i: _first_seen(given, keys, i))
     for error, names in zip(whole.errors, (keys, *given.values()), strict=True):
@@ -294,19 +293,21 @@ def test_noise_without_a_half_width_is_refused(monkeypatch: pytest.MonkeyPatch) 
         raise InvalidArgument(name="coverage", value=coverage, expected="coverage <= 0.97")
 
     monkeypatch.setattr(LevelLaw, "half_width", half_width)
-    with pytest.raises(Refused, match=r"can't be told .* Give fewer keys or a larger epsilon"):
+    with pytest.raises(
+        Refused, match=r"too large to compute .* Give fewer keys or a larger epsilon"
+    ):
         plan_of(spec_of())
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("county,state\na,x\nb,y\n", "called like levels[1]"),
-        ("state,nation\na,x\n", "called like the column of the keys"),
+        ("county,state\na,x\nb,y\n", "the name of levels[1]"),
+        ("state,nation\na,x\n", "the name of the column of the keys"),
         ("county,state,nation\na,x,n\nb,x,m\n", "Line 3 puts a value into another"),
-        ("county,state,nation\na,x,n\nb,x\n", "Line 3 has other than 3 fields"),
+        ("county,state,nation\na,x,n\nb,x\n", "Line 3 doesn't have 3 fields"),
         ("county,state,nation\na,x,n\nb,,n\n", "Line 3 has an empty field"),
-        ("county,state,nation\na,x,n\na,x,n\n", "stands in it twice"),
+        ("county,state,nation\na,x,n\na,x,n\n", "The file has a key twice"),
     ],
 )
 def test_files_that_are_no_tree_are_refused_with_their_line(
@@ -328,8 +329,8 @@ def test_files_that_are_no_tree_are_refused_with_their_line(
     [
         ({"file": "a.csv", "levels": []}, "names of columns"),
         ({"file": "a.csv", "levels": "state"}, "names of columns"),
-        ({"file": "a.csv", "levels": ["state", "state"]}, "named once"),
-        ({"file": "a.csv", "levels": ["county"]}, "named once"),
+        ({"file": "a.csv", "levels": ["state", "state"]}, "different columns in levels"),
+        ({"file": "a.csv", "levels": ["county"]}, "different columns in levels"),
         ({"file": "a.txt", "levels": ["state"]}, "Expected a CSV"),
         ({"file": "a.csv", "levels": ["state"], "edges": [1]}, "Not used beside"),
     ],

@@ -144,7 +144,7 @@ def test_tables_of_many_columns_agree_exactly(tmp_path: Path) -> None:
         (lambda b: b[-1]["certificate"]["sensitivity"].update(bound="0.5"), "moves its table"),
         (
             lambda b: b[-1]["certificate"]["noise"]["parameters"].update(scale="1"),
-            "other than what is certified",
+            "differs from the plan that is certified",
         ),
         (
             lambda b: b.append({**b[-1], "name": "q.contrasts-" + "x".join("1234567")}),

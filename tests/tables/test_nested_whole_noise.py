@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import CertificateRejected
-from leastnoise.tables.answers.sums.nested import NestedMargins, _pure, noise_name
+from leastnoise.tables.answers.sums.nested import NestedMargins, _whole, noise_name
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.margins import read
 from tests.tables.resealed import verify_resealed
@@ -32,19 +32,19 @@ def test_whole_noise_is_in_a_single_table() -> None:
     """Half-widths follow from the exact law of whole noise in one table alone."""
     whole = whole_of(plan_of(spec_of(margins=LISTED)))
     shares = {5: Fraction(1, 2), 11: Fraction(1, 2)}
-    claims = _pure("geometric", whole.cells, whole.budget, shares, times=1)
+    claims = _whole(whole.cells, whole.budget, shares, 1)
     named = [(noise_name(whole.cells, at), claim) for at, claim in zip(shares, claims, strict=True)]
     expect_rejected(whole, named, "aren't all sums of a table")
     expect_rejected(whole, named[:1], "aren't all sums of a table")
     expect_rejected(whole, [(name, claim.on_grid(4)) for name, claim in named[1:]], "aren't whole")
     listed = whole_of(plan_of(spec_of(margins=[["region"]])))
-    claims = _pure("geometric", whole.cells, whole.budget, {7: shares[5], 11: shares[5]}, times=1)
+    claims = _whole(whole.cells, whole.budget, {7: shares[5], 11: shares[5]}, 1)
     named = [
         (noise_name(whole.cells, at), claim) for at, claim in zip((7, 11), claims, strict=True)
     ]
     expect_rejected(listed, named, "whole noise in several tables")
     for place in (0, 1):
-        NestedMargins.of(listed.cells, listed.budget, named[place : place + 1], composed=False)
+        NestedMargins.read(listed.cells, listed.budget, named[place : place + 1], composed=False)
 
 
 @pytest.mark.dense

@@ -23,7 +23,7 @@ from tests.tables.resealed import verify_resealed
 
 def counts(raw: dict[str, Any], folder: Path, place: int = 0) -> np.ndarray:
     laid = spec_file.lay_out({"version": 1} | raw)
-    layout = laid.ranks[place][0].counted
+    layout = laid.quantiles[place][0].histogram
     found = source.find_source(laid.spec, folder, None)
     with source.open_engine(found) as opened:
         vector = bounding.query_vector(opened, laid.spec, layout, salt=SALT)
@@ -54,7 +54,7 @@ def expected(frame: pd.DataFrame, *, plans: list[int] | None, most: float | None
 def test_rows_count_at_the_nearest_candidate(tmp_path: Path, place: int, by_row: bool) -> None:
     ROWS.to_parquet(tmp_path / "rows.parquet")
     raw = spec_of(by_row=by_row)
-    layout = ranks_of(raw, place).counted
+    layout = ranks_of(raw, place).histogram
     wanted = expected(ROWS, plans=None if place else [1, 2], most=None if by_row else 2)
     found = counts(raw, tmp_path, place)
     assert found.min() >= 0
@@ -75,7 +75,7 @@ def test_all_persons_add_no_more_than_the_reach_of_each(tmp_path: Path) -> None:
     for limits in ({"max_rows": 3}, {"l1": "1.5"}, {"max_groups": 1, "max_rows_per_group": 2}):
         raw = spec_of(contribution=limits)
         layout = ranks_of(raw)
-        most = 150 * layout.reach * 2**layout.counted.bits
+        most = 150 * layout.reach * 2**layout.histogram.bits
         assert 0 < int(counts(raw, tmp_path).sum()) <= most
 
 
@@ -93,7 +93,7 @@ def test_no_person_adds_more_than_the_reach(tmp_path: Path) -> None:
         layout = ranks_of(raw)
         assert layout.reach == reach
         total = int(counts(raw, tmp_path).sum())
-        assert 0.99 * reach < total / 2**layout.counted.bits <= reach
+        assert 0.99 * reach < total / 2**layout.histogram.bits <= reach
 
 
 @pytest.mark.dense

@@ -243,7 +243,7 @@ def test_a_refused_release_leaves_nothing(folder: Path) -> None:
             folder, query=[{"name": "q", "statistics": ["count"], "group_by": {"plam": [1]}}]
         ).run()
     (folder / "file").touch()
-    with pytest.raises(InvalidInput, match="can't be made"):
+    with pytest.raises(InvalidInput, match="can't be created"):
         release(folder, output={"path": "file/out"}).run()
     assert {file.name for file in folder.iterdir()} == {"rows.parquet", "file"}
 

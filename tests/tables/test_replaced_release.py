@@ -13,7 +13,7 @@ from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.layout.test_replace_one import NAMES, QUERIES, hostile_rows, raw_spec
-from tests.tables.plan.test_replaced_noise import by_towns
+from tests.tables.noise.test_replaced_noise import by_towns
 
 
 @pytest.fixture(scope="module")

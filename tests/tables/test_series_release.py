@@ -64,7 +64,7 @@ def published(folder: Path) -> int:
 def test_each_release_is_the_next_and_none_is_one_too_many(folder: Path) -> None:
     for place in (1, 2, 3):
         found = release(folder).run()
-        assert (found.place, found.path) == (place, folder / "weekly" / str(place))
+        assert (found.release_number, found.path) == (place, folder / "weekly" / str(place))
         assert f"release {place} of 3, together, 1-DP" in repr(found)
     account = check_ledger(folder / "v.ledger").accounts["visits"]
     assert (account.spent.epsilon, account.charges) == (1, 1)
@@ -81,7 +81,7 @@ def test_each_release_is_proved_with_all_others(folder: Path) -> None:
     assert first is not None
     assert second is not None
     found = verify_directory(second, ledger=folder / "v.ledger")
-    assert (found.place, found.entry, found.certificate.releases) == (2, 4, 3)
+    assert (found.release_number, found.entry, found.certificate.releases) == (2, 4, 3)
     assert found.account is not None
     assert "release 2 of 3, together, proved 1-DP" in repr(found)
     # the same table as another release of the series: the ledger knows which it was
@@ -145,8 +145,8 @@ def test_the_file_and_what_rows_are_about_may_change(folder: Path) -> None:
     shutil.copy(folder / "rows.csv", folder / "later.csv")
     data = DATA | {"source": "later.csv", "filter": "x > 1"}
     found = release(folder, data=data, columns={"region": {"label": "Region"}}).run()
-    assert found.place == 2
-    assert verify_directory(found.path or "", ledger=folder / "v.ledger").place == 2
+    assert found.release_number == 2
+    assert verify_directory(found.path or "", ledger=folder / "v.ledger").release_number == 2
 
 
 def test_a_release_that_fails_after_the_charge_counts(folder: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_release_that_fails_after_the_charge_counts(folder: Path) -> None:
         release(folder).run(progress=stop)
     assert not (folder / "weekly").exists()
     found = release(folder).run()
-    assert (found.place, found.path) == (2, folder / "weekly" / "2")
+    assert (found.release_number, found.path) == (2, folder / "weekly" / "2")
     check_ledger(folder / "v.ledger")
 
 
@@ -177,7 +177,7 @@ def test_several_series_share_an_account_by_name(folder: Path) -> None:
     with pytest.raises(Refused, match="charged for another spec"):
         release(folder, releases=2, query=[COUNTS | {"name": "others"}]).run()
     other = release(folder, releases=2, series={"name": "others"}, output=None).run()
-    assert (first.place, other.place, other.path) == (1, 1, None)
+    assert (first.release_number, other.release_number, other.path) == (1, 1, None)
     account = check_ledger(folder / "v.ledger").accounts["visits"]
     assert (account.spent.epsilon, account.charges) == (2, 2)
     with pytest.raises(Refused, match="Over budget"):
@@ -206,7 +206,7 @@ def test_the_next_call_removes_what_a_killed_release_left(folder: Path, last: bo
         with pytest.raises(Refused, match="all were published"):
             release(folder).run()
     else:
-        assert release(folder).run().place == 2
+        assert release(folder).run().release_number == 2
     assert not [*(folder / "weekly").glob(".*")]
 
 
@@ -244,7 +244,7 @@ def test_it_needs_a_ledger_and_no_plan(folder: Path) -> None:
     del alone["privacy"]["ledger"]
     with pytest.raises(SpecError, match="leastnoise ledger init"):
         Release(**alone, folder=folder)
-    with pytest.raises(SpecError, match="part of no plan"):
+    with pytest.raises(SpecError, match="can't be part of a plan"):
         release(folder, privacy={"ledger": {"path": "v.ledger", "plan": 1}})
     for releases in (0, 1, 10_001, "52", 2.0):
         with pytest.raises(SpecError, match=r"series\.releases"):
@@ -333,5 +333,5 @@ def test_no_number_of_a_series_is_noisier_together_than_alone(folder: Path) -> N
 def test_frames_are_released_in_turn(folder: Path) -> None:
     rows = pd.DataFrame({"region": REGIONS * 20})
     given = spec_of(2) | {"data": rows, "output": None}
-    places = [Release(**given, folder=folder).run().place for _ in range(2)]
+    places = [Release(**given, folder=folder).run().release_number for _ in range(2)]
     assert places == [1, 2]

@@ -66,7 +66,7 @@ def test_a_tiny_group_has_no_quantiles(tmp_path: Path, kind: str) -> None:
     assert ln.verify_directory(tmp_path / "out").rows == {"q": 2}
     page = report(tmp_path / "out")
     assert "Each count of rows with x is the total of a group" in page
-    assert "Groups whose published count_x is below 100 are left out." in page
+    assert "Groups are left out if their published count_x is below 100." in page
 
 
 def test_all_groups_may_be_left_out(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_total_costs_nothing_and_the_plan_says_how_far_off_it_is() -> None:
     ]
     record = counted.to_record()["quantiles"][0]
     assert record["count"]["std"] == error.std
-    assert record["published"] == ["Groups whose published count_x is below 100 are left out."]
-    assert "Groups whose published count_x is below 100 are left out." in str(counted)
+    assert record["published"] == ["Groups are left out if their published count_x is below 100."]
+    assert "Groups are left out if their published count_x is below 100." in str(counted)
     assert "count" not in plain.to_record()["quantiles"][0]
     assert any("the total of a tree's counts decides" in note for note in counted.notes)
 
@@ -116,7 +116,7 @@ def test_a_total_has_the_law_that_its_columns_state() -> None:
     """Totals of 2,900 groups without rows; by chance it fails with 1e-7 at most."""
     groups = {"plan": list(range(2900))}
     (part,) = plan_of(epsilon=1, group_by=groups, top=2900, min_count=None).quantiles
-    counts = np.zeros(part.layout.counted.dimension, dtype=np.int64)
+    counts = np.zeros(part.layout.histogram.dimension, dtype=np.int64)
     (table,) = part.draw(Totals(cells=[counts], groups=[]))
     totals, std = np.array(table.columns["count_x"]), table.columns["count_x_std"][0]
     assert (totals == np.rint(totals)).all()
@@ -200,4 +200,4 @@ def test_what_is_not_a_quantile_has_no_other_advice() -> None:
     with pytest.raises(SpecError) as caught:
         spec_file.lay_out(raw)
     ((_, why),) = caught.value.problems
-    assert why == "Expected a count or count_units among the statistics, which decides."
+    assert why == "Expected count or count_units among the statistics, to choose the groups."

@@ -189,7 +189,7 @@ def test_attack_a_row_changes_no_density_by_more_than_epsilon(
     def counts(frame: pd.DataFrame) -> np.ndarray:
         frame.to_parquet(tmp_path / "rows.parquet")
         with source.open_engine(source.find_source(laid.spec, tmp_path, None)) as engine:
-            vector = bounding.query_vector(engine, laid.spec, layout.counted, salt=SALT)
+            vector = bounding.query_vector(engine, laid.spec, layout.histogram, salt=SALT)
         return np.pad(vector.reshape(layout.cells, -1), ((0, 0), (0, padded - 11))).reshape(-1)
 
     before = counts(ROWS)

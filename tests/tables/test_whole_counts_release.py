@@ -337,4 +337,4 @@ def test_limits_of_other_queries_are_tried_beside_it(tmp_path: Path) -> None:
         sample=tmp_path / "rows.csv",
         progress=lambda _: None,
     )
-    assert {one.query for one in found.tried} == {"sexes"}
+    assert {one.query for one in found.trials} == {"sexes"}

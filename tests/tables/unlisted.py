@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from leastnoise.tables.answers.noisy import BlockPlan
+from leastnoise.tables.answers.noisy import NoisyPart
 from leastnoise.tables.answers.unlisted.groups import ByThreshold
 from leastnoise.tables.answers.unlisted.search import UnlistedPlan
 from leastnoise.tables.parse import spec_file
@@ -65,7 +65,7 @@ def planned(**changes: Any) -> Plan:
     return plan(spec_file.lay_out(spec_of(privacy=privacy, **changes)))
 
 
-def groups_of(block: BlockPlan) -> UnlistedPlan:
+def groups_of(block: NoisyPart) -> UnlistedPlan:
     """What the plan says of the groups of a query that nobody listed."""
     assert isinstance(block.answered, ByThreshold)
     return block.answered.groups

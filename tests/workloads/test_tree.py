@@ -56,7 +56,7 @@ def check_laws(strategy: TreeStrategy, table: int, sums: NDArray[Any], chances: 
     stds = np.sqrt(chances @ sums.astype(float) ** 2)
     variances = strategy.variance(table)
     assert np.sqrt(np.broadcast_to(variances, stds.shape)) == pytest.approx(stds, rel=_CUT)
-    if strategy.alike(table):
+    if strategy.is_alike(table):
         assert np.ptp(stds) < 1e-6
     for probability in (0.5, 0.9, 0.95, 0.99):
         halves = np.broadcast_to(strategy.half_width(table, probability), stds.shape)
@@ -174,7 +174,7 @@ def test_ranked_noise_hides_every_move_and_is_in_order(
 
 def test_where_no_lattice_is_wide_enough_there_is_no_tree() -> None:
     rows = Rows(most=1)
-    with pytest.raises(NotApplicable, match="give fewer cells"):
+    with pytest.raises(NotApplicable, match="use fewer cells"):
         rank_noise(OFFERS["levels"], Fraction(10**7), rows, largest=False)
     with pytest.raises(NotApplicable):
         rank_noise((), Fraction(1), rows, largest=False)
@@ -187,11 +187,18 @@ GROUPS = Trees(
     counts=3,
     groups=2,
     moves=MOVES,
+    neighbours="add-remove",
     offers=offer_prefixes(Prefixes(count=3), 2),
     advice="Give fewer",
 )
 EXACT = Trees(
-    label="q", counts=4, moves=MOVES, offers=OFFERS["uneven"], exact=True, advice="Give fewer"
+    label="q",
+    counts=4,
+    moves=MOVES,
+    neighbours="add-remove",
+    offers=OFFERS["uneven"],
+    exact=True,
+    advice="Give fewer",
 )
 
 
@@ -226,7 +233,7 @@ REPLACED = RowCounts(1, neighbours="replace-one")
         ({"moves": REPLACED}, "a unit moves its counts otherwise"),
         ({"sampling_rate": "0.5"}, "about samples"),
         ({"grid": 2}, "aren't whole"),
-        ({"grid": "0.5"}, "aren't whole"),
+        ({"grid": "1.5"}, "aren't whole"),
         ({"epsilon": 2}, "isn't its share"),
         ({"epsilon": "0.5"}, "isn't its share"),
     ],
@@ -261,7 +268,7 @@ def test_claims_about_another_tree_are_rejected(
 
 
 def test_a_claim_that_states_other_neighbours_is_rejected() -> None:
-    replaced = replace(GROUPS, moves=REPLACED)
+    replaced = replace(GROUPS, moves=REPLACED, neighbours="replace-one")
     claim = claim_of(*RIGHT[False], moves=REPLACED)
     assert replaced.read(claim, SHARE).dimension == 4
     with pytest.raises(CertificateRejected, match="otherwise"):

@@ -44,6 +44,8 @@ LONGEST_LOSS = 700.0
 """The longest that is formed in floats: e^700 and e^−700 are some."""
 POINTS_PER_STD = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
+COARSE_POINTS = 48
+"""Lattice points above 0 of a first lattice, from which the spread of the loss is taken."""
 NOTHING = 2.0**-140
 """Of δ and of mass: what is put at infinity without a loss to speak of."""
 SPARE = 2.0**-60  # of mass, where all of it is at infinity
@@ -68,6 +70,13 @@ class LossLattice:
     def point(self, index: int) -> Fraction:
         """Return the loss of masses[index]."""
         return self.origin + (self.first + index) * self.step
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the finite losses, of an origin of 0."""
+        z = (self.first + np.arange(len(self.masses))) * float(self.step)
+        weights = self.masses / self.masses.sum()
+        return math.sqrt(float(weights @ (z - weights @ z) ** 2))
 
 
 def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:

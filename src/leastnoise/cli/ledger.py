@@ -286,7 +286,7 @@ def _series_of(file: Path, account: Account, books: Books) -> list[dict[str, Any
         for name in names
     ]
     return [
-        {"name": name, "published": series.published, "releases": series.certificate.releases}
+        {"name": name, "published": series.published, "releases": series.releases}
         for name, series in zip(names, charged, strict=True)
         if series is not None
     ]

@@ -104,7 +104,7 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
 
     `truth` has a row per row and a value per statistic; it is for public data only.
     """
-    shown = table.shown(truth)
+    shown = table.text_columns(truth)
     rows = list(zip(*(values for _, values in shown), strict=True))
     hidden = len(rows) - MOST_ROWS
     note = f"… and {hidden:,} more rows in the file" if hidden > 0 else ""

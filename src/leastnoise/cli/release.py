@@ -199,7 +199,7 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
     if as_json:
         record: dict[str, Any] = {"path": str(released.path), "tables": list(released.tables)}
         record |= {} if page is None else {"report": str(page)}
-        record |= {} if released.place is None else {"release": released.place}
+        record |= {} if released.release_number is None else {"release": released.release_number}
         records.print_json(record | {"plan": released.plan.to_record()})
         return
     for table in released.tables.values():
@@ -210,8 +210,8 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
         terminal.print_sentences(summary.limits_of_values(plan.spec, layouts))
     if released.entry is None:
         terminal.print_sentences([_NO_LEDGER])
-    index, releases = released.place, plan.releases
-    which = "" if index is None else f", {_words.name_release(index, releases)}"
+    number, releases = released.release_number, plan.planned_releases
+    which = "" if number is None else f", {_words.name_release(number, releases)}"
     check = f"Check it with: leastnoise verify {released.path}"
     sentences = [f"Written to {released.path}{which}. {check}"]
     terminal.print_sentences(sentences if page is None else [*sentences, f"Its page is {page}."])

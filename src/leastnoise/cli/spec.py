@@ -151,9 +151,9 @@ def _record(trials: Trials, name: str) -> dict[str, Any]:
     tried = [
         {name: records.finite(value) for name, value in vars(trial).items()}
         | {"total": records.finite(trial.total)}
-        for trial in trials.tried
+        for trial in trials.trials
     ]
-    others = list(trials.others)
+    others = list(trials.not_compared)
     return {
         "private": False,
         "warning": _WARNING,
@@ -166,7 +166,7 @@ def _record(trials: Trials, name: str) -> dict[str, Any]:
 def _show(trials: Trials, name: str, sample: Path) -> None:
     rows: list[tuple[str, ...]] = []
     before = ("", "")
-    for trial in trials.tried:
+    for trial in trials.trials:
         named = (trial.query, trial.statistic)
         numbers = map(_words.number, (trial.noise, trial.bias, trial.total))
         first = named if named != before else ("", "")
@@ -175,6 +175,6 @@ def _show(trials: Trials, name: str, sample: Path) -> None:
     heads = ("query", "statistic", name, "noise", "bias", "total", "")
     terminal.print_table(f"Errors on {sample.name}, exact", heads, rows)
     sentences = [_WARNING, _CHOOSE, _ERRORS, _SIZE]
-    if trials.others:
-        sentences.append(f"Not compared: {_words.join_names(trials.others)}.")
+    if trials.not_compared:
+        sentences.append(f"Not compared: {_words.join_names(trials.not_compared)}.")
     terminal.print_sentences(sentences)

@@ -55,7 +55,8 @@ In a use, `release` is the index of a release in its plan, from 0, which may be 
 In a series, it is the number of the release, from 1.
 """
 SPENT = ("charge", "plan", "series")
-_WHOLES = ("plan", "release")
+_WHOLES = ("plan", "release", "releases")
+_OPTIONAL = {"user", "releases", "report"}
 
 
 @final
@@ -338,7 +339,7 @@ def _check_form(entry: Entry) -> None:
     """
     kind = entry.body.get("kind")
     fields = _FIELDS.get(kind, ()) if isinstance(kind, str) else ()
-    fields += ("user",) if "user" in entry.body else ()  # earlier versions didn't write it
+    fields += tuple(_OPTIONAL & entry.body.keys())
     for name in ("kind", "dataset", *fields):
         value = entry.body.get(name)
         if value is None and (kind, name) == ("account", "rule"):

@@ -14,6 +14,7 @@ from leastnoise.errors import InvalidInput, LedgerRejected, Refused
 from leastnoise.ledger.account import SPENT, Account, Books, columns_of, cost_in
 from leastnoise.ledger.filters import Certified, Cost, fits
 from leastnoise.ledger.preregistered import Preregistered
+from leastnoise.ledger.series import releases_of
 from leastnoise.ledger.store import Entry, Store, matches
 
 if TYPE_CHECKING:
@@ -170,7 +171,8 @@ def _check_uses(entries: list[Entry], plans: dict[int, Certified | Preregistered
         if isinstance(plan, Preregistered):
             is_planned = 0 <= index < len(plan.releases) and count <= plan.releases[index][1]
         else:
-            series = plan.releases if isinstance(plan, PlanCertificate) else 0
+            body = entries[number - 1].body
+            series = releases_of(body, plan) if isinstance(plan, PlanCertificate) else 0
             is_planned = 1 <= index <= series and count == 1
         if not is_planned:
             raise LedgerRejected(f"The plan {number} was used more often than planned.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
@@ -16,14 +16,37 @@ from leastnoise.ledger.filters import Cost
 from leastnoise.ledger.preregistered import verify_once
 from leastnoise.ledger.store import Store, matches
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+RELEASES, REPORT = "releases", "report"
+"""Fields of an entry that begins a series, where they say more than its certificate."""
+
+
+def releases_of(body: Mapping[str, Any], certificate: PlanCertificate) -> int:
+    """The number of releases of the series that an entry begins."""
+    return body.get(RELEASES, certificate.releases)
+
+
+def _rows_of(body: Mapping[str, Any], certificate: PlanCertificate) -> tuple[int, str]:
+    """The number of releases in the entry of a series, and the rule that gives rows to them."""
+    return releases_of(body, certificate), body.get(REPORT, "")
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ChargedSeries:
-    """A charged series: its certificate, and the number of its releases that were published."""
+    """A charged series: its certificate, and the number of its releases that were published.
+
+    `releases` is the number of releases in all, and `report` the rule that gives each row its
+    release: see `Spec.report_rule`.
+    """
 
     certificate: PlanCertificate
     published: int
+    releases: int
+    report: str
 
 
 @final
@@ -60,17 +83,35 @@ class LedgerSeries:
             certificate = PlanCertificate.from_json(text)
         except (InvalidInput, Refused) as error:
             raise LedgerRejected(f"Entry {number}: {error}") from error
-        return ChargedSeries(certificate=certificate, published=books.published(number))
+        releases, report = _rows_of(entries[number - 1].body, certificate)
+        return ChargedSeries(
+            certificate=certificate,
+            published=books.published(number),
+            releases=releases,
+            report=report,
+        )
 
-    def publish(self, release: PlanCertificate, *, index: int, label: str = "") -> int:
+    def publish(
+        self,
+        release: PlanCertificate,
+        *,
+        index: int,
+        releases: int | None = None,
+        report: str = "",
+        label: str = "",
+    ) -> int:
         """Count the release with number `index` (from 1) as published; return its entry's number.
 
-        The first release charges the whole series. When this returns, the entry is on the disk and
-        the noise may be drawn; the release counts as published whatever happens then.
+        The series has `releases` in all; with None, as many as the certificate. `report` is the
+        rule that gives each row its release: see `Spec.report_rule`. The first release charges the
+        whole series. When this returns, the entry is on the disk and the noise may be drawn; the
+        release counts as published whatever happens then.
 
-        Raises Refused if the series was charged for another certificate, or if `index` isn't next;
-        and like `Ledger.charge`. Then nothing was charged or counted.
+        Raises Refused if the series was charged for another certificate, number of releases or
+        rule, or if `index` isn't next; and like `Ledger.charge`. Then nothing was charged or
+        counted.
         """
+        releases = release.releases if releases is None else releases
         verify_once(release)  # before the lock, because it may take long
         cost, text = Cost.of(release), release.to_json()
         PlanCertificate.from_json(text)  # `find` must be able to read it
@@ -83,7 +124,15 @@ class LedgerSeries:
             if number is None:
                 rule = account.admit(cost)
                 body = make_charge_entry("series", account, rule, cost)
-                number = log.append(body | {"series": self.name, "label": label}, certificate=text)
+                body |= {"series": self.name, "label": label}
+                body |= {} if releases == release.releases else {RELEASES: releases}
+                body |= {REPORT: report} if report else {}
+                number = log.append(body, certificate=text)
+            elif _rows_of(entries[number - 1].body, release) != (releases, report):
+                raise Refused(
+                    f"The series {self.name!r} was charged for other releases or another report "
+                    "column. Nothing was charged or drawn."
+                )
             elif not matches(entries[number - 1], text):
                 raise Refused(
                     f"The series {self.name!r} was charged for another certificate. Nothing was "
@@ -91,7 +140,7 @@ class LedgerSeries:
                 )
             else:
                 published = books.published(number)
-            self.check_left(published, release.releases)
+            self.check_left(published, releases)
             if index != published + 1:
                 raise Refused(
                     f"Release {index} of the series {self.name!r} isn't the next: another process "

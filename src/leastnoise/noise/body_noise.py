@@ -1,4 +1,4 @@
-"""Noise whose level sets are the multiples of a body: what all of it has in common."""
+"""The common base of noise whose level sets are the multiples of a body."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class VectorNoise(Noise):
-    """Noise whose coordinates need not be alike: each has a variance of its own.
+    """Noise whose coordinates need not be alike: each has its own variance.
 
-    `variance` and `mean_abs` are their means over the coordinates. `form` names the parameter that
-    says what a unit can do. A law of bounded range isn't `purely_private`: some of its losses are
+    `variance` and `mean_abs` are means over the coordinates. `form` names the parameter that states
+    what a unit can do. A law of bounded range isn't `purely_private`: some of its losses are
     infinite.
     """
 
@@ -37,21 +37,22 @@ class VectorNoise(Noise):
     @classmethod
     @abstractmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | OneSided | Rows | None:
-        """Return what a law has to be built on to hide `sensitivity`; None if that isn't known."""
+        """The body or set on which a law that hides `sensitivity` is built; None if unknown."""
 
     @abstractmethod
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """Return True only if every shift of `sensitivity` is proved to move the law by one step.
+        """True only if every shift of `sensitivity` is proved to move the law by at most one step.
 
-        One step is a move by 1/scale of the gauge, or of P or Q: what `largest_loss` is about.
+        One step is a move of the gauge, or of P or Q, by 1/scale; `largest_loss` is the loss of one
+        step.
         """
 
     @property
     @abstractmethod
     def largest_loss(self) -> Fraction:
-        """The ε at which it is ε-DP for all shifts that it `hides`, if it is `purely_private`.
+        """The ε for which a `purely_private` law is ε-DP for all shifts that it `hides`.
 
-        No finite loss of any other is larger.
+        For other laws, the largest finite loss.
         """
 
     @classmethod
@@ -64,41 +65,41 @@ class VectorNoise(Noise):
         parameters: Mapping[str, Parameter],
     ) -> Self:
         names = [name for name in cls.parameter_kinds if name != cls.form]
-        found = cls._parameters(parameters, names)
+        values = cls._parameters(parameters, names)
         form = cls.form_of(check_sensitivity(sensitivity), dimension=dimension)
         if form is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
-        shape: dict[str, Any] = {cls.form: form, **found}
+        shape: dict[str, Any] = {cls.form: form, **values}
         return cls(scale=scale, **shape)
 
     @classmethod
     def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
-        """Return 1: the laws are made for the sensitivity; raises NotApplicable without a form."""
+        """1, since laws are built for the sensitivity; raises NotApplicable without a form."""
         if cls.form_of(sensitivity, dimension=dimension) is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
         return Fraction(1)
 
     def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
-        """Return 1, if the law hides all shifts; raises NotApplicable if it doesn't."""
+        """1 if the law hides all shifts; raises NotApplicable otherwise."""
         if not self.hides(sensitivity):
-            why = "not all shifts of this sensitivity are proved to lie in what the noise hides"
+            why = "it isn't proved to hide all shifts of this sensitivity"
             raise NotApplicable(family=self.name, why=why)
         return Fraction(1)
 
     @classmethod
     @abstractmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
-        """Return why `form_of` is None."""
+        """The reason why `form_of` is None."""
 
     @property
     @abstractmethod
     def variances(self) -> NDArray[np.float64]:
-        """Var X_i, as shape (dimension,)."""
+        """Var X_i, shape (dimension,)."""
 
     @property
     @abstractmethod
     def mean_abses(self) -> NDArray[np.float64]:
-        """E|X_i|, as shape (dimension,); raises NotApplicable where no closed form is known."""
+        """E|X_i|, shape (dimension,); raises NotApplicable if no closed form is known."""
 
     @property
     def variance(self) -> float:
@@ -123,7 +124,7 @@ class VectorNoise(Noise):
 
 
 class BodyNoise(VectorNoise):
-    """Noise that depends on N(x)/scale alone, N the gauge of `body` (theory/bodies.md §1).
+    """Noise whose density depends only on N(x)/scale, N the gauge of `body` (theory/bodies.md §1).
 
     notation: K = body, D = dimension. X = scale·ρ·V, where ρ = N(X)/scale and V = U/N(U), U uniform
     in K, are independent; E|V_i|^n = (D + n)/D · E|U_i|^n.
@@ -142,13 +143,13 @@ class BodyNoise(VectorNoise):
         return f"the hull of the shifts of this {sensitivity.kind} sensitivity isn't known exactly"
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """It does where N(s) <= 1 for all shifts."""
+        """True if N(s) <= 1 for all shifts s."""
         hull = sensitivity.body(dimension=self.dimension)
         return hull is not None and self.body.contains(hull)
 
     @abstractmethod
     def _radial(self, order: int) -> float:
-        """Return E ρ^order, order 1 or 2."""
+        """E ρ^order, for order 1 or 2."""
 
     @property
     def variances(self) -> NDArray[np.float64]:

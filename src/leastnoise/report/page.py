@@ -28,6 +28,7 @@ from leastnoise.tables.plan.summary import (
     limits_of_values,
     rows_in_no_group,
     sentences_on,
+    series_sentences,
 )
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.results.table_files import read_table
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.exact import Interval
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.publish.verify import VerifiedRelease
-    from leastnoise.tables.spec.model import Privacy
+    from leastnoise.tables.spec.model import Privacy, Spec
 
 _STAYS = (
     "This holds whatever else is known or published later, and for everything that is computed "
@@ -61,12 +62,13 @@ def protection(
 
     `names` are the page's names for the statistics of each table.
     """
-    budget, privacy = release.certificate.budget, release.spec.privacy
-    first = [surest_guess(budget, release.delta, privacy), *_promise_lines(release)]
+    budget, privacy, spec = release.certificate.budget, release.spec.privacy, release.spec
+    guess = surest_guess(budget, release.delta, privacy, spec.protected)
+    first = [guess, *_promise_lines(release)]
     return (
         "<details><summary>About this protection</summary>"
         f"<p>{html(first[0])}</p>{as_list(first[1:])}"
-        f"<p>{html(_promise(budget, privacy.person))} {_STAYS}</p>"
+        f"<p>{html(_promise(budget, spec.protected))} {_STAYS}</p>"
         f"<h3>What it doesn't promise</h3>{as_list(_NO_PROMISES)}"
         f"<h3>What was limited or left out</h3>{as_list(_limits(release))}"
         f"<h3>Why this noise</h3>{_noise(release.plan.blocks, names)}"
@@ -75,16 +77,16 @@ def protection(
     )
 
 
-def surest_guess(budget: Budget, delta: Interval, privacy: Privacy) -> str:
+def surest_guess(budget: Budget, delta: Interval, privacy: Privacy, protected: str) -> str:
     """A proved sentence on how much the release improves a guess about one person.
 
     If both possibilities were equally likely before, a guess after seeing the release is right with
     probability at most (e^ε + δ)/(1 + e^ε). At δ = 0 this holds for every output.
     """
     best = _percent(most_right(budget.epsilon, delta))
-    who = f"that any one {privacy.person} is in the data"
+    who = f"that any one {protected} is in the data"
     if privacy.neighbours == "replace-one":
-        who = f"which of two sets of values any one {privacy.person} has"
+        who = f"which of two sets of values any one {protected} has"
     if not delta.upper:
         return f"A reader who was 50 % sure {who} is at most {best} sure afterwards."
     return f"A reader who was 50 % sure {who} guesses right in at most {best} of cases afterwards."
@@ -107,9 +109,10 @@ def _percent(share: Fraction) -> str:
 def _promise_lines(release: VerifiedRelease) -> list[str]:
     budget, privacy = release.certificate.budget, release.spec.privacy
     lines = [
-        _words.describe_protection(privacy.neighbours, privacy.person),
+        _words.describe_protection(privacy.neighbours, release.spec.protected),
         f"{_whole(release)} {words.guarantee(budget)}. {words.promise(budget, release.delta)}",
-        _factor(budget, privacy),
+        _factor(budget, release.spec),
+        *series_sentences(release.plan),
     ]
     if release.account is not None:
         account, whole = release.account, release.account.budget
@@ -123,14 +126,14 @@ def _promise_lines(release: VerifiedRelease) -> list[str]:
 
 
 def _whole(release: VerifiedRelease) -> str:
-    if release.place is None:
+    if release.release_number is None:
         return "The whole release has"
-    releases = release.certificate.releases
-    which = _words.name_release(release.place, releases)
+    releases = release.planned_releases
+    which = _words.name_release(release.release_number, releases)
     return f"This is {which}. All {releases:,} of them together have"
 
 
-def _factor(budget: Budget, privacy: Privacy) -> str:
+def _factor(budget: Budget, spec: Spec) -> str:
     """A sentence with the factor by which one person changes the probability of any result."""
     times = f"e^{decimal_text(budget.epsilon)}"
     if budget.epsilon <= _HOPELESS:
@@ -138,11 +141,11 @@ def _factor(budget: Budget, privacy: Privacy) -> str:
             upper = float_above(ball(budget.epsilon).exp())
         times = _words.round_up(upper, digits=3)
     otherwise = "without"
-    if privacy.neighbours == "replace-one":
+    if spec.privacy.neighbours == "replace-one":
         otherwise = "with other values in their place"
     but = f", except with probability {decimal_text(budget.delta)}" if budget.delta else ""
     return (
-        f"Any result is at most {times} times as likely with the rows of any one {privacy.person} "
+        f"Any result is at most {times} times as likely with the rows of any one {spec.protected} "
         f"as {otherwise}{but}."
     )
 
@@ -192,7 +195,7 @@ def _limits(release: VerifiedRelease) -> list[str]:
     return list(dict.fromkeys(lines))  # parts of one query have the same lines
 
 
-def _noise(blocks: Sequence[BlockPlan], names: Mapping[str, Mapping[str, str]]) -> str:
+def _noise(blocks: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -> str:
     rows: list[str] = []
     for block in blocks:
         for error in block.errors:

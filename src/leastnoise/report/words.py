@@ -142,17 +142,13 @@ def verified_release(release: VerifiedRelease, folder: Path) -> list[str]:
     tables = ", ".join(
         f"{name} ({_words.count_noun(rows, 'row')})" for name, rows in release.rows.items()
     )
+    protected = _words.describe_protection(privacy.neighbours, release.spec.protected)
     checked = " ".join([_CHECKED, *sentences_on(release.plan, Topic.CHECKED)])
     checked += _FOUND if release.plan.finds_bounds else ""
     return [
         f"Verified {folder}.",
         *_of_series(release),
-        " ".join(
-            [
-                promise(budget, release.delta),
-                _words.describe_protection(privacy.neighbours, privacy.person),
-            ]
-        ),
+        f"{promise(budget, release.delta)} {protected}",
         f"Tables: {tables}. {checked} {_SAME}{_other_files(release)}",
         *summary.what_counts(release.plan),
         of_ledger(release),
@@ -163,18 +159,20 @@ def verified_release(release: VerifiedRelease, folder: Path) -> list[str]:
 
 def _of_series(release: VerifiedRelease) -> list[str]:
     """The number of a release in its series, and that the proof covers the whole series."""
-    if release.place is None:
+    if release.release_number is None:
         return []
-    which = _words.name_release(release.place, release.certificate.releases)
+    releases = release.planned_releases
+    which = _words.name_release(release.release_number, releases)
     return [
-        f"This is {which}. Promise and proof cover all {release.spec.releases:,} releases together."
+        f"This is {which}. Promise and proof cover all {releases:,} releases together.",
+        *summary.series_sentences(release.plan),
     ]
 
 
 def _other_files(release: VerifiedRelease) -> str:
-    if not release.others:
+    if not release.other_files:
         return ""
-    return f" Other files, not checked: {_words.list_names(release.others)}."
+    return f" Other files, not checked: {_words.list_names(release.other_files)}."
 
 
 def of_ledger(release: VerifiedRelease) -> str:
@@ -191,9 +189,9 @@ def of_ledger(release: VerifiedRelease) -> str:
 
 
 def _entry(release: VerifiedRelease) -> str:
-    if release.place is None:
+    if release.release_number is None:
         return "a charge for a release"
-    return f"{_words.name_release(release.place, release.certificate.releases)} of a series"
+    return f"{_words.name_release(release.release_number, release.planned_releases)} of a series"
 
 
 def _of_signature(release: VerifiedRelease) -> str:

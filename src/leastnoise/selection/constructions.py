@@ -39,6 +39,8 @@ class Construction:
 def list_constructions(question: Question) -> list[Construction]:
     """The constructions for each of the sensitivities; the plain ball comes first.
 
+    One number only has the ball: maps would give the same noise again.
+
     Raises NotApplicable if a program that computes a map isn't solved, InvalidArgument for points
     that don't span their space.
     """
@@ -51,6 +53,8 @@ def list_constructions(question: Question) -> list[Construction]:
 
 def _geometries(sensitivity: Sensitivity, dimension: int) -> Iterator[tuple[str, Geometry]]:
     """Yield the maps for noise of `dimension` released coordinates, with their names."""
+    if dimension == 1:
+        return
     if isinstance(sensitivity, CountingQueries):
         yield "ellipse", ellipse.least_variance(sensitivity)
         if sensitivity.with_total:

@@ -57,9 +57,9 @@ class Workload:
 class Strategy(Protocol):
     """A way to draw noise for all tables of a workload at once.
 
-    Variances and half-widths are of the error of a number, in squares of the unit of the cells and
-    in that unit. They have shape (count,), or (1,) if the numbers of a table are alike. Where
-    groups are alike they are those of one group.
+    The error of a number has a variance in the squared unit of the cells and a half-width in their
+    unit. Arrays have shape (count,), or (1,) if the numbers of a table are alike. If groups are
+    alike, they are about one group.
     """
 
     def variance(self, table: int) -> Floats:
@@ -70,7 +70,7 @@ class Strategy(Protocol):
         """For each number of a table an h with P(|error| <= h) >= `probability`."""
         ...
 
-    def alike(self, table: int) -> bool:
+    def is_alike(self, table: int) -> bool:
         """True if all numbers of a table have one law."""
         ...
 

@@ -30,7 +30,7 @@ _END = 2**62
 
 
 def squared_norms(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Return K_j, shape (Π(n_i − 1),)."""
+    """K_j, shape (Π(n_i − 1),)."""
     norms = np.ones(1, dtype=np.int64)
     for size in sizes:
         ones = np.arange(1, size, dtype=np.int64)
@@ -39,14 +39,14 @@ def squared_norms(sizes: Sequence[int]) -> NDArray[np.int64]:
 
 
 def numerators(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Return 2^28·a_j, the largest whole numbers with a_j² K_j <= 1; shape (Π(n_i − 1),)."""
+    """2^28·a_j, the largest whole numbers with a_j² K_j <= 1; shape (Π(n_i − 1),)."""
     norms = squared_norms(sizes)
     factors = {norm: math.isqrt(4**BITS // norm) for norm in np.unique(norms).tolist()}
     return np.array([factors[norm] for norm in norms.tolist()], dtype=np.int64)
 
 
 def exact_contrasts(numbers: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Return 2^28·a_j·(Hv)_j of the whole `numbers` v of a table, exactly; shape (Π(n_i − 1),).
+    """2^28·a_j·(Hv)_j of the whole `numbers` v of a table, exactly; shape (Π(n_i − 1),).
 
     Each ends where ±2^62 does, so that no row moves it by more than before.
     """
@@ -62,7 +62,7 @@ def exact_contrasts(numbers: NDArray[np.int64], sizes: Sequence[int]) -> NDArray
 
 
 def component(noisy: Floats, sizes: Sequence[int]) -> Floats:
-    """Return the estimate of the part of A that tables by fewer attributes lack; shape `sizes`.
+    """The estimate of the part of A that tables by fewer attributes lack; shape `sizes`.
 
     It is HᵀK⁻¹ diag(1/a) y, where `noisy` is y.
     """
@@ -79,7 +79,7 @@ def component(noisy: Floats, sizes: Sequence[int]) -> Floats:
 
 
 def variance_of_component(sizes: Sequence[int]) -> float:
-    """Return a bound on the variance of a number of `component`, for noise of variance 1.
+    """A bound on the variance of a number of `component`, for noise of variance 1.
 
     Σ_j H_jb²/(K_j a_j)² <= p_A·max_j 1/(a_j² K_j), as Σ_j H_jb²/K_j = p_A for each number b.
     """
@@ -88,7 +88,7 @@ def variance_of_component(sizes: Sequence[int]) -> float:
 
 
 def squared_reach(sizes: Sequence[int], *, replaced: bool = False) -> Fraction:
-    """Return a bound on how far one unit moves diag(a)Hv, squared.
+    """A bound on how far one unit moves diag(a)Hv, squared.
 
     A unit adds 1 to one number of the table at most: Σ_j a_j² H_jb² <= p_A. One that is `replaced`
     also takes 1 away from another number c. With D the attributes in which b and c differ, the

@@ -44,7 +44,7 @@ def _is_enough(outside: float, parts: int, t: float) -> bool:
 
 
 def _outside(t: float, parts: int) -> float:
-    """E h(V), at least P(|S| > t), where V is the mean of so many exponentials."""
+    """E h(V), at least P(|S| > t), where V is the mean of `parts` exponentials."""
     from scipy.special import gammaincc, ndtr  # noqa: PLC0415 (paid for where it is used)
 
     if t <= 0:

@@ -70,90 +70,91 @@ class Marginals:
     @cached_property
     def places(self) -> dict[int, int]:
         """The place of each table in `every`."""
-        return {table: place for place, table in enumerate(self.every)}
+        return {table: index for index, table in enumerate(self.every)}
 
     def rank(self, table: int) -> int:
         """The number of attributes that a table is by."""
         return table.bit_count()
 
     def axes(self, table: int) -> tuple[int, ...]:
-        """Return the attributes that a table is by, in order."""
+        """The attributes that a table is by, in order."""
         return tuple(i for i in range(len(self.sizes)) if table >> i & 1)
 
     def cells(self, table: int) -> int:
-        """Return n_B."""
+        """n_B."""
         return math.prod(self.sizes[i] for i in self.axes(table))
 
     def contrasts(self, table: int) -> int:
-        """Return r_A."""
+        """r_A."""
         return math.prod(self.sizes[i] - 1 for i in self.axes(table))
 
     @cached_property
     def within(self) -> NDArray[np.bool_]:
-        """Whether A ⊆ B, shape (A, B)."""
+        """True where A ⊆ B, shape (A, B)."""
         masks = np.array(self.every)
         return (masks[:, None] & masks[None, :]) == masks[:, None]
 
     @cached_property
     def carried(self) -> Floats:
         """N/n_M where A ⊆ M, shape (A, M): θ = carried·τ."""
-        counts = np.array([self.cells(one) for one in self.every], dtype=float)
+        counts = np.array([self.cells(table) for table in self.every], dtype=float)
         return self.within * (counts[-1] / counts)
 
     @cached_property
     def spread(self) -> Floats:
         """N r_A/n_B² where A ⊆ B, shape (published tables, A): v_B = Σ_A this/θ_A."""
-        counts = np.array([self.cells(one) for one in self.tables], dtype=float)
-        contrasts = np.array([self.contrasts(one) for one in self.every], dtype=float)
-        inside = self.within[:, [self.places[one] for one in self.tables]].T
-        found = inside * contrasts * (self.cells(self.whole) / counts**2)[:, None]
+        counts = np.array([self.cells(table) for table in self.tables], dtype=float)
+        contrasts = np.array([self.contrasts(table) for table in self.every], dtype=float)
+        inside = self.within[:, [self.places[table] for table in self.tables]].T
+        spread = inside * contrasts * (self.cells(self.whole) / counts**2)[:, None]
         if self.total_is_known:
-            found[:, 0] = 0
-        return found
+            spread[:, 0] = 0
+        return spread
 
     def has_noise(self, table: int) -> bool:
-        """Return True unless all numbers of a table are the known total."""
+        """True unless all numbers of a table are the known total."""
         return not self.total_is_known or self.cells(table) > 1
 
     def with_noise(self) -> Marginals:
-        """Return the published tables without those that are the known total."""
+        """The published tables without those that are the known total."""
         return replace(self, tables=tuple(filter(self.has_noise, self.tables)))
 
     def variances(self, theta: Floats) -> Floats:
-        """Return v_B of each published table; infinite where θ doesn't determine one."""
+        """v_B of each published table; infinite if θ doesn't determine it."""
         needed = (self.spread > 0).any(axis=0)
         if (theta[needed] <= 0).any():
             return np.full(len(self.tables), math.inf)
         return self.spread @ (1 / np.where(needed, theta, 1.0))
 
     def cell_variance(self, theta: Floats) -> float:
-        """Return the variance of the estimate of a cell: of the P_A alone that have θ_A > 0."""
-        contrasts = np.array([self.contrasts(one) for one in self.every], dtype=float)
+        """The variance of the estimate of a cell, from the P_A with θ_A > 0 alone."""
+        contrasts = np.array([self.contrasts(table) for table in self.every], dtype=float)
         estimated = theta > 0
         estimated[0] &= not self.total_is_known
         cells = self.cells(self.whole)
         return float((contrasts[estimated] / theta[estimated]).sum() / cells)
 
     def coefficients(self, information: Floats, published: int) -> dict[int, list[_Equal]]:
-        """Return what a number of a table is made of, by the measured tables (those of τ > 0).
+        """The coefficients of the measured numbers in a number of a table, by measured table.
 
-        Of each pairs of a coefficient and how many of its numbers have it: those that agree with
-        the number on the same attributes. Where θ_A = 0 the estimate has nothing of P_A.
+        Measured tables have τ > 0. Each coefficient comes with the number of measured
+        numbers that have it: those that agree with the number on the same attributes. If θ_A = 0
+        the estimate has nothing of P_A.
         """
         tau: list[float] = information.tolist()
         theta: list[float] = (self.carried @ information).tolist()
-        found: dict[int, list[_Equal]] = {}
+        coefficients: dict[int, list[_Equal]] = {}
         for measured, information_of_it in zip(self.every, tau, strict=True):
             if information_of_it <= 0:
                 continue
             both = published & measured
-            parts = [one for one in self.every if one & both == one]
-            found[measured] = [
+            parts = [part for part in self.every if part & both == part]
+            coefficients[measured] = [
                 (information_of_it * self._entry(theta, published, measured, equal), times)
                 for equal in parts
                 if (times := self.cells(measured & ~published) * self.contrasts(both & ~equal))
             ]
-        return found
+        return coefficients
 
     def _entry(self, theta: Sequence[float], published: int, measured: int, equal: int) -> float:
         """Σ_A (S_B P_A S_Mᵀ)/θ_A at two numbers that agree on the attributes `equal` alone."""
@@ -171,17 +172,16 @@ class Marginals:
     def _estimated(self, table: int) -> Iterator[int]:
         """Yield the A ⊆ `table` whose P_A is estimated from noisy numbers."""
         first = 1 if self.total_is_known else 0
-        return (one for one in self.every[first:] if one & table == one)
+        return (part for part in self.every[first:] if part & table == part)
 
     def components(
         self, information: Floats, measured: Mapping[int, Floats], *, total: float = 0.0
     ) -> Components:
-        """Return the least squares estimates of P_A x, for each table A.
+        """The least squares estimates of P_A x, for each table A.
 
         P_A x is the part of A that tables by fewer attributes lack. Its numbers add up to 0 along
-        each attribute; its shape is the sizes of the attributes.
-        `measured` holds the numbers of each table of τ > 0, its axes in order. The cells add up to
-        `total` if that is known.
+        each attribute; its shape is the sizes of the attributes. `measured` holds the numbers of
+        each table of τ > 0, its axes in order. The cells add up to `total` if that is known.
         """
         theta, cells = self.carried @ information, self.cells(self.whole)
         components: Components = {0: np.full((), total)} if self.total_is_known else {}
@@ -194,17 +194,17 @@ class Marginals:
                 if table & part == part:
                     axes = self.axes(table)
                     placed = values.reshape([self.sizes[i] for i in axes])
-                    others = tuple(place for place, i in enumerate(axes) if not part >> i & 1)
+                    others = tuple(axis for axis, i in enumerate(axes) if not part >> i & 1)
                     factor = float(information[self.places[table]])
                     factor *= self.cells(part) / self.cells(table)
                     summed += factor * placed.sum(axis=others)
-            for place in range(summed.ndim):
-                summed -= summed.mean(axis=place, keepdims=True)
+            for axis in range(summed.ndim):
+                summed -= summed.mean(axis=axis, keepdims=True)
             components[part] = summed * (cells / self.cells(part)) / inverse
         return components
 
     def table(self, components: Components, table: int) -> Floats:
-        """Return the numbers of a table with these `components`, shape of its sizes."""
+        """The numbers of a table with these `components`, shape of its sizes."""
         axes = self.axes(table)
         numbers = np.zeros([self.sizes[i] for i in axes])
         for part, values in components.items():
@@ -216,7 +216,7 @@ class Marginals:
     def estimate(
         self, information: Floats, measured: Mapping[int, Floats], *, total: float = 0.0
     ) -> Floats:
-        """Return the least squares estimate of all cells, shape `sizes`: see `components`."""
+        """The least squares estimate of all cells, shape `sizes`: see `components`."""
         return self.table(self.components(information, measured, total=total), self.whole)
 
 
@@ -234,20 +234,20 @@ Components = dict[int, "Floats"]
 Information = Callable[["Floats"], tuple["Floats", "Floats"]]
 """From ω of each of the 2^d tables to its τ, and dτ/dω."""
 Loss = Callable[["Floats"], tuple[float, "Floats"]]
-"""From ln v of the published tables to what is minimised, and its slopes in these."""
+"""From ln v of the published tables to the loss of a search, and its slopes in these."""
 Shares = dict[int, Fraction]
-"""Of the measured tables; they add up to 1."""
+"""Shares of the measured tables; they add up to 1."""
 _Total = Callable[[Iterable[float]], float]
 POWERS = (8, 512)
-"""Of means that stand for the largest variance in a search, each from where the last one ended."""
+"""Powers of the means that stand for the largest variance in a search, one search after another."""
 
 PARTS = 1000
-"""A share is so many parts of the whole."""
+"""Shares are multiples of 1/PARTS."""
 _SCATTERED = 32  # starts beside the others: the largest variance has many local optima
 
 
 class TableLattice(Protocol):
-    """The tables that a search for shares weighs: those of `Marginals`, or by levels of a tree.
+    """The tables that a search for shares weighs: by columns, or by levels of a tree.
 
     `every` table may be measured; the cells are the last. The others are as in `Marginals`.
     """
@@ -274,7 +274,7 @@ class TableLattice(Protocol):
 
     @property
     def spread(self) -> Floats:
-        """What 1/θ of each A adds to v_B, shape (published tables, A)."""
+        """The factor of 1/θ_A in v_B, shape (published tables, A)."""
         ...
 
     @property
@@ -299,23 +299,26 @@ class TableLattice(Protocol):
 def best_shares(
     marginals: TableLattice, weights: Sequence[float] | None, information: Information
 ) -> Shares:
-    """Return shares of measured tables with a small Σ w_B ln v_B, or largest v_B without weights.
+    """Shares of measured tables with a small Σ w_B ln v_B, or largest v_B without weights.
 
-    All 2^d tables may be measured, also those that aren't published. The best of several starts'
+    All 2^d tables may be measured, also tables that aren't published. The best of several starts'
     local optima, and of the starts themselves: floats propose, and are rounded to `PARTS`.
     """
-    offers, losses = _starts(marginals), [partial(smooth_largest, power=one) for one in POWERS]
+    offers, losses = (
+        _list_starts(marginals),
+        [partial(smooth_largest, power=power) for power in POWERS],
+    )
     if weights is None:
         offers += _scatter(marginals)
     else:
         losses = [partial(_weighted, weights=np.array(weights, dtype=float))]
-    for one in offers.copy():
-        found = one
+    for start in offers.copy():
+        shares = start
         for loss in losses:
-            found = _descend(marginals, found, loss, information)
-            offers.append(found)
-    rounded = [whole_parts(one, marginals.every) for one in offers]
-    return min(rounded, key=lambda one: log_variance(marginals, one, weights, information))
+            shares = _descend(marginals, shares, loss, information)
+            offers.append(shares)
+    rounded = [whole_parts(start, marginals.every) for start in offers]
+    return min(rounded, key=lambda shares: log_variance(marginals, shares, weights, information))
 
 
 def log_variance(
@@ -324,22 +327,22 @@ def log_variance(
     weights: Sequence[float] | None,
     information: Information,
 ) -> float:
-    """Return Σ w_B ln v_B, or the largest ln v_B without weights."""
-    given = np.array([float(shares.get(one, 0)) for one in marginals.every])
+    """Σ w_B ln v_B, or the largest ln v_B without weights."""
+    given = np.array([float(shares.get(table, 0)) for table in marginals.every])
     logs = np.log(marginals.variances(marginals.carried @ information(given)[0]))
     return float(logs.max() if weights is None else np.array(weights) @ logs)
 
 
 def smooth_largest(logs: Floats, power: int) -> tuple[float, Floats]:
-    """Return ln of the power mean of variances, given their `logs`, and its slopes in these."""
+    """The logarithm of the power mean of variances, given their `logs`, and its slopes in these."""
     parts = np.exp(power * (logs - logs.max()))
     return float(logs.max() + np.log(parts.mean()) / power), parts / parts.sum()
 
 
 def choose_loss(*, largest: bool) -> tuple[Callable[[Sequence[float]], float], _Total]:
-    """Return what a search makes small of some ln v, and what its candidates are compared by.
+    """The smooth loss of several ln v that a search minimises, and the value that ranks results.
 
-    That is their sum both times, or else a power mean, which is smooth, and the largest.
+    Both are the sum; or a power mean, which is smooth, and the largest.
     """
     if not largest:
         return math.fsum, math.fsum
@@ -351,9 +354,9 @@ def _weighted(logs: Floats, weights: Floats) -> tuple[float, Floats]:
 
 
 def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_]) -> Information:
-    """Return τ of noise that is purely ε-private, where a unit moves table M by `reaches` in l1.
+    """τ of noise that is purely ε-private, where a unit moves table M by `reaches` in l1.
 
-    Geometric noise, τ = 2 sinh²(ε ω/2 reach), where it moves `whole` numbers by 1, else Laplace
+    Geometric noise, τ = 2 sinh²(ε ω/2 reach), if a unit moves `whole` numbers by 1, else Laplace
     noise, (ε ω/reach)²/2.
     """
 
@@ -368,50 +371,50 @@ def pure_information(epsilon: float, reaches: Floats, *, whole: NDArray[np.bool_
 
 
 def gaussian_information(sigma: float, reaches: Floats) -> Information:
-    """Return τ = ω/(σ reach)² of Gaussian noise, where a unit moves table M by `reaches` in l2.
+    """τ = ω/(σ reach)² of Gaussian noise, where a unit moves table M by `reaches` in l2.
 
-    `sigma` is that of one draw, for an l2 norm of 1, that spends the whole budget.
+    `sigma` is the standard deviation of a draw for an l2 norm of 1 that spends the whole budget.
     """
     each = 1 / (sigma * reaches) ** 2
     return lambda shares: (each * shares, each)
 
 
-def _starts(marginals: TableLattice) -> list[Floats]:
-    """Return shares to begin with: the cells and one more table, those published, and levels."""
+def _list_starts(marginals: TableLattice) -> list[Floats]:
+    """Shares to begin with: the cells and one more table, the published tables, and levels."""
     last = len(marginals.every) - 1
     depth = marginals.rank(marginals.every[last])
-    published = tuple(marginals.places[one] for one in marginals.tables)
+    published = tuple(marginals.places[table] for table in marginals.tables)
     groups: list[tuple[int, ...]] = [published]
     if marginals.is_small:
-        groups += [(last,), tuple(range(last + 1)), *((one, last) for one in range(last))]
+        groups += [(last,), tuple(range(last + 1)), *((table, last) for table in range(last))]
         groups += [
-            (*(one for one in marginals.every if marginals.rank(one) in {level, depth}),)
+            (*(table for table in marginals.every if marginals.rank(table) in {level, depth}),)
             for level in range(depth)
         ]
     else:
         groups.append(tuple(range(last)))
         groups += [(last,), (*published, last)] if marginals.has_cells else []
-    found = np.zeros((len(groups), last + 1))
-    for place, group in enumerate(groups):
-        found[place, list(group)] = 1 / len(group)
-    return list(np.unique(found, axis=0))
+    starts = np.zeros((len(groups), last + 1))
+    for index, group in enumerate(groups):
+        starts[index, list(group)] = 1 / len(group)
+    return list(np.unique(starts, axis=0))
 
 
 def _scatter(marginals: TableLattice) -> list[Floats]:
-    """Return shares to begin with that are nowhere alike, from multiples of the golden ratio."""
+    """Shares to begin with that are spread evenly, from multiples of the golden ratio."""
     tables = len(marginals.every)
     places = np.arange(1, _SCATTERED * tables + 1) * ((math.sqrt(5) - 1) / 2)
-    found = -np.log(places % 1).reshape(_SCATTERED, tables)
+    scattered = -np.log(places % 1).reshape(_SCATTERED, tables)
     if not marginals.is_small:
-        found = found[:2]
-        found[:, -1] *= marginals.has_cells
-    return list(found / found.sum(axis=1, keepdims=True))
+        scattered = scattered[:2]
+        scattered[:, -1] *= marginals.has_cells
+    return list(scattered / scattered.sum(axis=1, keepdims=True))
 
 
 def _descend(
     marginals: TableLattice, shares: Floats, loss: Loss, information: Information
 ) -> Floats:
-    """Return a local optimum near some shares, of tables that have one; small ones become 0."""
+    """A local optimum near some shares, of tables that have one; small ones become 0."""
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for where it is used)
 
     def objective(logs: Floats, kept: NDArray[np.intp]) -> tuple[float, Floats]:
@@ -433,9 +436,9 @@ def _descend(
     while (count := np.count_nonzero(shares)) > 1:
         kept = np.flatnonzero(shares)
         start = np.log(shares[kept])
-        found = minimize(objective, start, args=(kept,), jac=True, method="L-BFGS-B").x
+        optimum = minimize(objective, start, args=(kept,), jac=True, method="L-BFGS-B").x
         shares = np.zeros_like(shares)
-        shares[kept] = _softmax(found)
+        shares[kept] = _softmax(optimum)
         shares[shares < 0.005] = 0.0  # a table that would be measured with less is left out
         shares /= shares.sum()
         if np.count_nonzero(shares) == count:
@@ -449,13 +452,13 @@ def _softmax(logs: Floats) -> Floats:
 
 
 def whole_parts(shares: Floats, every: Sequence[int], most: int = PARTS) -> Shares:
-    """Return shares in whole parts; the largest takes what rounding leaves."""
+    """Shares in whole parts; the largest share takes the rest."""
     parts = {i: int(shares[i] * most) for i in np.flatnonzero(shares).tolist()}
-    largest = max(parts, key=lambda one: (parts[one], one))
+    largest = max(parts, key=lambda key: (parts[key], key))
     parts[largest] += most - sum(parts.values())
-    return {every[place]: Fraction(part, most) for place, part in parts.items() if part}
+    return {every[index]: Fraction(part, most) for index, part in parts.items() if part}
 
 
 def geometric_mean_std(log_variance: float, tables: int) -> float:
-    """Return the geometric mean of standard deviations, of Σ ln v over so many tables."""
+    """The geometric mean of standard deviations, given Σ ln v over `tables` tables."""
     return math.exp(log_variance / 2 / tables)

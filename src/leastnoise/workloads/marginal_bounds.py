@@ -1,6 +1,6 @@
-"""How little noise any additive noise leaves in tables that add up, proved.
+"""Lower bounds on the noise that any additive noise leaves in tables that add up, proved.
 
-notation: that of `marginals`; w_B the weights of the published tables, W their sum. Proofs:
+notation: as in `marginal`; w_B the weights of the published tables, W their sum. Proofs:
 theory/marginals.md §4.
 """
 
@@ -31,12 +31,7 @@ _FIXED_POINT_STEPS = 200  # of the fixed point, which halves what is left or bet
 def gaussian_optimum(
     marginals: Marginals, weights: Sequence[float], costs: Floats | None = None
 ) -> Floats:
-    """Return the θ with the least Σ w_B ln v_B under Σ_A θ_A c_A <= N, c the `costs`.
-
-    Those are r_A, if none are given: times 1/σ² it is the θ of the best Gaussian noise that hides a
-    shift of any cell by 1. The closed form for Σ ω_B v_B (Xiao et al. 2023), repeated with
-    ω_B = w_B/v_B, which has one fixed point.
-    """
+    """The θ with the least Σ w_B ln v_B under Σ_A θ_A c_A <= N, c the `costs`."""
     wanted, theta = np.array(weights, dtype=float), np.zeros(len(marginals.every))
     prices = np.ones(len(wanted))
     for _ in range(_FIXED_POINT_STEPS):
@@ -46,10 +41,7 @@ def gaussian_optimum(
 
 
 def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = None) -> Floats:
-    """Return the θ with about the least largest v_B under Σ_A θ_A c_A <= N: see `gaussian_optimum`.
-
-    The prices rise where a variance is large, until all of them are alike or nobody pays.
-    """
+    """The θ with about the least largest v_B under Σ_A θ_A c_A <= N: see `gaussian_optimum`."""
     prices, best, least = np.ones(len(marginals.tables)), np.zeros(0), np.inf
     for _ in range(_FIXED_POINT_STEPS):
         theta = cheapest(marginals, prices, costs)
@@ -61,7 +53,7 @@ def gaussian_optimum_of_largest(marginals: Marginals, costs: Floats | None = Non
 
 
 def cheapest(marginals: Marginals, prices: Floats, costs: Floats | None) -> Floats:
-    """Return the θ with the least Σ ω_B v_B under Σ_A θ_A c_A <= N, ω the `prices`."""
+    """The θ with the least Σ ω_B v_B under Σ_A θ_A c_A <= N, ω the `prices`."""
     needed = (marginals.spread > 0).any(axis=0)
     if costs is None:
         contrasts = [max(marginals.contrasts(table), 1) for table in marginals.every]
@@ -77,7 +69,7 @@ def bound(
     budget: Budget,
     reach: Fraction = Fraction(1),
 ) -> float:
-    """Return a lower bound on Σ w_B ln v_B of any additive noise; proved in balls, rounded down.
+    """A lower bound on Σ w_B ln v_B of any additive noise; proved in balls, rounded down.
 
     For noise that hides a shift of any one cell by `reach`; with a known total, a shift of any cell
     by `reach` and of any other by −`reach`. With t = ln θ, Σ w_B ln v_B is convex in t, and so is
@@ -92,29 +84,29 @@ def bound(
     with precision():
         least = least_variance(budget) * ball(reach**2)
         floats: list[float] = theta.tolist()
-        exact = {one: ball(Fraction(at)) for one, at in zip(marginals.every, floats, strict=True)}
+        exact = {part: ball(Fraction(at)) for part, at in zip(marginals.every, floats, strict=True)}
         total, value = ball(sum(weights, Fraction(0))), ball(0)
         prices = dict[int, "arb"]()
         for table, weight in zip(marginals.tables, weights, strict=True):
-            parts = {
-                one: ball(Fraction(whole * contrasts, marginals.cells(table) ** 2)) / exact[one]
-                for one in marginals.every[1 if known else 0 :]
-                if one & table == one and (contrasts := marginals.contrasts(one))
+            variances = {
+                part: ball(Fraction(whole * contrasts, marginals.cells(table) ** 2)) / exact[part]
+                for part in marginals.every[1 if known else 0 :]
+                if part & table == part and (contrasts := marginals.contrasts(part))
             }
-            variance = sum(parts.values(), ball(0))
+            variance = sum(variances.values(), ball(0))
             value += ball(weight) * (least * variance).log()
-            for one, part in parts.items():
-                prices[one] = prices.get(one, ball(0)) + ball(weight) * part / variance
-        for one, price in prices.items():
-            share = ball(marginals.contrasts(one) / room)
-            value += price * (exact[one] * share * total / price).log()
+            for part, of_part in variances.items():
+                prices[part] = prices.get(part, ball(0)) + ball(weight) * of_part / variance
+        for part, price in prices.items():
+            share = ball(marginals.contrasts(part) / room)
+            value += price * (exact[part] * share * total / price).log()
         return float_below(value)
 
 
 def bound_of_largest(
     marginals: Marginals, *, budget: Budget, reach: Fraction = Fraction(1)
 ) -> float:
-    """Return a lower bound on the largest ln v_B of any additive noise, proved as `bound` is.
+    """A lower bound on the largest ln v_B of any additive noise, proved as `bound` is.
 
     It is no less than Σ w_B ln v_B for any weights w > 0 of sum 1. Floats propose those for which
     the Gaussian optimum has all variances alike, where that is the largest bound.
@@ -125,6 +117,6 @@ def bound_of_largest(
         prices *= variances / variances.max()
     parts = prices * marginals.variances(cheapest(marginals, prices, None))
     least = Fraction(1, 10**6)  # every table has a weight, so that no logarithm is that of 0
-    exact = [Fraction(float(one)) + least for one in parts / parts.sum()]
+    exact = [Fraction(float(part)) + least for part in parts / parts.sum()]
     whole = sum(exact, Fraction(0))
-    return bound(marginals, [one / whole for one in exact], budget=budget, reach=reach)
+    return bound(marginals, [part / whole for part in exact], budget=budget, reach=reach)

@@ -24,12 +24,12 @@ _SPREADS = (math.pi, (1 + math.sqrt(5)) / 2)  # multiples of them spread evenly 
 
 
 def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
-    """Return A, shape (n, n), with the least tr(V X⁻¹) under X_ii <= 1; and prices y, shape (n,).
+    """A, shape (n, n), with the least tr(V X⁻¹) under X_ii <= 1; and prices y, shape (n,).
 
     The fixed point y = diag((D V D)^½)/Σ, D = diag(√y). Every y proves a bound by duality,
     (tr (D V D)^½)²/Σy, and makes an X; the best of each that was met is returned.
     """
-    prices = _floored(np.sqrt(np.diag(gram)))
+    prices = _raise_to_floor(np.sqrt(np.diag(gram)))
     best, least, bound, proof = prices, math.inf, 0.0, prices
     for _ in range(int(min(max(_OPERATIONS / len(gram) ** 3, 30), _ITERATIONS))):
         roots, basis = _root(gram, prices)
@@ -42,29 +42,29 @@ def gaussian_strategy(gram: Floats) -> tuple[Floats, Floats]:
         if least <= bound * (1 + 1e-7):  # near enough to the optimum
             break
         # y ← y·X_ii^2 takes fewer steps than y ← y·X_ii
-        prices = _floored(prices * (diagonal / prices / total) ** 2)
+        prices = _raise_to_floor(prices * (diagonal / prices / total) ** 2)
     roots, basis = _root(gram, best)
     scaled = basis / np.sqrt(best)[:, None]
-    found = (scaled * roots) @ scaled.T
-    found *= (1 - _SPARE) / np.diag(found).max()
-    found[np.diag_indices_from(found)] += _SPARE
-    return np.asarray(np.linalg.cholesky(found).T, dtype=np.float64), proof
+    matrix = (scaled * roots) @ scaled.T
+    matrix *= (1 - _SPARE) / np.diag(matrix).max()
+    matrix[np.diag_indices_from(matrix)] += _SPARE
+    return np.asarray(np.linalg.cholesky(matrix).T, dtype=np.float64), proof
 
 
-def _floored(prices: Floats) -> Floats:
-    found = np.maximum(prices, 1e-9 * prices.max())  # D⁻¹ has to be found in floats
-    return np.asarray(found / found.sum(), dtype=np.float64)
+def _raise_to_floor(prices: Floats) -> Floats:
+    floored = np.maximum(prices, 1e-9 * prices.max())  # D⁻¹ has to be found in floats
+    return np.asarray(floored / floored.sum(), dtype=np.float64)
 
 
 def _root(gram: Floats, prices: Floats) -> tuple[Floats, Floats]:
-    """Return the eigenvalues of (D V D)^½, and its eigenvectors in columns."""
+    """The eigenvalues of (D V D)^½, and its eigenvectors in columns."""
     d = np.sqrt(prices)
     squares, basis = np.linalg.eigh(d[:, None] * gram * d)
     return np.sqrt(np.maximum(squares, 0.0)), np.asarray(basis, dtype=np.float64)
 
 
 def p_identity(queries: Floats, gram: Floats) -> Floats:
-    """Return A = [I; Θ]·diag(1/(1 + Σ_k Θ_kj)), Θ >= 0, with a small tr(V X⁻¹).
+    """A = [I; Θ]·diag(1/(1 + Σ_k Θ_kj)), Θ >= 0, with a small tr(V X⁻¹).
 
     All columns have the l1 norm 1. The best of a few starts' local optima.
     """
@@ -76,8 +76,8 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
     best, least = np.zeros((0, size)), 1.0
     # beyond it tr(V X⁻¹) is a difference of numbers too near for floats
     most_shared = 100.0
-    for start in _starts(queries, gram):
-        found = minimize(
+    for start in _list_starts(queries, gram):
+        optimum = minimize(
             lambda flat, shape: _variance(flat.reshape(shape), gram),
             start.ravel(),
             args=(start.shape,),
@@ -86,31 +86,33 @@ def p_identity(queries: Floats, gram: Floats) -> Floats:
             bounds=[(0, most_shared)] * start.size,
             options={"maxiter": steps},
         )
-        if found.fun < least:
-            best, least = found.x.reshape(start.shape), float(found.fun)
+        if optimum.fun < least:
+            best, least = optimum.x.reshape(start.shape), float(optimum.fun)
     kept = best[best.any(axis=1)]
     return np.asarray(np.concatenate([np.eye(size), kept]) / (1 + kept.sum(axis=0)))
 
 
-def _starts(queries: Floats, gram: Floats) -> list[Floats]:
-    """Return Θ to begin with: numbers spread evenly, main directions, and the questions asked."""
+def _list_starts(queries: Floats, gram: Floats) -> list[Floats]:
+    """Θ to begin with: numbers spread evenly, main directions, and the questions themselves."""
     size = len(gram)
     rows = min(size, max(1, round(1.2 * math.sqrt(size))))  # beside I
-    kinds = [(count, one) for count in (rows, (rows + 1) // 2) for one in _SPREADS]
-    found = [
-        np.asarray(np.arange(1, count * size + 1) * one % 1, dtype=np.float64).reshape(count, size)
-        for count, one in (kinds if size <= 300 else kinds[:1])  # of more, one is tried
+    kinds = [(count, spread) for count in (rows, (rows + 1) // 2) for spread in _SPREADS]
+    starts = [
+        np.asarray(np.arange(1, count * size + 1) * spread % 1, dtype=np.float64).reshape(
+            count, size
+        )
+        for count, spread in (kinds if size <= 300 else kinds[:1])  # of more, one is tried
     ]
     squares, basis = np.linalg.eigh(gram)
     asked = [np.abs(basis[:, -rows:] * np.sqrt(np.maximum(squares[-rows:], 0.0))).T]
     if len(queries) <= 64:  # rows of Θ to begin with
         asked.append(np.abs(queries))
-    scaled = (np.asarray(one / one.sum(axis=0).max(), dtype=np.float64) for one in asked)
-    return [*found, *scaled]
+    scaled = (np.asarray(spread / spread.sum(axis=0).max(), dtype=np.float64) for spread in asked)
+    return [*starts, *scaled]
 
 
 def _variance(theta: Floats, gram: Floats) -> tuple[float, Floats]:
-    """Return tr(V X⁻¹) of a p-identity, and its gradient in Θ.
+    """tr(V X⁻¹) of a p-identity, and its gradient in Θ.
 
     With s = 1 + Σ_k Θ_k, U = diag(s) V diag(s) and C = (I + ΘΘᵀ)⁻¹, X⁻¹ = diag(s)(I − ΘᵀCΘ)diag(s)
     (Woodbury): tr U − tr CΘUΘᵀ.

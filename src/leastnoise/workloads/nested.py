@@ -1,13 +1,13 @@
-"""Tables by the levels of a tree and by other columns: the least squares estimate, its variances.
+"""Tables by levels of a tree and by other columns: the least squares estimate and its variances.
 
 Municipalities in regions, by age and sex: a table is by one level of the tree and by some of the
 other columns. Regions may have unlike numbers of municipalities.
 
-notation: levels 0 … L, c_l nodes in level l, one in level 0; other columns of sizes n_1 … n_d,
-K = Πn_i; a table (l, B) is by the nodes of level l and the columns B, a bit mask, and its number is
+notation: levels 0 … L, c_l nodes in level l, one in level 0; other columns of sizes n_1 … n_d, K =
+Πn_i; a table (l, B) is by the nodes of level l and the columns B, a bit mask, and its number is
 l·2^d + B; n_B, r_A and P_A as in `marginal`; τ_(l,M) = 1/variance of a number of a measured table,
-w_l(A) = Σ_{M⊇A} τ_(l,M) K/n_M. For each A the estimate of P_A is that of counts on the tree where a
-node of level l is measured with the information w_l(A). Proofs: theory/marginals.md §15.
+w_l(A) = Σ_{M⊇A} τ_(l,M) K/n_M. For each A the estimate of P_A is the estimate of counts on the tree
+whose nodes of level l are measured with the information w_l(A). Proofs: theory/marginals.md §15.
 """
 
 from __future__ import annotations
@@ -188,18 +188,18 @@ class Nested:
         So q_v = Σ a_c, and 1/a_v = w_l + 1/q_v.
         """
         infinite = np.full((self.counts[-1], self.masks), math.inf)
-        alone, summed = [_merged(weights[-1], infinite)], list["Floats"]()
+        alone, summed = [_combine(weights[-1], infinite)], list["Floats"]()
         for level in range(len(self.parents) - 1, -1, -1):
             below = _sums_of_children(self._above[level], alone[0], self.counts[level])
             summed.insert(0, below)
-            alone.insert(0, _merged(weights[level], below))
+            alone.insert(0, _combine(weights[level], below))
         return _Climb(weights=weights, alone=alone, summed=summed)
 
     def _shares(self, level: int, climb: _Climb) -> Floats:
-        """The share a_c/q_v of each child of a level in the difference of its parent's estimate.
+        """The share a_c/q_v of each child of a level in a change of its parent's estimate.
 
-        That is the difference from what the children add up to. Where nothing is measured below,
-        all children have the same share.
+        The change is from the sum of the children to the parent's estimate. If nothing is measured
+        below, all children have the same share.
         """
         alone, summed, above = climb.alone[level + 1], climb.summed[level], self._above[level]
         children = np.bincount(above)[above].astype(float)[:, None]
@@ -300,8 +300,9 @@ class Nested:
     def _smooth(self, climb: _Climb, means: Sequence[Floats], part: int) -> Floats:
         """The estimate of P_A at the nodes of the last level, shape (c_L, n_A).
 
-        Up: the mean of what a node is measured as and what its children add up to, by information.
-        Down: each child takes its share of what its parent's estimate differs by from their sum.
+        Up: the mean of a node's measured number and of the sum of its children, weighted by
+        information. Down: each child takes its share of the difference between its parent's
+        estimate and their sum.
         """
         climbed, below = [means[-1]], list["Floats"]()
         for level in range(len(self.parents) - 1, -1, -1):
@@ -336,7 +337,7 @@ class _Climb:
     summed: Sequence[Floats]
 
 
-def _merged(weights: Floats, below: Floats) -> Floats:
+def _combine(weights: Floats, below: Floats) -> Floats:
     """1/(w + 1/q) of every node, infinite where both say nothing; shape (nodes, masks)."""
     with np.errstate(divide="ignore"):
         return 1 / (weights[None, :] + 1 / below)

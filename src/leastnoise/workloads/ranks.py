@@ -1,10 +1,10 @@
-"""How far off quantiles are, in ranks, that are read off counts with the noise of a tree.
+"""Errors in ranks of quantiles that are read off counts with the noise of a tree.
 
-notation: candidates 1, …, B, of n cells of the tree in each group; F(g) rows at or below
-candidate g, F̂(g) the same with noise S_g, n̂ the rows of all with noise T. A level a asks for
-F̂(g) − a·n̂ at g, which is off by W = S_g − aT. It is linear in a, so that by Minkowski's
-inequality ‖W‖_p is at most what lies on the lines through the norms at a = 0, ½ and 1. At 1 it is
-the norm of −W at 0 for the last n − g cells, which have the law of the first.
+notation: candidates 1, …, B, of n cells of the tree in each group; F(g) rows at or below candidate
+g, F̂(g) the same with noise S_g, n̂ the rows of all with noise T. A level a asks for F̂(g) − a·n̂
+at g, whose error is W = S_g − aT. W is linear in a, so that by Minkowski's inequality ‖W‖_p is at
+most the value on the lines through the norms at a = 0, ½ and 1. At 1 it is the norm of −W at 0 for
+the last n − g cells, which have the law of the first n − g.
 """
 
 from __future__ import annotations

@@ -72,14 +72,15 @@ class TreeTable(ABC):
         """
 
     @abstractmethod
-    def alike(self, noise: Agreeing) -> bool:
+    def is_alike(self, noise: Agreeing) -> bool:
         """True if all numbers have one law."""
 
     @abstractmethod
     def too_high(self, noise: Agreeing) -> float:
         """A bound on the bias of whole counts, none below 0, in each number.
 
-        A node's is at most E max(0, Z), half of E|Z|; those of a sum of nodes add up.
+        The bias of a node is at most E max(0, Z), half of E|Z|; the biases of a sum of nodes add
+        up.
         """
 
     @abstractmethod
@@ -121,7 +122,7 @@ class Nodes(TreeTable):
             return np.array(by_place)
         return self._of_numbers(by_place, noise.shape)
 
-    def alike(self, noise: Agreeing) -> bool:
+    def is_alike(self, noise: Agreeing) -> bool:
         """True if all nodes of the level have one law."""
         return len(node_laws(noise)[self.level]) == 1
 
@@ -134,7 +135,7 @@ class Nodes(TreeTable):
         check_numbers(noise.shape, find_window(noise.branches, rates_of(noise)))
 
     def _of_numbers(self, by_place: Sequence[float], shape: TreeShape) -> Floats:
-        places = shape.places_of[self.level]
+        places = shape.positions_of[self.level]
         expanded = np.empty(len(places))
         expanded[slice(None) if self.numbers is None else self.numbers] = np.array(by_place)[places]
         return expanded
@@ -167,7 +168,7 @@ class Prefixes(TreeTable):
         """For each g an h with P(|S_g| <= h) >= `probability`."""
         return prefix_half_widths(noise, probability)[1 : self.count + 1].astype(float)
 
-    def alike(self, noise: Agreeing) -> bool:
+    def is_alike(self, noise: Agreeing) -> bool:
         """False: more cells have another sum."""
         del noise
         return False
@@ -222,7 +223,7 @@ class Crossed(TreeTable):
         """The h with P(|noise| <= h) >= `probability`; shape (1,)."""
         return np.array([half_width_of_sum(noise, self.fixed, probability)], dtype=float)
 
-    def alike(self, noise: Agreeing) -> bool:
+    def is_alike(self, noise: Agreeing) -> bool:
         """True: all nodes of a level are alike."""
         del noise
         return True
@@ -259,9 +260,9 @@ class GroupSums(TreeTable):
             laws = Laws.of_node(level_laws(noise)[self.of.level])
         return laws.half_widths(self.groups, probability)
 
-    def alike(self, noise: Agreeing) -> bool:
+    def is_alike(self, noise: Agreeing) -> bool:
         """True if all numbers have one law."""
-        return self.of.alike(noise)
+        return self.of.is_alike(noise)
 
     def too_high(self, noise: Agreeing) -> float:
         """A bound on the bias of whole counts, none below 0: the biases of groups add up."""
@@ -296,16 +297,16 @@ class TreeStrategy:
         """For each number of a table an h with P(|error| <= h) >= `probability`."""
         return self.tables[table].half_widths(self.noise, probability)
 
-    def alike(self, table: int) -> bool:
+    def is_alike(self, table: int) -> bool:
         """True if all numbers of a table have one law."""
-        return self.tables[table].alike(self.noise)
+        return self.tables[table].is_alike(self.noise)
 
     def too_high(self, table: int) -> float:
         """A bound on the bias of whole counts, none below 0, in a number of a table."""
         return self.tables[table].too_high(self.noise)
 
-    def repeats(self, table: int) -> int:
-        """How many groups, or sums of groups, have the numbers of a table."""
+    def count_groups(self, table: int) -> int:
+        """The number of groups, or of sums of groups, that have the numbers of a table."""
         summed = self.tables[table]
         return self.groups // (summed.groups if isinstance(summed, GroupSums) else 1)
 

@@ -1,7 +1,7 @@
-"""Which tree whole-number noise is drawn on, and with which shares of its levels.
+"""The search for a tree of whole-number noise, and for the shares of its levels.
 
-A search in floats ranks trees; whoever draws the noise proves it. What a certificate says is
-checked against the trees that a query implies.
+A search in floats ranks trees; the caller proves the noise. Certificates are checked against the
+trees that a query implies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from leastnoise.workloads.tree import OfPlaces, Prefixes, TreeTable
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.guarantees.units import RowCounts
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
 
 
 @final
@@ -71,10 +71,11 @@ class TreeOffer:
 def rank_noise(
     offers: tuple[TreeOffer, ...], scale: Fraction, rows: Rows, *, largest: bool
 ) -> tuple[tuple[TreeOffer, Agreeing], ...]:
-    """Each tree, and its noise with the best shares, the least Σ ln(mean variance) of tables first.
+    """Each tree, and its noise with the best shares; the least Σ ln(mean variance) of tables first.
 
-    Or the least `largest` variance. In floats: no guarantee rests on it. At `scale` a move of one
-    cell costs 1. Raises NotApplicable or InvalidArgument if there is none.
+    With `largest`, the least largest variance first. In floats: no guarantee rests on it. At
+    `scale` a move of one cell costs 1. Raises NotApplicable or InvalidArgument if no tree can be
+    used.
     """
     _, total = choose_loss(largest=largest)
     ranked: list[tuple[float, TreeOffer, Agreeing]] = []
@@ -144,7 +145,8 @@ class Trees:
 
     label: str
     counts: int
-    moves: RowCounts
+    moves: Sensitivity
+    neighbours: Neighbours
     offers: tuple[TreeOffer, ...]
     advice: str
     groups: int = 1
@@ -152,25 +154,27 @@ class Trees:
     exact: bool = False
 
     @property
-    def _apart(self) -> bool:
+    def _has_groups(self) -> bool:
         """True if there is a tree for each of several groups, below a root without a share."""
         return self.groups > 1
 
     def rank(self, budget: Budget, releases: int) -> list[Agreeing]:
         """The noise of all groups' trees, the best first; each release has a part of ε.
 
-        Raises NotApplicable if there is none.
+        Raises NotApplicable if no tree can be used.
         """
-        replaced = self.moves.neighbours == "replace-one" and not self._apart
-        rows = Rows(most=int(self.moves.bound), replaced=replaced)
-        scale = releases * self.moves.bound / budget.epsilon
+        rows = self.moves.rows(dimension=self.counts)
+        if rows is None:
+            raise NotApplicable(family=Agreeing.name, why=f"it isn't for {self.moves}")
+        rows = replace(rows, replaced=rows.replaced and not self._has_groups)
+        scale = releases * rows.most / budget.epsilon
         try:
             ranked = rank_noise(self.offers, scale, rows, largest=self.largest)
         except (NotApplicable, InvalidArgument) as error:
             text = error.why if isinstance(error, NotApplicable) else str(error)
             why = f"of {self.counts:,} counts no tree can be used ({text}). {self.advice}"
             raise NotApplicable(family=Agreeing.name, why=why) from None
-        if not self._apart:
+        if not self._has_groups:
             return [noise for _, noise in ranked]
         return [
             replace(noise, branches=(self.groups, *noise.branches), shares=(0, *noise.shares))
@@ -183,7 +187,7 @@ class Trees:
         Raises CertificateRejected unless that is noise for these trees, with all of the budget's ε
         and none of its δ.
         """
-        noise, neighbours = claim.noise, self.moves.neighbours
+        noise, neighbours = claim.noise, self.neighbours
         if not isinstance(noise, Agreeing):
             raise CertificateRejected(f"Query {self.label!r}: its counts have no such noise.")
         fits = (
@@ -191,14 +195,14 @@ class Trees:
             (claim.sensitivity == self.moves, "a unit moves its counts otherwise"),
             (claim.neighbours == neighbours, f"it isn't about {neighbours} neighbours"),
             (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
-            (claim.grid == 1, "its counts aren't whole"),
+            (claim.grid and (1 / claim.grid).denominator == 1, "its counts aren't whole"),
             (claim.geometry is None, "noise is alike in all groups"),
             (claim.budget == replace(budget, delta=Fraction(0)), "its budget isn't its share"),
         )
         for fit, why in fits:
             if not fit:
                 raise CertificateRejected(f"Query {self.label!r}: {why}.")
-        if self._apart:
+        if self._has_groups:
             noise = replace(noise, branches=noise.branches[1:], shares=noise.shares[1:])
         try:
             for table in self.offers[0].tables:
@@ -213,9 +217,9 @@ class Trees:
         yield len(noise.shares) == len(tree.even) + 1, "its tree has other levels"
 
     def _is_a_tree(self, noise: Agreeing) -> Iterator[tuple[bool, str]]:
-        levels = len(noise.branches) - self._apart
+        levels = len(noise.branches) - self._has_groups
         first = (noise.branches[0], noise.shares[0]) if noise.even and levels > 0 else None
-        fits = first == (self.groups, 0) if self._apart else first is not None
+        fits = first == (self.groups, 0) if self._has_groups else first is not None
         yield fits, "it is of other groups"
         cells = self.groups * self.counts
         yield noise.dimension >= cells, "its trees have fewer cells than counts"

@@ -28,7 +28,10 @@ def test_the_law_by_rejection(cells: int, shape: int, cap: int) -> None:
     """Against cubes that are thrown away until the sum is below the cap (or by spacings)."""
     entropy = InsecureSeededEntropy(9)
     x = np.array(
-        [_values(combined.capped(entropy, cells=cells, shape=shape, cap=cap)) for _ in range(200)]
+        [
+            _values(combined.draw_capped(entropy, cells=cells, shape=shape, cap=cap))
+            for _ in range(200)
+        ]
     )
     assert (x.sum(axis=1) <= cap + 1e-9).all()
     assert x.min() >= 0
@@ -67,7 +70,7 @@ def test_whichever_proposal_the_law_is_the_same(
     """Plans only choose how often a proposal is thrown away."""
     monkeypatch.setattr(combined, "_plan", lambda *_: (Fraction(2), simplex))
     entropy = InsecureSeededEntropy(12)
-    x = [_values(combined.capped(entropy, cells=3, shape=1, cap=2)).sum() for _ in range(150)]
+    x = [_values(combined.draw_capped(entropy, cells=3, shape=1, cap=2)).sum() for _ in range(150)]
     # P(S <= 2) = 5/6; its law is that of Irwin and Hall below
     s = np.random.default_rng(1).random((60_000, 3)).sum(axis=1)
     assert same_law(x, s[s <= 2]) > 1e-3

@@ -240,7 +240,7 @@ def test_what_makes_one_of_them_false_is_rejected(edit: str) -> None:
 )
 def test_steps_on_two_sides_are_for_what_is_added_or_removed_whole(stated: Record) -> None:
     """theory/bodies.md §4: N(s) <= 1 isn't enough for them."""
-    with pytest.raises(CertificateRejected, match="not all shifts"):
+    with pytest.raises(CertificateRejected, match="to hide all shifts"):
         edited(
             "two-sided-staircase of two", lambda record: record.update(sensitivity=stated)
         ).verify()
@@ -250,7 +250,7 @@ def test_smooth_noise_on_two_sides_hides_the_hull_as_well() -> None:
     hexagon = {"kind": "vertices", "points": [["1", "0"], ["0", "1"], ["1", "1"]]}
     edited("two-sided-laplace of two", lambda record: record.update(sensitivity=hexagon)).verify()
     square = {"kind": "linf", "bound": "1", "l0": 2, "whole": False}
-    with pytest.raises(CertificateRejected, match="not all shifts"):
+    with pytest.raises(CertificateRejected, match="to hide all shifts"):
         edited(
             "two-sided-laplace of two", lambda record: record.update(sensitivity=square)
         ).verify()

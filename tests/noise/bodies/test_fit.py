@@ -152,7 +152,7 @@ def test_a_sample_takes_less_noise(name: str) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize(
-    ("epsilon", "why"), [("0", "purely private, which takes epsilon > 0"), ("1e-9", "steps")]
+    ("epsilon", "why"), [("0", "purely private, so it needs epsilon > 0"), ("1e-9", "steps")]
 )
 def test_what_has_no_such_law_is_named(name: str, epsilon: str, why: str) -> None:
     if why == "steps" and "staircase" not in name:
@@ -170,7 +170,7 @@ def test_a_huge_epsilon_is_served(name: str) -> None:
 @pytest.mark.parametrize("name", ["k-staircase", "two-sided-staircase"])
 def test_sums_that_are_too_long_are_no_malformed_request(name: str) -> None:
     """Once, steps for 10,000 queries were an invalid `decay`, which ended a comparison."""
-    with pytest.raises(NotApplicable, match="too short to gain anything"):
+    with pytest.raises(NotApplicable, match="too short to help"):
         calibrate(name, epsilon="0.002", sensitivity=counts(20_000))
 
 
@@ -184,12 +184,12 @@ def test_sums_that_are_too_long_are_no_malformed_request(name: str) -> None:
         ("k-staircase", Integer(1), 1, "on this body it is staircase"),
         ("k-norm", Vertices([["1", "0", "0"], ["0", "1", "1"], ["0", "0", "1"]]), 3, "isn't known"),
         ("k-staircase", Groups(groups=2, dimension=2, neighbours="replace-one"), 6, "isn't known"),
-        ("two-sided-staircase", Linf(1, l0=2), 2, "known as added or removed"),
+        ("two-sided-staircase", Linf(1, l0=2), 2, "state what a unit adds or removes"),
         (
             "two-sided-laplace",
             counts(2, neighbours="replace-one"),
             2,
-            "known as added or removed",
+            "state what a unit adds or removes",
         ),
     ],
 )

@@ -17,7 +17,7 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.plain import Box, Segment
 from leastnoise.mechanism.rounding import default_grid, round_sums
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
-from leastnoise.noise.bodies.sampler.arrange import Columns, Interleaved, alone, beside
+from leastnoise.noise.bodies.sampler.arrange import Columns, Interleaved, as_vector, join_columns
 from leastnoise.noise.bodies.sampler.draw import BodyPoints
 from leastnoise.noise.bodies.sampler.reals import DirichletShares, Gammas, Reals, Uniforms, one_of
 from leastnoise.noise.body_noise import VectorNoise
@@ -89,8 +89,8 @@ def test_columns_and_rows_side_by_side() -> None:
     _check_same(Interleaved([first, middle, last], rows=10), [numbers])
     in_order = [*(4, 5), 0, *(1, 2, 3)]
     places = [6 * row + column for row in range(10) for column in in_order]
-    moved = [alone(one_of(numbers, place)) for place in places]
-    _check_same(beside([last, first, middle], rows=10), moved)
+    moved = [as_vector(one_of(numbers, place)) for place in places]
+    _check_same(join_columns([last, first, middle], rows=10), moved)
 
 
 def test_equal_words_are_parted_within_their_row() -> None:

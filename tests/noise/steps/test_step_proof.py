@@ -5,10 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.balls.core import precision
+from leastnoise.noise.common.law import StepNoise
 from leastnoise.noise.steps.law import TruncatedStaircase, Tulap
 from leastnoise.noise.steps.proof import closed_form, sum_over_pieces
 
@@ -43,3 +45,18 @@ def test_two_hundred_thousand_steps() -> None:
     with precision(128):
         found = closed_form(law, Fraction(1), Fraction(1, 10**12))
     assert abs(float(found) * 2 * 199_999 - 1) < 1e-6
+
+
+@pytest.mark.parametrize("radius", ["0.2", "0.5", "1", "1.5", "3.2", "40"])
+@pytest.mark.parametrize("gamma", ["0.3", "0.5", "1"])
+def test_the_largest_fall_is_counted_in_edges_below_the_radius(gamma: str, radius: str) -> None:
+    laws = {
+        TruncatedStaircase(scale=2, gamma=gamma, radius=radius, decay="0.7"): Fraction(gamma),
+        Tulap(scale=2, radius=radius, decay="0.7"): Fraction(1, 2),
+    }
+    for law, first in laws.items():
+        edges = sum(first + j < Fraction(radius) for j in range(50))
+        assert edges == len(law.steps.edges) - 2
+        for steps in range(5):
+            assert law.fall_within(steps) == Fraction("0.7") * min(steps, edges)
+            assert law.fall_within(steps) == StepNoise.fall_within(law, steps)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.noise.trees.estimate import estimate_kept, estimate_variances
+from leastnoise.noise.trees.estimate import estimate_acceptance, estimate_variances
 from leastnoise.noise.trees.fit import scale_to_search, search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import cell_laws, find_window, node_laws, rates_of, solve
@@ -35,9 +35,9 @@ def test_variances_are_those_of_the_laws(law: Agreeing, *, proved: bool) -> None
 
 @pytest.mark.parametrize("law", TREES, ids=lambda law: str(law.branches))
 def test_what_nodes_keep_is_that_of_the_laws(law: Agreeing) -> None:
-    found, exact = (of(law.branches, rates_of(law)) for of in (estimate_kept, solve))
-    assert list(map(len, found)) == list(map(len, exact.kept))
-    for own, wanted in zip(found, exact.kept, strict=True):
+    found, exact = (of(law.branches, rates_of(law)) for of in (estimate_acceptance, solve))
+    assert list(map(len, found)) == list(map(len, exact.acceptance))
+    for own, wanted in zip(found, exact.acceptance, strict=True):
         assert own == pytest.approx(wanted, rel=1e-9)
 
 

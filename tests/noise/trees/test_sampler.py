@@ -151,5 +151,5 @@ def test_values_are_rounded_first_each_by_itself() -> None:
 
 def test_a_tree_that_takes_too_long_is_refused_before_a_draw() -> None:
     law = Agreeing(scale=1, branches=(60_000,), shares=("0.9", "0.1"))
-    with pytest.raises(NotApplicable, match="draws of a cell"):
+    with pytest.raises(NotApplicable, match="draws of cells"):
         sampler(law, Fraction(1), InsecureSeededEntropy(1))

@@ -53,8 +53,8 @@ def test_the_law_of_each_node_is_that_of_an_enumeration(law: Agreeing) -> None:
     shape = law.shape
     for level, (laws, sums) in enumerate(zip(node_laws(law), _sums(law, points), strict=True)):
         assert [one.nodes for one in laws] == shape.count(level)
-        assert len(shape.places_of[level]) == sums.shape[1]
-        for node, place in enumerate(shape.places_of[level]):
+        assert len(shape.positions_of[level]) == sums.shape[1]
+        for node, place in enumerate(shape.positions_of[level]):
             own = laws[place]
             exact = np.bincount(np.abs(sums[:, node]), chances)[:5]
             exact[1:] /= 2
@@ -73,11 +73,11 @@ def test_the_law_of_each_node_is_that_of_an_enumeration(law: Agreeing) -> None:
 def test_nodes_that_are_alike_have_one_place() -> None:
     shape = shape_of((4, 3, 1, 3, 2), 2)
     assert shape.nodes == (1, 4, 9)
-    assert len(set(shape.places_of[1].tolist())) == 3
-    assert shape.places_of[1][0] == shape.places_of[1][2]
-    assert shape.places_of[2].tolist().count(shape.places_of[2][0]) == 6
+    assert len(set(shape.positions_of[1].tolist())) == 3
+    assert shape.positions_of[1][0] == shape.positions_of[1][2]
+    assert shape.positions_of[2].tolist().count(shape.positions_of[2][0]) == 6
     even = shape_of((2, 10, 20), 3)
-    assert [len(one) for one in even.places] == [1, 1, 1, 1]
+    assert [len(one) for one in even.positions] == [1, 1, 1, 1]
     assert (even.order == np.arange(400)).all()
     deep = shape_of((2, 2, 1, 1, 2, 2), 3)  # 1 and 2 below the first, 2 below the second
     assert deep.cells_below[1].tolist() == [3, 2]
@@ -115,7 +115,7 @@ def test_what_needs_levels_says_so() -> None:
 
 def test_too_many_unlike_nodes_are_refused_before_their_laws() -> None:
     sizes = list(range(1, 350))
-    with pytest.raises(NotApplicable, match="so many laws"):
+    with pytest.raises(NotApplicable, match="the laws of its nodes"):
         node_laws(_law((len(sizes), *sizes), scale=4))
 
 
@@ -123,7 +123,7 @@ def test_draws_have_the_law_of_every_node_and_agree_in_order() -> None:
     law = _law((4, 3, 1, 5, 2), scale=2)
     drawn = draw_cells(law, InsecureSeededEntropy(5), count=4000)
     for level, sums in enumerate(_sums(law, drawn)):
-        for node, place in enumerate(law.shape.places_of[level]):
+        for node, place in enumerate(law.shape.positions_of[level]):
             own = node_laws(law)[level][place]
             within = own.half_width(0.95)
             counts = np.bincount(
@@ -195,7 +195,7 @@ def test_a_certificate_of_it_is_proved_and_no_edit_of_it() -> None:
 def test_quantiles_are_those_of_the_cell() -> None:
     law = _law((2, 5, 1), scale=2)
     laws = node_laws(law)[-1]
-    for cell, place in ((0, law.shape.places_of[2][0]), (5, law.shape.places_of[2][5])):
+    for cell, place in ((0, law.shape.positions_of[2][0]), (5, law.shape.positions_of[2][5])):
         assert quantile(law, 0.05, cell) * 2 == pytest.approx(laws[place].half_width(), rel=1e-9)
     assert quantile(law, 0.05, 0) != quantile(law, 0.05, 5)
 

@@ -14,7 +14,7 @@ from leastnoise.noise.trees.law import Agreeing
 from leastnoise.tables.answers.base import NO_NAMES, SECTIONS, Topic
 from leastnoise.tables.answers.kinds import KINDS, kind_of, kinds_of_sums
 from leastnoise.tables.answers.match_certificates import list_answers
-from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
 
@@ -67,16 +67,16 @@ SPEC: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def laid() -> LaidOut:
+def laid() -> SpecLayout:
     return spec_file.lay_out(SPEC)
 
 
 @pytest.fixture(scope="module")
-def blocks(laid: LaidOut) -> Blocks:
+def blocks(laid: SpecLayout) -> Blocks:
     return plan(laid).certificate.blocks
 
 
-def test_the_kind_with_the_most_given_keys_answers(laid: LaidOut) -> None:
+def test_the_kind_with_the_most_given_keys_answers(laid: SpecLayout) -> None:
     for query in laid.spec.query:
         given = query.keys_of_sums
         assert [kind.keys_of_sums for kind in kinds_of_sums(query)] == [given] * bool(given)
@@ -87,7 +87,7 @@ def test_the_kind_with_the_most_given_keys_answers(laid: LaidOut) -> None:
 
 
 @pytest.mark.dense
-def test_a_plan_is_read_back_from_its_certificate(laid: LaidOut) -> None:
+def test_a_plan_is_read_back_from_its_certificate(laid: SpecLayout) -> None:
     made = plan(laid)
     assert {kind_of(laid.spec, query) for query in laid.spec.query} == {*KINDS}
     again = plan_as_certified(laid, made.certificate)
@@ -100,7 +100,7 @@ def test_a_plan_is_read_back_from_its_certificate(laid: LaidOut) -> None:
 
 
 @pytest.mark.dense
-def test_every_part_is_in_a_section_and_says_what_it_is(laid: LaidOut) -> None:
+def test_every_part_is_in_a_section_and_says_what_it_is(laid: SpecLayout) -> None:
     made = plan(laid)
     for answered in made.answered:
         topics = {topic for topic, _ in answered.sentences(NO_NAMES)}
@@ -120,7 +120,7 @@ def on_a_tree(claim: Block) -> bool:
 
 
 @pytest.mark.dense
-def test_no_answer_reads_the_certificate_of_another(laid: LaidOut, blocks: Blocks) -> None:
+def test_no_answer_reads_the_certificate_of_another(laid: SpecLayout, blocks: Blocks) -> None:
     certificate = plan(laid).certificate
     for place, (name, claim) in enumerate(blocks):
         for _, other in blocks:
@@ -132,7 +132,7 @@ def test_no_answer_reads_the_certificate_of_another(laid: LaidOut, blocks: Block
 
 
 @pytest.mark.dense
-def test_queries_are_in_one_draw_each_and_in_order(laid: LaidOut, blocks: Blocks) -> None:
+def test_queries_are_in_one_draw_each_and_in_order(laid: SpecLayout, blocks: Blocks) -> None:
     certificate = plan(laid).certificate
     wrong = [
         (blocks[1:], "not the spec's queries"),

@@ -26,10 +26,10 @@ def evaluated(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
         listed = [[place, *row.values()] for place, row in enumerate(rows)]
         connection.executemany(f"INSERT INTO given VALUES ({marks})", listed)
         day = as_day(Held(sql=columns["at"], kind="TIMESTAMP"))
-        query = compiled.around(f"SELECT * REPLACE ({day} AS {columns['at']}) FROM given")
+        query = compiled.wrap(f"SELECT * REPLACE ({day} AS {columns['at']}) FROM given")
         wanted = ", ".join(compiled.names)
         found = connection.sql(
-            f"SELECT {wanted} FROM ({query}) ORDER BY place", params=compiled.bound
+            f"SELECT {wanted} FROM ({query}) ORDER BY place", params=compiled.parameters
         )
         return found.fetchall()
 

@@ -189,7 +189,7 @@ def test_a_box_where_all_cells_may_move_at_once() -> None:
 def test_each_kind_of_limit_is_a_way_of_its_own() -> None:
     spec = parsed(["count"], keys=9, clip={"max_rows": 5, "l1": 4, "l2": 3})
     ways = [one.bounding for one in lay_out_query(spec, spec.query[0])[0]]
-    assert ways == [COUNT_OF_5, InCells(per_cell=Fraction(4), total=Fraction(4), apart=True),
+    assert ways == [COUNT_OF_5, InCells(per_cell=Fraction(4), total=Fraction(4), by_number=True),
                     InBall(squared=Fraction(9))]  # fmt: skip
 
 

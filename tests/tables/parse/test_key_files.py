@@ -97,19 +97,19 @@ def test_a_parquet_file_has_types_of_its_own(
     ("column", "name", "content", "why"),
     [
         ("region", "a.txt", b"n\n\ns", "Line 2 is empty"),
-        ("region", "a.txt", b"n\nsecret\nn", "stands in it twice"),
+        ("region", "a.txt", b"n\nsecret\nn", "The file has a key twice"),
         ("region", "a.txt", b"\xff", "UTF-8"),
         ("region", "a.txt", b"x" * 4097, "Line 1 has more than 4,096 bytes"),
-        ("region", "a.csv", b"", "first line the column's name"),
-        ("region", "a.csv", b"n\ns\n", "first line the column's name"),
-        ("region", "a.csv", b"region,size\nn,1\n", "first line the column's name"),
+        ("region", "a.csv", b"", "first line is the column's name"),
+        ("region", "a.csv", b"n\ns\n", "first line is the column's name"),
+        ("region", "a.csv", b"region,size\nn,1\n", "first line is the column's name"),
         ("region", "a.csv", b"region\nn,secret\n", "Line 2 has several fields"),
         ("region", "a.csv", b"region\nn\n\ns", "Line 3 is empty"),
         ("code", "a.txt", b"1\nsecret\n", "Line 2 is no int"),
         ("code", "a.txt", b"1\n1.0\n", "Line 2 is no int"),
         ("code", "a.txt", b"1\n 2\n", "Line 2 is no int"),
         ("code", "a.txt", "1\n\u0662\n".encode(), "Line 2 is no int"),
-        ("code", "a.txt", b"1\n01\n", "stands in it twice"),
+        ("code", "a.txt", b"1\n01\n", "The file has a key twice"),
         ("old", "a.txt", b"true\n1\n", "Line 2 is no bool"),
         ("size", "a.txt", b"1\n", 'one of "int", "text" and "bool"'),
         ("region", "a.parquet", b"secret", "not a readable Parquet file"),
@@ -130,9 +130,9 @@ def test_a_file_that_holds_no_keys_is_told_without_being_quoted(
     ("sql", "why"),
     [
         ("SELECT 1 AS a, 2 AS b", "one column"),
-        ("SELECT 1.5::DOUBLE AS region", "Expected a column of text, it holds DOUBLE"),
-        ("SELECT 1 AS region", "Expected a column of text, it holds INTEGER"),
-        ("SELECT ['n'] AS region", "Expected a column of text, it holds VARCHAR[]"),
+        ("SELECT 1.5::DOUBLE AS region", "Expected a column of text, got a column of DOUBLE"),
+        ("SELECT 1 AS region", "Expected a column of text, got a column of INTEGER"),
+        ("SELECT ['n'] AS region", "Expected a column of text, got a column of VARCHAR[]"),
         ("SELECT unnest(['n', NULL]) AS region", "Row 2 is NULL"),
         ("SELECT unnest(['n', 'n']) AS region", "twice"),
         ("SELECT repeat('x', 9_000_000) AS region FROM range(2)", "at most 10,000,000 bytes"),
@@ -175,7 +175,7 @@ def test_a_parquet_source_says_of_which_type_the_lines_are(
     spec = spec_file.parse(raw, folder=tmp_path)
     assert spec.groupings(spec.query[0])[column] == wanted
     raw["query"][0]["group_by"] = {"size": {"file": "a.txt"}}
-    with pytest.raises(SpecError, match="nor is the source a Parquet file that says it"):
+    with pytest.raises(SpecError, match="the source isn't a Parquet file with the type"):
         spec_file.parse(raw, folder=tmp_path)
 
 
@@ -285,4 +285,4 @@ def test_any_keys_are_read_as_they_stand(
 
 def test_nothing_is_read_where_no_file_is_named() -> None:
     for raw in ({}, {"query": 5}, {"query": [5, {"group_by": 5}, {"group_by": {1: {"file": 2}}}]}):
-        assert named_files.resolved(raw, None, []) == raw
+        assert named_files.read_named_files(raw, None, []) == raw

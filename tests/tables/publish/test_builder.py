@@ -147,15 +147,15 @@ def test_a_file_by_its_path_and_keys_from_a_file(tmp_path: Any) -> None:
         (lambda one: one.run(), "a release with a table"),
         (
             lambda one: one.sum("income", bounds=(0, 9)).mean("income", bounds=(0, 10)),
-            "what was told before of the column 'income'",
+            "the value given before for the column 'income'",
         ),
         (
             lambda one: one.count(by="region", keys=REGIONS).count(keys={"region": ["n"]}),
-            "what was told before of the column 'region'",
+            "the value given before for the column 'region'",
         ),
         (
             lambda one: one.count(keys=REGIONS).count(keys={"region": "private"}),
-            "public or private, and not both",
+            "groups that are either public or private",
         ),
     ],
 )
@@ -182,7 +182,7 @@ def test_what_no_spec_can_have_is_refused_with_its_key(changes: Any, why: str) -
 def test_what_is_given_again_alike_is_the_same() -> None:
     made = begun(columns={"income": {"bounds": [0, 5000]}}).sum("income", bounds=("0", 5000.0))
     assert made.mean("income", bounds=(0, "5e3")).spec.columns["income"].bounds == (0, 5000)
-    with pytest.raises(InvalidArgument, match="told before"):
+    with pytest.raises(InvalidArgument, match="given before"):
         begun(columns={"income": {"bounds": [0, 5000]}}).sum("income", bounds=(0, 9))
 
 

@@ -179,13 +179,13 @@ UNLIKE: list[tuple[dict[str, Any], Callable[[dict[str, Any]], None] | None, str]
     ({"group_by": {"k": ["a", "c"]}}, None, "'q': the column 'k' has other keys"),
     ({"group_by": {"x": [2]}}, lambda raw: raw["data"].update(types={"x": "int"}), "other columns"),
     ({"group_by": {}}, None, "'q' is grouped by other columns"),
-    ({"statistics": ["count", "sum(x)"]}, None, "mean_x is asked for in one"),
-    ({"filter": "x > 0"}, None, "its filters differ"),
+    ({"statistics": ["count", "sum(x)"]}, None, "mean_x is in only one"),
+    ({"filter": "x > 0"}, None, "has other filters"),
     ({"min_count": 1}, None, "noise decides"),
     ({"statistics": [*STATISTICS, "median(x)"]}, _candidates, "no error is known"),
     ({}, _bounds, "the column 'x' has other bounds"),
     ({}, _missing, "missing"),
-    ({}, _named, "is in one of the two releases alone"),
+    ({}, _named, "is in only one of the two releases"),
     ({}, lambda raw: raw.update(derive={"y": "x + 1"}), "derived columns"),
 ]
 

@@ -21,7 +21,7 @@ from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish.release import Release
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.results.table import Table, select, table_of
+from leastnoise.tables.results.table import Table, select_groups, table_of
 from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.resealed import verify_resealed
 from tests.tables.unlisted import spec_of
@@ -72,7 +72,7 @@ def test_the_rows_are_those_of_an_independent_choice(seed: int) -> None:
     shown = layout(group_by={"k": keys}, min_count=least, top=top, round=True)
     vector = np.array([drawn.uniform(-2, 6) for _ in keys])
     table = table_of(shown, vector, NOISE)
-    found = select(shown, table).columns
+    found = select_groups(shown, table).columns
     left = [
         row for row in zip(keys, table.columns["count"], strict=True) if row[1] >= (least or -9)
     ]
@@ -127,10 +127,10 @@ def test_groups_below_are_not_there_and_others_are(tmp_path: Path) -> None:
     assert [row["k"] for row in kept] == ["c", "d", "e"]
     stated = json.loads((out / "plan.json").read_text())
     assert stated["blocks"][0]["published"] == [
-        "Groups whose published count is below 100 are left out."
+        "Groups are left out if their published count is below 100."
     ]
     assert any("min_count or top" in note for note in stated["notes"])
-    assert "below 100 are left out" in report(out)
+    assert "is below 100." in report(out)
 
 
 EDITS: list[tuple[dict[str, Any], Callable[[Records], Records], str]] = [
@@ -219,7 +219,9 @@ def test_groups_that_nobody_listed_share_it(tmp_path: Path) -> None:
     file.write_text("\n".join([header, *reversed(lines)]) + "\n")
     with pytest.raises(CertificateRejected, match="not in order"):
         verify_resealed(tmp_path / "out")
-    assert "reach the threshold those whose published count is below 200" in _plan(tmp_path / "out")
+    assert "reach the threshold are left out if their published count is below 200" in _plan(
+        tmp_path / "out"
+    )
 
 
 def _plan(out: Path) -> str:
@@ -238,4 +240,4 @@ def test_what_has_no_use_is_refused() -> None:
 
 def test_a_table_without_a_choice_is_itself() -> None:
     table = Table(name="q", columns={"k": [1], "count": [2.0]})
-    assert select(layout(), table) is table
+    assert select_groups(layout(), table) is table

@@ -108,20 +108,20 @@ def test_numbers_in_range_are_finite_and_verify(
         (".", "exists"),
         ("/", "name of a new directory"),
         ("rows.csv", "exists"),
-        ("rows.csv/out", "can't be made"),
-        ("b.ledger", "in the way of the ledger"),
-        ("b.ledger/out", "in the way of the ledger"),
-        ("b.ledger-journal", "in the way of the ledger"),
-        ("b.ledger-wal", "in the way of the ledger"),
-        ("b.ledger-shm/a/b", "in the way of the ledger"),
-        ("B.Ledger-Journal", "in the way of the ledger"),
-        ("nowhere/../b.ledger-journal", "in the way of the ledger"),
-        ("link/b.ledger-journal", "in the way of the ledger"),
-        ("dangling/out", "can't be made"),
+        ("rows.csv/out", "can't be created"),
+        ("b.ledger", "The ledger"),
+        ("b.ledger/out", "The ledger"),
+        ("b.ledger-journal", "The ledger"),
+        ("b.ledger-wal", "The ledger"),
+        ("b.ledger-shm/a/b", "The ledger"),
+        ("B.Ledger-Journal", "The ledger"),
+        ("nowhere/../b.ledger-journal", "The ledger"),
+        ("link/b.ledger-journal", "The ledger"),
+        ("dangling/out", "can't be created"),
         ("dangling", "exists"),
-        ("loop/out", "can't be made"),
-        ("/proc/nothing/out", "can't be made"),
-        ("x" * 250, "can't be made"),
+        ("loop/out", "can't be created"),
+        ("/proc/nothing/out", "can't be created"),
+        ("x" * 250, "can't be created"),
         ("a\0b", "NUL"),
     ],
 )
@@ -142,13 +142,13 @@ def test_the_names_of_a_ledger_behind_a_link_are_its_own(folder: Path) -> None:
     (folder / "elsewhere").mkdir()
     (folder / "b.ledger").rename(folder / "elsewhere" / "a.ledger")
     (folder / "b.ledger").symlink_to(folder / "elsewhere" / "a.ledger")
-    refuses(folder, InvalidInput, "in the way", output={"path": "elsewhere/a.ledger-journal"})
+    refuses(folder, InvalidInput, "The ledger", output={"path": "elsewhere/a.ledger-journal"})
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_is_not_to_be_written_to(folder: Path) -> None:
     (folder / "locked").mkdir(mode=0o500)
-    refuses(folder, InvalidInput, "can't be made", output={"path": "locked/out"})
+    refuses(folder, InvalidInput, "can't be created", output={"path": "locked/out"})
 
 
 @pytest.mark.parametrize("name", [output.SPEC, output.PLAN, output.CERTIFICATE])

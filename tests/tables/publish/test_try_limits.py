@@ -12,7 +12,7 @@ import pytest
 
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError
 from leastnoise.tables.publish.release import Release
-from leastnoise.tables.publish.try_limits import Trials, Tried, try_limits
+from leastnoise.tables.publish.try_limits import Trial, Trials, try_limits
 from leastnoise.tables.rows import exact
 from tests.tables.reference import SALT, rank
 
@@ -60,8 +60,8 @@ def tried(folder: Path, name: str, *values: str, more: str = "", spec: str = SPE
     )
 
 
-def of(found: Trials, statistic: str) -> dict[str, Tried]:
-    return {one.value: one for one in found.tried if one.statistic == statistic}
+def of(found: Trials, statistic: str) -> dict[str, Trial]:
+    return {one.value: one for one in found.trials if one.statistic == statistic}
 
 
 @pytest.mark.dense
@@ -109,7 +109,7 @@ def test_groups_are_squared_and_averaged(folder: Path, monkeypatch: pytest.Monke
     for value, (a, b) in away.items():
         expected = math.sqrt((a**2 + b**2) / 2)
         assert of(found, "count")[value].bias == pytest.approx(expected, rel=1e-3)
-    assert not found.others
+    assert not found.not_compared
 
 
 @pytest.mark.dense
@@ -139,7 +139,7 @@ def test_what_cannot_be_compared_is_said(folder: Path) -> None:
     more = '[[query]]\nname = "r"\nstatistics = ["count"]\ngroup_by = { k = { keys = "private" } }'
     spec = SPEC.replace("max_rows = 2", "max_rows = 2\nmax_groups = 1")
     spec = spec.replace("epsilon = 2", 'epsilon = 2\ndelta = "1e-6"')
-    assert tried(folder, "max_rows", "2", more=more, spec=spec).others == ("count of r",)
+    assert tried(folder, "max_rows", "2", more=more, spec=spec).not_compared == ("count of r",)
     alone = spec.replace('statistics = ["count", "sum(x)", "mean(x)", "count_units"]\n', "")
     more = 'statistics = ["count"]\ngroup_by = { k = { keys = "private" } }'
     with pytest.raises(Refused, match="No statistic can be compared"):

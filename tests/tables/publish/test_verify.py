@@ -325,5 +325,7 @@ def test_another_meaning_of_a_derived_column_is_rejected(folder: Path, changed: 
     text = spec.read_text()
     assert 'y = "x + 1"' in text
     spec.write_text(text.replace('y = "x + 1"', f'y = "{changed}"'))
-    with pytest.raises(CertificateRejected, match=r"plan\.json says other than what is certified"):
+    with pytest.raises(
+        CertificateRejected, match=r"plan\.json differs from the plan that is certified"
+    ):
         verify_resealed(folder / "out")

@@ -55,7 +55,7 @@ def test_each_row_of_a_person_with_too_many_counts_for_as_much_less(
     frame.to_parquet(tmp_path / "rows.parquet")
     raw = {"version": 1} | spec_of(contribution=limits)
     raw["query"][0]["statistics"] = ["quantile(x, 0.9)", "median(x)"]
-    counted = ranks_of(raw).counted
+    counted = ranks_of(raw).histogram
     expected = by_hand(frame, reach=ranks_of(raw).reach, bits=counted.bits)
     found = [integers(raw, tmp_path, together=together) for together in (False, True)]
     name = f"{counted.label} {counted.bounding.to_record()}"
@@ -78,4 +78,4 @@ def test_rows_and_their_number_are_of_one_reading(
     raw = {"version": 1} | spec_of(contribution={"max_rows": 2})
     raw["query"] = [raw["query"][1]]
     (vector,) = integers(raw, tmp_path).values()
-    assert sum(vector) == 2 << ranks_of(raw).counted.bits
+    assert sum(vector) == 2 << ranks_of(raw).histogram.bits

@@ -93,7 +93,7 @@ def changed(old: str, new: str) -> dict[str, str]:
         ('column = "mdvis"', 'column = "note"', "query[1].histogram.column", "text column"),
         ('name = "visits"', 'name = "use_by_PLAN"', "query[1].name", "twice"),
         ('name = "visits"', 'name = "../visits"', "query[1].name", "names a file"),
-        ('name = "visits"', 'name = "plan"', "query[1].name", "file of the release"),
+        ('name = "visits"', 'name = "plan"', "query[1].name", "file of every release"),
         ('name = "visits"', 'name = "v"\nstatistics = ["count"]', "query[1].statistics", "another"),
         ("max_conditions = 2", "max_conditions = 3", "query[2].max_conditions", "at most 2"),
         ("max_conditions = 2", "max_conditions = 0", "query[2].max_conditions", "greater than"),
@@ -139,7 +139,7 @@ def changed(old: str, new: str) -> dict[str, str]:
             'statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]',
             'statistics = ["mean(mdvis)", "sum(mdvis)"]\nround = true',
             "query[0].round",
-            "Expected a count",
+            "Expected count",
         ),
         (
             'statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]',
@@ -209,7 +209,7 @@ ONE_PROBLEM = [
     ("query.0.group_by.plan", {"file": "a.txt"}, "query[0].group_by.plan.file", "is a file itself"),
     ("query.0.name", "\ud800", "query[0].name", "Expected a text that UTF-8 can hold."),
     ("query.2.conditions.often", 3, "query[2].conditions.often", "Expected a table of keys."),
-    ("columns", {1: {}}, "columns.1", "Expected a name that is a text"),
+    ("columns", {1: {}}, "columns.1", "Expected a text as the name"),
 ]
 
 

@@ -178,7 +178,7 @@ def test_a_release_may_be_made_of_a_path(tmp_path: Path) -> None:
         Release(tmp_path / "none.toml")
     beside: dict[str, Any]
     for beside in ({"privacy": {"unit": "row"}}, {"data": pd.DataFrame()}, {"folder": "a"}):
-        with pytest.raises(InvalidInput, match="a path alone"):
+        with pytest.raises(InvalidInput, match="a path without sections"):
             Release(tmp_path / "spec.toml", **beside)
     with pytest.raises(SpecError, match="privacy: Missing"):
         Release(data={"source": "a.csv"}, query=[])  # pyright: ignore[reportCallIssue]

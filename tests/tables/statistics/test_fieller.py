@@ -12,7 +12,7 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.noise.draw import make_sampler
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.plan.plan import BlockPlan
+from leastnoise.tables.plan.plan import NoisyPart
 from leastnoise.tables.statistics import quotients
 from leastnoise.tables.statistics.base import Ingredients, Statistic
 from leastnoise.tables.statistics.fieller import QuotientTests, find_tests
@@ -24,7 +24,7 @@ WIDTHS = {17: tuple(2 + k / 16 for k in range(17)), 41: tuple(2 + k / 16 for k i
 
 def planned(
     statistics: list[str], *, groups: int = GROUPS, bounds: Any = (10, 30), **privacy: Any
-) -> BlockPlan:
+) -> NoisyPart:
     raw = {
         "version": 1,
         "data": {"source": "x.parquet"},
@@ -36,7 +36,7 @@ def planned(
 
 
 def drawn(
-    block: BlockPlan, place: int, seed: int, groups: int = GROUPS
+    block: NoisyPart, place: int, seed: int, groups: int = GROUPS
 ) -> tuple[Statistic, Ingredients, np.ndarray]:
     """A statistic, and the noise of its two numbers in every group, shape (2, groups)."""
     layout = block.layout

@@ -18,7 +18,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.kinds import lay_out_query
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.plan.plan import BlockPlan
+from leastnoise.tables.plan.plan import NoisyPart
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.rows import source
 from leastnoise.tables.rows.exact import ExactTotals
@@ -55,7 +55,7 @@ def raw_of(statistics: list[str], **more: Any) -> dict[str, Any]:
     return raw | {"query": [query | more]}
 
 
-def block_of(raw: dict[str, Any]) -> BlockPlan:
+def block_of(raw: dict[str, Any]) -> NoisyPart:
     return plan(spec_file.lay_out({"version": 1} | raw)).blocks[0]
 
 

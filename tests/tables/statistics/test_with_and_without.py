@@ -22,7 +22,7 @@ from leastnoise.tables.layout import choices
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.plan.plan import BlockPlan
+from leastnoise.tables.plan.plan import NoisyPart
 from leastnoise.tables.publish.difference import subtract_releases
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.rows import source
@@ -55,7 +55,7 @@ def layout_of(raw: dict[str, Any]) -> Layout:
     return lay_out_query(spec, spec.query[0])[0][0]
 
 
-def block_of(raw: dict[str, Any]) -> BlockPlan:
+def block_of(raw: dict[str, Any]) -> NoisyPart:
     return plan(spec_file.lay_out({"version": 1} | raw)).blocks[0]
 
 
@@ -234,7 +234,7 @@ def test_no_number_has_more_noise_than_with_all_rows_in_one_box(
     if limits:
         raw["privacy"]["unit"], raw["contribution"] = "u", limits
     errors = block_of(raw).errors
-    monkeypatch.setattr(choices, "with_and_without", lambda *_: None)
+    monkeypatch.setattr(choices, "split_row_count", lambda *_: None)
     before = block_of(raw).errors
     assert len(before) == len(errors)
     for old, new in zip(before, errors, strict=True):

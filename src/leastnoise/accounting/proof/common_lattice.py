@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 from flint import arb
 
 from leastnoise.accounting.proof.composed import is_attained, method_of
@@ -25,6 +24,7 @@ from leastnoise.accounting.proof.sampled import (
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import (
     BITS,
+    COARSE_POINTS,
     NOTHING,
     POINTS_PER_STD,
     LossLattice,
@@ -43,7 +43,6 @@ from leastnoise.numerics.bisection import Bisection
 if TYPE_CHECKING:
     from leastnoise.noise.question import Releases
 
-_COARSE = 48
 _MOST_POINTS = 6000  # lattice points above 0
 _MOST_QUICK_POINTS = 16_000  # the same for samples, where the law's δ takes microseconds
 _FINER_UPPER = 4  # times as many in upper lattices, which scale noise and cost least
@@ -266,7 +265,8 @@ def _loss_range(
     noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction
 ) -> tuple[Fraction, Fraction]:
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
-    leaks = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE).infinity > NOTHING
+    coarse = _whole_upper(noise, sensitivity, reach / COARSE_POINTS, COARSE_POINTS)
+    leaks = coarse.infinity > NOTHING
     return loss_range(sampling_rate, reach, leaks=leaks)
 
 
@@ -274,12 +274,8 @@ def _loss_range(
 def _spread(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> float:
     """Approximate the standard deviation of the loss."""
     reach = _reach(noise, sensitivity)
-    coarse = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE)
-    if sampling_rate != 1:
-        return find_sampled_spread(coarse, sampling_rate)
-    z = (coarse.first + np.arange(len(coarse.masses))) * float(coarse.step)
-    weights = coarse.masses / coarse.masses.sum()
-    return math.sqrt(float(weights @ (z - weights @ z) ** 2))
+    coarse = _whole_upper(noise, sensitivity, reach / COARSE_POINTS, COARSE_POINTS)
+    return coarse.spread if sampling_rate == 1 else find_sampled_spread(coarse, sampling_rate)
 
 
 def find_largest_finite_loss(

@@ -1,4 +1,8 @@
-"""The least noise in the shape of a body for a budget: K-norm, staircase or two-sided."""
+"""The least noise in the shape of a body for a budget: K-norm, staircase or two-sided.
+
+This noise is purely private: its largest loss is ε, and δ is left unspent. The search is over the
+shape of its steps, or over its core.
+"""
 
 from __future__ import annotations
 
@@ -43,44 +47,38 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-# The least noise in the shape of a body, or of what can be added and removed.
-#
-# It is purely private: its largest loss is ε, and δ is left unspent. What is searched is the shape
-# of its steps, or of its core.
-
-
-_SHAPE_BITS = 30  # of a shape, so that its proof takes short fractions
+_SHAPE_BITS = 30  # of a shape's numerator, so that proofs compute with short fractions
 
 
 def k_norm(question: Question) -> KNorm:
-    """Return e^(−ε₀N), ε₀ = ε; raises NotApplicable where another family has the same law."""
-    return at_loss(KNorm, question, purely(KNorm, question))
+    """The law e^(−ε₀N) with ε₀ = ε; raises NotApplicable if another family has the same law."""
+    return law_with_loss(KNorm, question, pure_epsilon(KNorm, question))
 
 
 def k_staircase(question: Question) -> KStaircase:
-    """Return the staircase in N with the best γ, which `fixed` may set."""
-    return at_loss(KStaircase, question, purely(KStaircase, question))
+    """The staircase in N with the best γ, which `fixed` may set."""
+    return law_with_loss(KStaircase, question, pure_epsilon(KStaircase, question))
 
 
 def two_sided_staircase(question: Question) -> TwoSidedStaircase:
-    """Return the staircase in P and Q with the best core, which `fixed` may set."""
-    return at_loss(TwoSidedStaircase, question, purely(TwoSidedStaircase, question))
+    """The staircase in P and Q with the best core, which `fixed` may set."""
+    return law_with_loss(TwoSidedStaircase, question, pure_epsilon(TwoSidedStaircase, question))
 
 
 def two_sided_laplace(question: Question) -> TwoSidedLaplace:
-    """Return the smooth law in P and Q with the best core, which `fixed` may set."""
-    return at_loss(TwoSidedLaplace, question, purely(TwoSidedLaplace, question))
+    """The smooth law in P and Q with the best core, which `fixed` may set."""
+    return law_with_loss(TwoSidedLaplace, question, pure_epsilon(TwoSidedLaplace, question))
 
 
-def purely(family: type[VectorNoise], question: Question) -> Fraction:
-    """Return ε, the largest loss of one release; raises NotApplicable where it is 0."""
+def pure_epsilon(family: type[VectorNoise], question: Question) -> Fraction:
+    """ε, the largest loss of one release; raises NotApplicable if it is 0."""
     if not question.budget.epsilon:
-        raise NotApplicable(family=family.name, why="it is purely private, which takes epsilon > 0")
+        raise NotApplicable(family=family.name, why="it is purely private, so it needs epsilon > 0")
     return question.budget.epsilon
 
 
-def at_loss(family: type[Any], question: Question, largest: Fraction) -> Any:
-    """Return the law of `family` with that largest loss and the best shape."""
+def law_with_loss(family: type[Any], question: Question, largest: Fraction) -> Any:
+    """The law of `family` with this largest loss and the best shape."""
     form = family.form_of(question.sensitivity, dimension=question.dimension)
     if form is None:
         raise NotApplicable(family=family.name, why=family.no_form(question.sensitivity))
@@ -91,37 +89,39 @@ def at_loss(family: type[Any], question: Question, largest: Fraction) -> Any:
     if family is not TwoSidedLaplace:
         _refuse_long(family, form.dimension, largest)
     if derived := sorted(set(question.fixed) - {name}):
-        why = f"{derived[0]} follows from epsilon and the sensitivity; {name} may be set"
+        why = f"{derived[0]} follows from epsilon and the sensitivity; only {name} may be set"
         raise NotApplicable(family=family.name, why=why)
     if name in question.fixed:
         return law_at(form, largest, Fraction(question.fixed[name]))
     least, most = _LIMITS[family]
 
-    def made(shape: float) -> Any:
-        return law_at(form, largest, max(least, min(most, _short(shape))))
+    def law_of_shape(shape: float) -> Any:
+        return law_at(form, largest, max(least, min(most, _round_shape(shape))))
 
     grid = first(form.dimension, float(largest))
-    rounds = 34  # of the search for a shape: to 1e-7, where the loss is flat
-    return made(minimise(lambda shape: question.loss.of(made(shape)), grid, rounds=rounds))
+    rounds = 34  # of the search: the shape to 1e-7, where the loss is flat
+    return law_of_shape(
+        minimise(lambda shape: question.loss.of(law_of_shape(shape)), grid, rounds=rounds)
+    )
 
 
 def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:
-    """Raise NotApplicable where the sums over the steps are too long: where they gain nothing."""
+    """Raise NotApplicable if steps are so short that they gain nothing and their sums are long."""
     powers = 3 if family is KStaircase else dimension + 3
     terms = step_terms(decay, dimension=dimension, powers=powers)
     most_terms = 300_000  # of the sums for one shape: some 20 ms
     if decay < SMALLEST_DECAY or terms > most_terms:
         smooth = KNorm if family is KStaircase else TwoSidedLaplace
-        why = f"its steps are too short to gain anything: {smooth.name} has about the same error"
+        why = f"its steps are too short to help: {smooth.name} has about the same error"
         raise NotApplicable(family=family.name, why=why)
 
 
 def _refuse_known(family: type[VectorNoise], form: Any) -> None:
-    """Raise NotApplicable where another family is the same law, which is offered once."""
+    """Raise NotApplicable if another family has the same law: each law is offered once."""
     known = None
     if family is KNorm:
         known = {Segment: "laplace", Ball: "l2"}.get(type(form))
-        if isinstance(form, Cells) and all(isinstance(one, Segment) for one in form.bodies):
+        if isinstance(form, Cells) and all(isinstance(cell, Segment) for cell in form.bodies):
             known = "laplace"
     if family is KStaircase and isinstance(form, Segment):
         known = "staircase"
@@ -129,41 +129,42 @@ def _refuse_known(family: type[VectorNoise], form: Any) -> None:
         raise NotApplicable(family=family.name, why=f"on this body it is {known}")
 
 
-def _short(shape: float) -> Fraction:
+def _round_shape(shape: float) -> Fraction:
     mantissa, exponent = math.frexp(shape)
     return Fraction(round(mantissa * 2**_SHAPE_BITS)) * Fraction(2) ** (exponent - _SHAPE_BITS)
 
 
-def _pure_least(dimension: int, epsilon: float) -> float:
-    """Return less than the best shape for a large ε, about e^(−ε/(D + 2)).
+def _smallest_shape(dimension: int, epsilon: float) -> float:
+    """A bound below the best shape, which is about e^(−ε/(D + 2)) for a large ε.
 
-    There the mass e^(−ε) beyond the first step has the same mean square as that within it, γ².
+    There the mass e^(−ε) beyond the first step and the mass within it have the same mean square,
+    γ².
     """
     smallest = 1e-100  # of a shape
     return max(math.exp(-epsilon / (dimension + 2)) / 8, smallest)
 
 
-def _between(low: float, high: float) -> list[float]:
-    """Return points to look at first, each at most 1.4 times the last."""
+def _grid_between(low: float, high: float) -> list[float]:
+    """The starting points of a search, each at most 1.4 times the last."""
     count = 2 + math.ceil(math.log(high / low) / math.log(1.4))
     return np.geomspace(low, high, count).tolist()
 
 
 def _gammas(dimension: int, epsilon: float) -> list[float]:
-    return _between(min(_pure_least(dimension, epsilon), 1 / 16), 1.0)
+    return _grid_between(min(_smallest_shape(dimension, epsilon), 1 / 16), 1.0)
 
 
 def _cores(dimension: int, epsilon: float) -> list[float]:
-    """Return cores around 0.3·d/ε + 0.1, where those of counts are (theory/bodies.md §3)."""
+    """Cores around 0.3·d/ε + 0.1, where the best cores of counts lie (theory/bodies.md §3)."""
     typical = 0.3 * dimension / epsilon + 0.1
-    low = max(min(_pure_least(dimension, epsilon), typical / 16), float(SMALLEST_CORE))
-    return _between(low, 16 * typical)
+    low = max(min(_smallest_shape(dimension, epsilon), typical / 16), float(SMALLEST_CORE))
+    return _grid_between(low, 16 * typical)
 
 
 def _smooth_cores(dimension: int, epsilon: float) -> list[float]:
-    """Return the same in units of the scale 1/ε, which is all that there is without steps."""
+    """The same cores in units of the scale 1/ε; a law without steps has no other unit."""
     del epsilon
-    return _between(0.3 * dimension / 64, 0.3 * dimension * 16)
+    return _grid_between(0.3 * dimension / 64, 0.3 * dimension * 16)
 
 
 _Shape = tuple[
@@ -186,36 +187,36 @@ _SHAPES: dict[type[VectorNoise], _Shape] = {
         lambda of, largest, core: TwoSidedLaplace(scale=1 / largest, of=of, core=core),
     ),
 }
-"""What is searched of each family: its name, where it is looked at first, and the law there."""
+"""For each family: the parameter of the search, its starting points, and the law for a value."""
 
 _LIMITS: dict[type[VectorNoise], tuple[Fraction, Fraction]] = {
     KStaircase: (SMALLEST_SQUARED, Fraction(1)),
     TwoSidedStaircase: (SMALLEST_CORE, Fraction(10**6)),
     TwoSidedLaplace: (Fraction(0), TWO_SIDED_LAPLACE_LARGEST_CORE),
 }
-"""What a search may find; what you set yourself is refused beyond it."""
+"""The range of the searched parameter; a value set by the user is refused outside it."""
 
 
-# k-fold noise in the shape of a body: the largest loss that one release may have.
+# k-fold noise in the shape of a body: the largest loss allowed for each release.
 
 
 _ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
 
 
 def several(task: SeveralReleases) -> VectorNoise:
-    """Return the law for several releases together: the largest ε₀ that is proved to meet δ.
+    """The law for several releases together: the largest ε₀ that is proved to meet δ.
 
-    What is worth ε/k for a sample is always enough, and all that there is at δ = 0. Raises
-    NotApplicable for laws that aren't purely private.
+    A largest loss of ε/k (before amplification by sampling) is always enough, and at δ = 0 nothing
+    else is. Raises NotApplicable for laws that are not purely private.
     """
     family, question = cast("type[VectorNoise]", task.family), task.question
     if not family.purely_private:
-        why = "for several releases its shape isn't searched; several purely private ones share"
-        raise NotApplicable(family=family.name, why=f"{why} a budget as tightly as is proved")
-    one = Budget(epsilon=purely(family, question) / question.compositions)
-    share = question.one_at(one).budget.epsilon
+        why = "its shape isn't searched for several releases; use a purely private family, whose"
+        raise NotApplicable(family=family.name, why=f"{why} releases are composed tightly")
+    budget_of_release = Budget(epsilon=pure_epsilon(family, question) / question.compositions)
+    share = question.one_at(budget_of_release).budget.epsilon
     if not question.budget.delta:
-        return at_loss(family, question, share)
+        return law_with_loss(family, question, share)
 
     def largest(shape: VectorNoise, guess: Fraction) -> Fraction:
         def gap(log_loss: float) -> float:
@@ -223,14 +224,14 @@ def several(task: SeveralReleases) -> VectorNoise:
 
         return max(share, Fraction(math.exp(_ROOT.find(gap, guess=math.log(guess)))))
 
-    found = largest(at_loss(family, question, share), share)
-    best = at_loss(family, question, found)
-    # of a staircase in N, γ is in the curve too: that γ is kept, and ε₀ looked for again
-    return _with_loss(best, largest(best, found)) if family is KStaircase else best
+    first_loss = largest(law_with_loss(family, question, share), share)
+    best = law_with_loss(family, question, first_loss)
+    # the curve of a staircase in N depends on γ as well: keep this γ, and search ε₀ again
+    return _with_loss(best, largest(best, first_loss)) if family is KStaircase else best
 
 
 def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
-    """Return the same shape with another largest loss."""
+    """The same shape with another largest loss."""
     if isinstance(law, KStaircase):
         return KStaircase(scale=1, body=law.body, gamma=law.gamma, decay=largest)
     if isinstance(law, TwoSidedStaircase):
@@ -238,32 +239,32 @@ def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
     return law.scaled(law.largest_loss / largest)
 
 
-# The best staircase in the gauge of a body that is cut off, for a budget (theory/bodies.md §9).
+# The best truncated staircase in the gauge of a body, for a budget (theory/bodies.md §9).
 
 
 def search(question: Question) -> TruncatedKStaircase:
-    """Return the law with the γ in (0, 1] of least loss, at its smallest radius; decay is ε.
+    """The law with the γ in (0, 1] of least loss, at its smallest radius; decay is ε.
 
-    `fixed` may set gamma. With the radius or another decay, it has to set both radius and gamma,
-    and the scale is the least that meets the budget. Raises NotApplicable where another family is
-    the same law, where `k-staircase` has the same loss to 1e-4, and for radii beyond 20,000;
-    InvalidArgument if too little is set.
+    `fixed` may set gamma. If it sets the radius or another decay, it has to set radius and gamma,
+    and the scale is the smallest that meets the budget. Raises NotApplicable if another family is
+    the same law, if `k-staircase` has the same loss to 1e-4, and for radii beyond 20,000; raises
+    InvalidArgument if a parameter is missing.
     """
     body = _body(question)
     fixed = {name: Fraction(value) for name, value in question.fixed.items()}
     decay = fixed.get("decay", question.budget.epsilon)
     if "radius" in fixed or decay != question.budget.epsilon:
-        return _at_shape(question, body, fixed | {"decay": decay})
-    gamma, radius = _truncated_least(
+        return _scale_shape(question, body, fixed | {"decay": decay})
+    gamma, radius = _best_truncation(
         body.dimension, question.budget, question.loss, fixed.get("gamma")
     )
-    found = TruncatedKStaircase(scale=1, body=body, gamma=gamma, radius=radius, decay=decay)
-    pure = None if fixed else _pure(question)
-    gain = Fraction(1, 10_000)  # of the loss; for less, nobody gives up δ = 0
-    if pure is not None and question.loss.of(found) > (1 - gain) * pure:
-        why = "its range would end so far out that k-staircase has the same error, with no delta"
+    law = TruncatedKStaircase(scale=1, body=body, gamma=gamma, radius=radius, decay=decay)
+    pure = None if fixed else _untruncated_loss(question)
+    gain = Fraction(1, 10_000)  # of the loss; a smaller gain is not worth a δ > 0
+    if pure is not None and question.loss.of(law) > (1 - gain) * pure:
+        why = "its range would end so far out that k-staircase has the same error with delta = 0"
         raise NotApplicable(family=TruncatedKStaircase.name, why=why)
-    return found
+    return law
 
 
 def _body(question: Question) -> Body:
@@ -272,61 +273,61 @@ def _body(question: Question) -> Body:
     if body is None:
         raise NotApplicable(family=family.name, why=family.no_form(sensitivity))
     if isinstance(body, Ball):
-        why = "on this body it is spherical-staircase, of which delta is known exactly"
+        why = "on this body it is spherical-staircase, whose delta is known exactly"
         raise NotApplicable(family=family.name, why=why)
     return body
 
 
-def _pure(question: Question) -> float | None:
-    """Return the loss of the same law without an end; None where it isn't offered."""
+def _untruncated_loss(question: Question) -> float | None:
+    """The loss of the same law without truncation; None if that law isn't offered."""
     try:
         return question.loss.of(k_staircase(replace(question, fixed={})))
     except NotApplicable:
         return None
 
 
-@lru_cache(maxsize=64)  # of all bodies of a dimension it is the same
-def _truncated_least(
+@lru_cache(maxsize=64)  # it is the same for all bodies of a dimension
+def _best_truncation(
     dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
 ) -> tuple[Fraction, Fraction]:
-    """Return γ and R."""
+    """The best γ, and its radius R."""
     epsilon = float(budget.epsilon)
     log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
     cut = CutStaircase(
         family=TruncatedKStaircase.name,
         dimension=dimension,
         epsilon=epsilon,
-        log_target=log_delta - 1e-12 - 1e-15 * dimension,  # errors of floats
+        log_target=log_delta - 1e-12 - 1e-15 * dimension,  # a margin for rounding
         loss=loss,
         outside=partial(_outside, dimension=dimension),
     )
-    # the gauge is about Gamma(D)/ε; at ε = 0 the law is uniform, and D/2R of it leaves
+    # the gauge is about Gamma(D)/ε; at ε = 0 the law is uniform, and a shift moves D/2R of it out
     steps = (dimension - log_delta) / epsilon if epsilon else math.inf
     guess = min(steps, dimension / 2 * math.exp(-log_delta), MAX_STEPS)
     return cut.least(gamma, guess=math.ceil(guess))
 
 
 def _outside(a: Floats, b: Floats, *, dimension: int) -> Floats:
-    """Return the share of aK outside s + bK, a <= b, at a corner s of a cube K."""
+    """The share of aK outside s + bK, a <= b, for a corner s of a cube K."""
     gone = np.clip((a - b + 1) / (2 * a), 0.0, 1.0)
     with np.errstate(divide="ignore"):
         return -np.expm1(dimension * np.log1p(-gone))
 
 
-def _at_shape(question: Question, body: Body, fixed: dict[str, Fraction]) -> TruncatedKStaircase:
+def _scale_shape(question: Question, body: Body, fixed: dict[str, Fraction]) -> TruncatedKStaircase:
     if missing := {"gamma", "radius"} - set(fixed):
         raise InvalidArgument(
             name="parameter",
             value="nothing",
-            expected=f"{' and '.join(sorted(missing))}, which the others leave open",
+            expected=f"{' and '.join(sorted(missing))} as well, if the radius or the decay is set",
         )
     law = TruncatedKStaircase(scale=1, body=body, **fixed)
 
     def log_delta(shift: float) -> float:
         with precision(PLAIN_BITS):
             epsilon = question.budget.epsilon
-            found = truncated_delta_ball(law, shift=Fraction(shift), epsilon=epsilon)
-            most = float_above(found)
+            delta = truncated_delta_ball(law, shift=Fraction(shift), epsilon=epsilon)
+            most = float_above(delta)
         return math.log(most) if most > 0 else -math.inf
 
     return law.scaled(least_scale(log_delta, question.budget.delta))

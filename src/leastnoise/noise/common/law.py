@@ -86,6 +86,10 @@ class RadialStepNoise(Noise):
     def _steps(self) -> RadialSteps:
         """Return `steps`."""
 
+    def fall_within(self, steps: int) -> Fraction:
+        """Return ln of the largest ratio of two densities so many steps apart or fewer."""
+        return self.steps.decay * min(steps, max(self.steps.levels))
+
     @cached_property
     def ball_masses(self) -> NDArray[np.float64]:
         """The π_j, as floats of shape (n,)."""
@@ -317,6 +321,10 @@ class StepNoise(Noise):
     @abstractmethod
     def _steps(self) -> Steps:
         """Return `steps`."""
+
+    def fall_within(self, steps: int) -> Fraction:
+        """Return ln of the largest ratio of two densities so many steps apart or fewer."""
+        return self.steps.decay * min(steps, max(self.steps.levels))
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the log of the step that |x|/scale is on, −inf beyond the last; see `Noise`.

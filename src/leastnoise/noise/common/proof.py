@@ -44,7 +44,7 @@ def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
 
 def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
     """Return it for steps of one width, each lower by one factor, of which there are so many."""
-    return noise.steps.decay * min(math.ceil(shift / noise.scale), max(noise.steps.levels))
+    return noise.fall_within(math.ceil(shift / noise.scale))
 
 
 def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:

@@ -175,6 +175,7 @@ _MORE_ON_A_LINE = 4
 _BITS, _BITS_MORE = 80, 32  # and as many as δ has zeros
 _ACCURACY = 24  # bits of the tails: k releases add k·2^-24 of δ, a thousand some 5e-6 of the scale
 _EVALUATIONS = 10_000  # of integrands at a place: of laws that we calibrate 1,700 was the most
+_SHIFT_BITS = 44  # of the shift: 1.2e-13 of the noise at most
 _PART = 2.0**-5  # of P(Z > ε): not much more than δ(ε) anywhere, and a goal too fine is cheap
 _SMALLEST = math.log(1e-300)
 
@@ -205,14 +206,16 @@ def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
         return lower_cells(
             lambda epsilon: _delta(law, scales, epsilon), upper(noise, shift, step, size)
         )
-    known = [one for one in _known(law, scales, step) if one.p.is_finite()]
+    known = [place for place in _known(law, scales, step) if place.p.is_finite()]
+    widened = _Widened.of(law, scales * noise.scale / shift)
     with precision(BITS):
-        tail = [(one.p, one.weighted / ball(one.epsilon).exp()) for one in known]
+        tail = [(place.p, place.weighted / ball(place.epsilon).exp()) for place in known]
         # P(Z > −z) = 1 − Q(Z > z), as no loss has a mass of its own. Twice 0 is an empty cell.
         mirror = [(1 - q, 1 - p) for p, q in reversed(tail)]
         ends = [(arb(1), arb(1)), *mirror, *tail, (arb(0), arb(0))]
         cells = [
-            (float_below(p0 - p1), float_above(q0 - q1)) for (p0, q0), (p1, q1) in pairwise(ends)
+            (float_below(widened.at_least(p0 - p1)), float_above(widened.at_most(q0 - q1)))
+            for (p0, q0), (p1, q1) in pairwise(ends)
         ]
         p, q = np.array([cell for cell in cells if min(cell) > 0]).T
         sums = zip(*inscribe(p, q, float(step), size), strict=True)
@@ -243,9 +246,52 @@ class _KnownRadii:
 
 
 def _in_scales(noise: GeneralizedGamma, shift: Fraction) -> tuple[GeneralizedGamma, Fraction]:
-    """Return the law of scale 1 and the shift in scales, all that losses depend on."""
+    """Return the law of scale 1, and the shift in scales or slightly more: losses depend on these.
+
+    The shift is rounded up, as a longer shift is worse at every ε. So the floats just below and
+    just above a root are mostly one shift, and its quadratures serve the bounds from both sides.
+    """
     law = GeneralizedGamma(scale=1, alpha=noise.alpha, p=noise.p, dimension=noise.dimension)
-    return law, shift / noise.scale
+    scales = shift / noise.scale
+    if law.is_classic:
+        return law, scales
+    exponent = scales.numerator.bit_length() - scales.denominator.bit_length() - _SHIFT_BITS
+    unit = Fraction(2) ** exponent
+    return law, math.ceil(scales / unit) * unit
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Widened:
+    """Bounds on masses under noise λ >= 1 times as wide as a law of scale 1, κ >= 0.
+
+    A shift s/λ of scale-1 noise has the losses of a shift s of this noise. The ratio of the two
+    densities is λ^−(α+1) e^(r^p (1 − λ^−p)): at least the first factor everywhere, and at most
+    e^(B (1 − λ^−p)) but for radii beyond B, r^p > B, which have P(R^p > B λ^−p).
+    """
+
+    least_ratio: arb
+    most_ratio: arb
+    beyond: arb
+
+    @classmethod
+    def of(cls, law: GeneralizedGamma, factor: Fraction) -> _Widened:
+        with precision(BITS):
+            k, shrunk = ball((law.alpha + 1) / law.p), ball(factor) ** -ball(law.p)
+            farthest = 2 * k + 1000  # e^-500 or less is left beyond it
+            return cls(
+                least_ratio=ball(factor) ** -ball(law.alpha + 1),
+                most_ratio=(farthest * (1 - shrunk)).exp(),
+                beyond=(farthest * shrunk).gamma_upper(k, 1),
+            )
+
+    def at_least(self, mass: arb) -> arb:
+        """Bound from below the mass of outputs that have `mass` under the law itself."""
+        return self.least_ratio * mass
+
+    def at_most(self, mass: arb) -> arb:
+        """Bound the same from above."""
+        return self.most_ratio * mass + self.beyond
 
 
 def _delta(law: GeneralizedGamma, scales: Fraction, epsilon: Fraction) -> arb:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -23,7 +23,7 @@ from flint import arb
 
 from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import float_above
-from leastnoise.balls.losses import POINTS_PER_STD
+from leastnoise.balls.losses import COARSE_POINTS, POINTS_PER_STD, LossLattice
 from leastnoise.errors import NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above
@@ -61,7 +61,7 @@ _COARSE, _FINE = 1e-6, 1e-7  # of the log of the scale
 _MOST_MOVES = 30
 _LONGEST_MOVE = 2.0
 _FARTHEST_SCALE = 20.0  # from the Gaussian's scale, of the log
-_MARGIN = 2e-5  # of the scale: what floats and the lattice's step may be off
+_MARGIN = 1e-6  # of the scale: what floats and the root may be off; 3e-8 was the most
 _PROOFS = 4
 
 
@@ -206,26 +206,25 @@ class _Several:
         return found
 
     def _proofs_root(self, law: GeneralizedGamma, near: float) -> float:
-        """Return about ln of the least scale at which the upper lattice meets δ."""
+        """Return about ln of the least scale at which the proof's upper lattice meets δ."""
 
         def gap(log_scale: float) -> float:
             scales = Fraction(math.exp(-log_scale))
+            delta = cache(partial(self._delta, law, float(scales)))
             last = reach(law, scales)
-            spread = sketch(law, float(scales)).spread
-            size = math.ceil(float(last) * POINTS_PER_STD / spread)
-            step = last / size
-            points = [
-                (epsilon, arb(self._delta(law, float(scales), float(epsilon))))
-                for epsilon, _ in choose_places(law, scales, step)
-            ]
-            lattice = between(points, step, size)
-            found = float_above(
-                composed_upper([(lattice, self._task.compositions)], self._budget.epsilon)
-            )
-            return math.log(found) - self._log_target
 
-        found, self._slope = _root(gap, near, self._slope, within=_FINE)
-        return found
+            def lattice(size: int) -> LossLattice:
+                step = last / size
+                points = choose_places(law, scales, step)
+                return between([(z, arb(delta(float(z)))) for z, _ in points], step, size)
+
+            size = math.ceil(float(last) * POINTS_PER_STD / lattice(COARSE_POINTS).spread)
+            releases = [(lattice(size), self._task.compositions)]
+            bound = float_above(composed_upper(releases, self._budget.epsilon))
+            return math.log(bound) - self._log_target
+
+        root, self._slope = _root(gap, near, self._slope, within=_FINE)
+        return root
 
     def _delta(self, law: GeneralizedGamma, scales: float, epsilon: float) -> float:
         return math.exp(

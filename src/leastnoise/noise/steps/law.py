@@ -224,9 +224,12 @@ class TruncatedStaircase(StepNoise):
     def mean_abs(self) -> float:
         return _spread(self, gamma=self.gamma, order=1)
 
+    def fall_within(self, steps: int) -> Fraction:
+        return self.decay * min(steps, _count_whole(self.radius, self.gamma))
+
     def _steps(self) -> Steps:
         """Edges 0, γ, γ + 1, … below R, and R."""
-        count = max(0, math.ceil(self.radius - self.gamma))
+        count = _count_whole(self.radius, self.gamma)
         edges = (Fraction(0), *(self.gamma + j for j in range(count)), self.radius)
         pieces = len(edges) - 1
         return Steps(
@@ -271,6 +274,9 @@ class Tulap(StepNoise):
     def mean_abs(self) -> float:
         return _spread(self, gamma=Fraction(1, 2), order=1)
 
+    def fall_within(self, steps: int) -> Fraction:
+        return self.decay * min(steps, _count_whole(self.radius, Fraction(1, 2)))
+
     def _steps(self) -> Steps:
         """Edges 0, ½, 3/2, … below the radius, and the radius."""
         return TruncatedStaircase(
@@ -281,10 +287,15 @@ class Tulap(StepNoise):
 # The moments of a staircase that is cut off.
 
 
+def _count_whole(radius: Fraction, gamma: Fraction) -> int:
+    """Return how many edges γ, γ + 1, … lie below the radius: the level of the last step."""
+    return max(0, math.ceil(radius - gamma))
+
+
 def _spread(law: TruncatedStaircase | Tulap, *, gamma: Fraction, order: int) -> float:
     """Return E|X|^n, n = order."""
     gamma_float, radius, decay = float(gamma), float(law.radius), float(law.decay)
-    whole = max(0, math.ceil(law.radius - gamma))
+    whole = _count_whole(law.radius, gamma)
     unit = cut_moment(gamma=gamma_float, radius=radius, decay=decay, whole=whole, order=order)
     return float(1 - law.atom) * float(law.scale) ** order * unit
 

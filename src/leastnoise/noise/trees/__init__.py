@@ -1,1 +1,1 @@
-"""Whole-number noise on the cells of a tree, whose sums over nodes have little noise too."""
+"""Integer noise on the cells of a tree whose sums over nodes have little noise, too."""

@@ -1,12 +1,12 @@
-"""Sums of the same number in several independent trees, one of each group: half-widths.
+"""Half-widths for the sum of one number over several independent trees, one tree per group.
 
-notation: X the noise of the number in one tree, k `copies` of it; S their sum. M_p is a bound on
-E X^p for p of `ORDERS`. X and S are symmetric, so that the moments of a sum of two parts A and B
-are Σ_j C(p, 2j)·E A^2j·E B^(p − 2j): larger moments of the parts give larger ones.
+notation: X is the noise of the number in one tree, and S the sum of k independent `copies` of X.
+M_p is a bound on E X^p, for p in `ORDERS`. X and S are symmetric, so a moment of a sum A + B is Σ_j
+C(p, 2j)·E A^2j·E B^(p − 2j), which increases with the moments of A and B.
 
-The Fourier transform of the law of S is the k-th power of the transform of X, modulo a window N.
-Let the law of X be known up to e in the l1 norm. Then P(|S| <= h) is known up to k·e, a product of
-laws at a time, and up to E S^8/(N/2)^8 for sums beyond the window.
+The Fourier transform of the law of S is the k-th power of the transform of X, modulo a window N. If
+the law of X has an error of at most e in the l1 norm, then P(|S| <= h) has an error of at most k·e
+(replace one factor of the product at a time), plus E S^8/(N/2)^8 for sums beyond the window.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS = 1 << 24
 """The largest number of probabilities of all sums; beyond it half-widths follow from moments."""
-_ROWS = 16  # at once
-_ROUNDED_UP = 1e-3  # of a moment, by all of these
+_ROWS = 16  # that are transformed at once
+_ROUNDED_UP = 1e-3  # more than all rounding errors of a moment, relatively
 _ORDERS: Floats = np.array(ORDERS, dtype=np.float64)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Laws:
-    """The laws of some symmetric numbers X: bounds on their moments, and probabilities.
+    """The laws of several symmetric numbers X: bounds on their moments, and probabilities.
 
-    `moments` has shape (numbers, 4). `halves` are P(X = t) for t = 0, 1, …, up to `off` in the l1
-    norm over all t; None where they are not computed.
+    `moments` has shape (numbers, 4). `halves` holds P(X = t) for t = 0, 1, …; None if they were not
+    computed. `off` bounds the error of `halves` in the l1 norm over all t.
     """
 
     moments: Floats
@@ -51,10 +51,10 @@ class Laws:
     def of_node(cls, law: LevelLaw) -> Laws:
         """The law of one node, shape (1,)."""
         halves, count = law.probabilities, 2 * len(law.probabilities)
-        places = np.arange(len(halves), dtype=np.float64)
+        points = np.arange(len(halves), dtype=np.float64)
         mass = float(2 * halves.sum() - halves[0])
         off = SAFE * math.sqrt(count) * law.error + GIVEN_AWAY / 1000
-        moments = [2 * float(halves @ places**p) / mass * (1 + _ROUNDED_UP) for p in ORDERS]
+        moments = [2 * float(halves @ points**p) / mass * (1 + _ROUNDED_UP) for p in ORDERS]
         return cls(
             moments=np.array([moments]),
             halves=halves[None],
@@ -63,7 +63,7 @@ class Laws:
 
     @classmethod
     def of_prefixes(cls, noise: Agreeing, count: int) -> Laws:
-        """The laws of the sums of the first 1, …, `count` cells; raises what their moments do."""
+        """The laws of the sums of the first 1, …, `count` cells; raises like `prefix_moments`."""
         moments = prefix_moments(noise)[1 : count + 1]
         laws = prefix_laws(noise)
         if laws is None:
@@ -72,7 +72,7 @@ class Laws:
         return cls(moments=moments, halves=halves, off=2 * slack[:, 0])
 
     def half_widths(self, copies: int, coverage: float) -> Floats:
-        """An h with P(|S| <= h) >= `coverage` for each number, S a sum of independent `copies`."""
+        """An h for each number with P(|S| <= h) >= `coverage`, for independent `copies`."""
         moments = moments_of_copies(self.moments, copies)
         widths = np.floor((moments / (1 - coverage)) ** (1 / _ORDERS)).min(axis=1)
         least = 2 * float((moments[:, -1].max() / GIVEN_AWAY) ** (1 / ORDERS[-1]))
@@ -98,7 +98,7 @@ class Laws:
 
 
 def moments_of_copies(moments: Floats, copies: int) -> Floats:
-    """Bounds on E S^p for p of `ORDERS`, given those on E X^p; shape (numbers, 4)."""
+    """Bounds on E S^p for p in `ORDERS`, from bounds on E X^p; shape (numbers, 4)."""
     total: Floats | None = None
     power = moments
     while True:

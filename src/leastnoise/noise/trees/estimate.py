@@ -1,7 +1,7 @@
-"""The laws of a tree's nodes for searches, which compare many: in floats, without a proof.
+"""Estimated laws of a tree's nodes, for searches that compare many trees: floats, without a proof.
 
-notation: as in `levels`. The recursions are the recursions of `levels.solve`, with numpy's FFT and
-without bounds on any error. All laws are symmetric, so that their transforms are real.
+notation: as in `levels`. The recursions of `levels.solve`, with numpy's FFT and without error
+bounds. All laws are symmetric, so their transforms are real.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.trees.known import raised
+from leastnoise.noise.trees.known import raise_to
 from leastnoise.noise.trees.levels import check_numbers, find_window, moment_of, rates_of
 from leastnoise.noise.trees.shape import TreeShape, shape_of
 
@@ -31,21 +31,21 @@ MOST_DRAWS = 1 << 25
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Upward:
-    """Laws of nodes from a pass from the cells to the root, by level, the root's level first.
+    """Results of the pass from the cells to the root, for each level (root first) and each kind.
 
-    Of each kind: `alone` holds A_l; `rests` the transforms of C_l, one for each kind of children,
-    and `kept` κ_l, both without the cells' level.
+    `subtrees` holds A_l. `siblings` holds the transforms of C_l, for each kind of child, and
+    `acceptance` holds κ_l; both end above the cells.
     """
 
-    alone: list[list[Floats]]
-    rests: list[list[list[Floats]]]
-    kept: list[list[float]]
+    subtrees: list[list[Floats]]
+    siblings: list[list[list[Floats]]]
+    acceptance: list[list[float]]
 
 
 def estimate_variances(
     branches: tuple[int, ...], rates: Sequence[float], *, window: int | None = None
 ) -> list[list[float]]:
-    """Return the variance of a node of each place of each level, the root's first.
+    """The variance of a node, for each level (root first) and each position of the level.
 
     Raises what `solve` raises.
     """
@@ -54,90 +54,95 @@ def estimate_variances(
     check_numbers(shape, size)
     weights = _weights(rates, size)
     upward, half = _go_up(shape, weights, rates[-1]), size // 2
-    found = [[moment_of(upward.alone[0][0][:half], 2)]]
-    beside: list[Floats | float] = [1.0]  # U_l of each place
+    variances = [[moment_of(upward.subtrees[0][0][:half], 2)]]
+    beside: list[Floats | float] = [1.0]  # U_l at each position
     for level, weight in enumerate(weights[:-1], start=1):
         if not any(rates[:level]):  # U stays 1: sums of a law over all t
-            beside = [1.0] * len(shape.places[level])
+            beside = [1.0] * len(shape.positions[level])
         else:
-            above = [np.fft.rfft(weight * one).real for one in beside]
+            above = [np.fft.rfft(weight * outer).real for outer in beside]
             beside = [
-                np.fft.irfft(above[place[0]] * _rest(shape, upward, level, place), size)
-                for place in shape.places[level]
+                np.fft.irfft(above[position[0]] * _rest(shape, upward, level, position), size)
+                for position in shape.positions[level]
             ]
         laws = [
-            upward.alone[level][kind] * one
-            for (_, kind), one in zip(shape.places[level], beside, strict=True)
+            upward.subtrees[level][kind] * outer
+            for (_, kind), outer in zip(shape.positions[level], beside, strict=True)
         ]
-        found.append([moment_of(law[:half], 2) for law in laws])
-    return found
+        variances.append([moment_of(law[:half], 2) for law in laws])
+    return variances
 
 
-def estimate_kept(branches: tuple[int, ...], rates: Sequence[float]) -> list[list[float]]:
-    """Return κ of each kind of node above the cells, by level; raises what `solve` raises."""
+def estimate_acceptance(branches: tuple[int, ...], rates: Sequence[float]) -> list[list[float]]:
+    """κ of each kind of node above the cells, by level; raises what `solve` raises."""
     shape, size = shape_of(branches, len(rates) - 1), find_window(branches, rates)
     check_numbers(shape, size)
-    return _go_up(shape, _weights(rates, size), rates[-1]).kept
+    return _go_up(shape, _weights(rates, size), rates[-1]).acceptance
 
 
 def expected_draws(noise: Agreeing) -> float:
-    """Return how many cells are drawn on average for one draw: of a node Σ_children/κ of them."""
-    kept, draws = estimate_kept(noise.branches, rates_of(noise)), [1.0]
-    for kinds, shares in zip(reversed(noise.shape.kinds[:-1]), reversed(kept), strict=True):
+    """The expected number of cells that are drawn for one draw of the noise.
+
+    A node's expectation is the sum of its children's expectations, over κ.
+    """
+    acceptance, draws = estimate_acceptance(noise.branches, rates_of(noise)), [1.0]
+    for kinds, shares in zip(reversed(noise.shape.kinds[:-1]), reversed(acceptance), strict=True):
         draws = [
-            sum(b * draws[kind] for kind, b in own) / share
-            for own, share in zip(kinds, shares, strict=True)
+            sum(b * draws[kind] for kind, b in children) / share
+            for children, share in zip(kinds, shares, strict=True)
         ]
     return draws[0]
 
 
 def check_work(noise: Agreeing) -> None:
-    """Raise NotApplicable for noise that is drawn in more than 2^25 cells on average.
+    """Raise NotApplicable if one draw of the noise takes more than 2^25 draws of cells on average.
 
-    They take about ten seconds. The number follows from the law, and not from any data.
+    They would take about ten seconds. The number follows from the law alone, not from any data.
     """
     if (draws := expected_draws(noise)) > MOST_DRAWS:
         why = (
-            f"a draw takes {draws:.2g} draws of a cell on average, more than {MOST_DRAWS:,}: "
-            "give the cells a larger share, or nodes fewer children"
+            f"one draw of this tree takes {draws:.2g} draws of cells on average, more than "
+            f"{MOST_DRAWS:,}; give the cells a larger share, or the nodes fewer children"
         )
         raise NotApplicable(family=noise.name, why=why)
 
 
 def _weights(rates: Sequence[float], size: int) -> list[Floats]:
-    places = np.arange(size, dtype=np.float64)
-    lengths = np.minimum(places, size - places)
+    points = np.arange(size, dtype=np.float64)
+    lengths = np.minimum(points, size - points)
     return [np.exp(-rate * lengths) for rate in rates]
 
 
 def _go_up(shape: TreeShape, weights: Sequence[Floats], rate: float) -> Upward:
-    """Return A, C and κ of all nodes; the cells have noise of rate `rate`."""
+    """A, C and κ of all nodes, for cells with noise of rate `rate`."""
     size, cell = len(weights[-1]), weights[-1] * math.tanh(rate / 2)
-    alone, rests, kept = [[cell]], list[list[list["Floats"]]](), list[list[float]]()
+    subtrees, siblings, acceptance = [[cell]], list[list[list["Floats"]]](), list[list[float]]()
     for kinds, weight in zip(reversed(shape.kinds[:-1]), reversed(weights[:-1]), strict=True):
-        spectra = [np.fft.rfft(law).real for law in alone[0]]
-        rests.insert(0, [_all_but_one([(spectra[one], b) for one, b in own]) for own in kinds])
+        spectra = [np.fft.rfft(law).real for law in subtrees[0]]
+        siblings.insert(
+            0, [_all_but_one([(spectra[kind], b) for kind, b in children]) for children in kinds]
+        )
         laws = [
-            np.fft.irfft(rest[0] * spectra[own[0][0]], size) * weight
-            for rest, own in zip(rests[0], kinds, strict=True)
+            np.fft.irfft(rest[0] * spectra[children[0][0]], size) * weight
+            for rest, children in zip(siblings[0], kinds, strict=True)
         ]
-        kept.insert(0, [float(law.sum()) for law in laws])
-        alone.insert(0, [law / total for law, total in zip(laws, kept[0], strict=True)])
-    return Upward(alone=alone, rests=rests, kept=kept)
+        acceptance.insert(0, [float(law.sum()) for law in laws])
+        subtrees.insert(0, [law / total for law, total in zip(laws, acceptance[0], strict=True)])
+    return Upward(subtrees=subtrees, siblings=siblings, acceptance=acceptance)
 
 
 def _all_but_one(parts: Sequence[tuple[Floats, int]]) -> list[Floats]:
-    """Return, for each part, the transform of the sum of all children but one of it."""
-    whole = [raised(spectrum, b) for spectrum, b in parts]
+    """For each part, the transform of the sum of all children except one of that part."""
+    whole = [raise_to(spectrum, b) for spectrum, b in parts]
     return [
-        math.prod(whole[:place] + whole[place + 1 :], start=raised(own, b - 1))
-        for place, (own, b) in enumerate(parts)
+        math.prod(whole[:index] + whole[index + 1 :], start=raise_to(spectrum_of_part, b - 1))
+        for index, (spectrum_of_part, b) in enumerate(parts)
     ]
 
 
-def _rest(shape: TreeShape, upward: Upward, level: int, place: tuple[int, int]) -> Floats:
-    """Return the transform of C of a node of a level, given its parent's place and its own kind."""
-    parent, kind = place
-    whole = shape.places[level - 1][parent][1]
-    siblings = [one for one, _ in shape.kinds[level - 1][whole]]
-    return upward.rests[level - 1][whole][siblings.index(kind)]
+def _rest(shape: TreeShape, upward: Upward, level: int, position: tuple[int, int]) -> Floats:
+    """The transform of C for a node of a level, given its position (its parent's, and its kind)."""
+    parent, kind = position
+    parent_kind = shape.positions[level - 1][parent][1]
+    siblings = [kind_of_child for kind_of_child, _ in shape.kinds[level - 1][parent_kind]]
+    return upward.siblings[level - 1][parent_kind][siblings.index(kind)]

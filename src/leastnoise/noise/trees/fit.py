@@ -1,4 +1,4 @@
-"""The scale for a budget, in closed form, and the best shares of the levels of a tree."""
+"""The scale for a budget, in closed form, and the best shares for the levels of a tree."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from leastnoise.noise.trees.estimate import check_work, estimate_variances
 from leastnoise.noise.trees.law import Agreeing, other_tree
 from leastnoise.noise.trees.levels import find_window
 
-_UNITS = 1000  # shares are whole thousandths: where the objective is least it is flat
-_STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that one level gives another
-_WIDE = 2  # from there on laws scale with their noise: narrower ones have the same best shares
+_UNITS = 1000  # shares are whole thousandths: the objective is flat at its minimum
+_STEPS = (128, 64, 32, 16, 8, 4, 2)  # units that the search moves from a level to another
+_WIDE = 2  # wider laws scale with their noise, so they have the same best shares
 _NARROW = 0.05  # at ε = 20 nearly all noise is 0
-_ALIKE = 0.5  # from there on scales a step apart have the same best shares, nearly
-_STEPS_AN_OCTAVE = 32  # of scales: one a step off has shares with .01 % more noise, measured
-_GAINED = 1e-9  # of the objective, at least, by a step that is taken
-LEAST_VARIANCE = 1e-200  # a variance that floats take for 0
+_ALIKE = 0.5  # above it, scales one step apart have nearly the same best shares
+_STEPS_PER_OCTAVE = 32  # of scales; the next scale's shares give .01 % more noise, measured
+_GAINED = 1e-9  # a step is taken if it improves the objective by this much
+LEAST_VARIANCE = 1e-200  # stands for a variance that is 0 in floats
 _ONE_ROW = Rows(most=1)
 
 
@@ -40,21 +40,38 @@ def best_shares(
     *,
     rows: Rows = _ONE_ROW,
 ) -> tuple[Fraction, ...]:
-    """Return the shares (w_0, …, w_L), of sum 1, for which Σ_l importance_l·ln Var_l is least.
+    """The shares of the levels that minimize the weighted log-variance Σ_l importance_l·ln Var_l.
 
-    `importance` has a weight >= 0 for each level, the root's first: 0 for one that isn't published.
-    What a move of `rows` costs counts: noises of one ε are compared, that of `scale` where a move
-    costs 1. The search is deterministic; no guarantee rests on it. Raises InvalidArgument for other
-    weights, and what `Agreeing` and `level_laws` raise.
+    The search is deterministic, and its result is not proved to be the minimum. No guarantee rests
+    on it. Noise of one ε is compared: all shares spend the budget of a move that costs 1 at
+    `scale`.
 
-    >>> shares = best_shares((10,), 1, [1, 1])
-    >>> sum(shares), [round(float(share), 2) for share in shares]
-    (Fraction(1, 1), [0.21, 0.79])
+    Args:
+        branches: Number of children of each node, for each level from the root down.
+        scale: Scale of the noise if one move costs 1, as an exact number.
+        importance: A weight >= 0 for each level, root first; 0 for a level that is not published.
+        rows: How one unit moves rows between cells. Replaced rows make the lower levels cost twice.
+
+    Returns:
+        The shares (w_0, …, w_L), root first, whole thousandths with sum 1.
+
+    Raises:
+        InvalidArgument: The weights or the tree are malformed.
+        NotApplicable: The laws of the nodes do not fit in 2^24 numbers.
+
+    Source:
+        theory/noise.md §11.
+
+    Examples:
+        >>> shares = best_shares((10,), 1, [1, 1])
+        >>> sum(shares), [round(float(share), 2) for share in shares]
+        (Fraction(1, 1), [0.21, 0.79])
+
     """
     tree = _even_tree(branches)
     like = "weights, such as [1, 0, 1]"
     listed = _validate.items(importance, name="importance", like=like)
-    weights = np.array([_validate.real(one, name="importance") for one in listed])
+    weights = np.array([_validate.real(weight, name="importance") for weight in listed])
     if len(weights) != len(tree.shares) or not (weights >= 0).all() or not weights.any():
         raise InvalidArgument(
             name="importance",
@@ -75,11 +92,12 @@ def search_shares(
     *,
     rows: Rows = _ONE_ROW,
 ) -> tuple[Fraction, ...]:
-    """Return the shares for which the `loss` of the levels' variances, the root's first, is least.
+    """The shares that minimize the `loss` of the levels' variances (root first).
 
-    As `best_shares` does, which has a loss of its own: this one gains nothing where all variances
-    are as many times larger, and takes each that is 0 in floats for 1e-200. `rows.most` makes no
-    difference, nor does another `scale` with the same `scale_to_search`.
+    `best_shares` is this search with its own loss. The loss must not change its order of preference
+    if all variances are multiplied by one number. A variance of 0 in floats is passed as 1e-200.
+    The result does not depend on `rows.most`, and is the same for all scales with one
+    `scale_to_search`.
     """
     tree, narrow = _even_tree(branches), float(scale_to_search(scale))
     twice_from = _first_branching(tree) if rows.replaced and tree.dimension > 1 else None
@@ -90,26 +108,26 @@ def search_shares(
         if twice_from is not None:
             cost = max(cost, 2 * sum(units[twice_from:]))
         a_move = narrow * (cost / _UNITS)
-        rates = tuple(one / _UNITS / a_move for one in units)
+        rates = tuple(unit / _UNITS / a_move for unit in units)
         window = find_window(tree.branches, rates, proved=False)
         variances = estimate_variances(tree.branches, rates, window=window)
-        return loss([max(one, LEAST_VARIANCE) for (one,) in variances])
+        return loss([max(variance, LEAST_VARIANCE) for (variance,) in variances])
 
-    units = _least(loss_of, len(tree.shares))
-    return tuple(Fraction(one, _UNITS) for one in units)
+    units = _descend(loss_of, len(tree.shares))
+    return tuple(Fraction(unit, _UNITS) for unit in units)
 
 
 def scale_to_search(scale: Exact) -> Fraction:
-    """Return the scale near `scale` whose best shares are taken for it.
+    """The scale near `scale` for which the best shares are searched.
 
-    There are few, so that a search of the least ε, which asks for many scales, can keep what it
-    found. From 2 on laws scale with their noise, and all have the same best shares. Below ½ what is
-    best changes fast, and each scale is searched itself.
+    These scales are few, so that a search for the least ε, which tries many scales, can reuse
+    results. From 2 on laws scale with their noise, and all have the same best shares. Below ½ the
+    best shares change fast, and each scale is searched itself.
     """
     narrow = float(min(max(exact(scale, name="scale"), Fraction(_NARROW)), Fraction(_WIDE)))
     if narrow < _ALIKE:
         return Fraction(narrow)
-    return Fraction(2 ** (round(_STEPS_AN_OCTAVE * math.log2(narrow)) / _STEPS_AN_OCTAVE))
+    return Fraction(2 ** (round(_STEPS_PER_OCTAVE * math.log2(narrow)) / _STEPS_PER_OCTAVE))
 
 
 def _even_tree(branches: Any) -> Agreeing:
@@ -119,14 +137,14 @@ def _even_tree(branches: Any) -> Agreeing:
 
 
 def _first_branching(tree: Agreeing) -> int:
-    """Return the first level of more than one node."""
+    """The first level with more than one node."""
     return next(level for level, nodes in enumerate(tree.shape.nodes) if nodes > 1)
 
 
-def _least(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
-    """Return units that no step from one level to another makes better; the last has one at least.
+def _descend(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, ...]:
+    """Units that no step between two levels improves; takes the first step that gains.
 
-    The first that gains is taken.
+    The last level always has at least one unit.
     """
     best = (_UNITS // levels,) * (levels - 1)
     best = (*best, _UNITS - sum(best))
@@ -136,28 +154,28 @@ def _least(loss: Callable[[tuple[int, ...]], float], levels: int) -> tuple[int, 
         while gaining:
             gaining = False
             for giver, taker in pairs:
-                given = min(step, best[giver] - (giver == levels - 1))
+                moved = min(step, best[giver] - (giver == levels - 1))
                 units = list(best)
-                units[giver] -= given
-                units[taker] += given
-                if given and loss(tuple(units)) < loss(best) - _GAINED:
+                units[giver] -= moved
+                units[taker] += moved
+                if moved and loss(tuple(units)) < loss(best) - _GAINED:
                     best, gaining = tuple(units), True
     return best
 
 
 def search(question: Question) -> Agreeing:
-    """Return the purely ε-private law for units that make one move; δ is left unspent.
+    """The purely ε-private law for units that make one move; δ is left unspent.
 
-    `fixed` sets the branches, and may set the shares; else they are those that are best for all
-    levels alike. The scale is what a move costs, over ε. Raises NotApplicable without branches, for
-    epsilon = 0, and for a tree that takes too long to draw.
+    `fixed` gives the branches, and may give the shares; otherwise these are the best for levels of
+    equal importance. The scale is the cost of a move over ε. Raises NotApplicable without branches,
+    for epsilon = 0, and for a tree that takes too long to draw.
     """
     epsilon, fixed = question.budget.epsilon, question.fixed
     if "branches" not in fixed:
-        why = 'it needs a tree; give its branchings, as in parameters={"branches": [2, 10, 20]}'
+        why = 'it needs a tree: give its branches, such as parameters={"branches": [2, 10, 20]}'
         raise NotApplicable(family=Agreeing.name, why=why)
     if epsilon < SMALLEST_SQUARED:
-        why = "it falls by epsilon for each row, which is 0 here"
+        why = "its density falls by a factor e^epsilon for each row, so epsilon must be above 0"
         raise NotApplicable(family=Agreeing.name, why=why)
     rows = Agreeing.rows_of(question.sensitivity, question.dimension)
     shares = fixed.get("shares")
@@ -167,13 +185,13 @@ def search(question: Question) -> Agreeing:
     law = Agreeing(scale=1, branches=fixed["branches"], shares=shares)
     if law.dimension != question.dimension:
         raise other_tree(law.branches, question.dimension)
-    one = law.scaled(law.cost(rows) / rows.most / epsilon)
-    check_work(one.scaled(Fraction(rows.most)))
-    return one
+    scaled_law = law.scaled(law.cost(rows) / rows.most / epsilon)
+    check_work(scaled_law.scaled(Fraction(rows.most)))
+    return scaled_law
 
 
 def several(task: SeveralReleases) -> Agreeing:
-    """Return the law for k releases, each of which gets ε/k of the budget; δ is left unspent."""
+    """The law for k releases, each of which gets ε/k of the budget; δ is left unspent."""
     budget, count = task.question.budget, task.question.compositions
     share = Budget(epsilon=budget.epsilon / count, delta=budget.delta / count)
     return search(task.question.one_at(share))

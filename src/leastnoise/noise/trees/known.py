@@ -1,4 +1,4 @@
-"""Numbers of a law modulo a window with a bound on their error, through sums and products.
+"""Numbers modulo a window with a bound on their error, which sums and products carry along.
 
 Rounding is bounded in the l2 norm, by the theorem that `balls.rounded` rests on.
 """
@@ -22,22 +22,21 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _Number = TypeVar("_Number", np.float64, np.complex128)
-EXPONENTIAL = 2.0**-50  # error of e^−x, x >= 0, absolute, for an x that is off by 2^-52·x
-SAFE = 1.01  # covers second orders of all rounding errors, and the rounding of the bounds
+EXPONENTIAL = 2.0**-50  # absolute error of e^−x, x >= 0, if x has an error of 2^-52·x
+SAFE = 1.01  # covers second-order terms of rounding errors, and the rounding of the bounds
 
 
 def norm(values: Floats) -> float:
-    """Return ‖values‖₂."""
+    """‖values‖₂."""
     return float(np.linalg.norm(values))
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Known:
-    """Numbers x_t >= 0, t modulo N: ‖values − x‖₂ <= error.
+    """Numbers x_t >= 0, t modulo N, that are known up to an error: ‖values − x‖₂ <= error.
 
-    All x together are at most `mass`, and |Σ(values − x)| at most `sum_error`, which by itself is
-    no more than √N·error.
+    The x_t sum to at most `mass`, and |Σ(values − x)| <= `sum_error`; √N·error is always a bound.
     """
 
     values: NDArray[np.float64]
@@ -46,9 +45,9 @@ class Known:
     sum_error: float = math.inf
 
     def times(self, weights: Floats) -> Known:
-        """Return x·w for weights e^(−r|t|) <= 1, which are off by `EXPONENTIAL`.
+        """The products x·w for weights w = e^(−r|t|) <= 1, which have an error of `EXPONENTIAL`.
 
-        Cauchy and Schwarz: the errors of x add up to error·‖w‖ at most.
+        By Cauchy–Schwarz, the errors of x add up to at most error·‖w‖.
         """
         off = 2 * EXPONENTIAL * norm(self.values)
         summed = self.error * norm(weights) + 2 * EXPONENTIAL * float(np.abs(self.values).sum())
@@ -60,7 +59,7 @@ class Known:
         )
 
     def times_known(self, other: Known) -> Known:
-        """Return x·y."""
+        """The products x·y."""
         largest, others = float(self.values.max()), float(other.values.max())
         error = others * self.error + (largest + self.error) * other.error
         summed = norm(other.values) * self.error + (norm(self.values) + self.error) * other.error
@@ -72,7 +71,7 @@ class Known:
         )
 
     def normalised(self) -> tuple[Known, float]:
-        """Return x/Σx, and about Σx."""
+        """x/Σx, and an estimate of Σx."""
         total, size = float(self.values.sum()), len(self.values)
         off = min(self.sum_error, math.sqrt(size) * self.error)
         off += size * UNIT * float(np.abs(self.values).sum())
@@ -82,85 +81,91 @@ class Known:
         return law, total
 
     def convolved(self, other: Known) -> Known:
-        """Return Σ_s x_s y_{t−s}: with hats for transforms, x̂ŷ − x̂'ŷ' = x̂(ŷ − ŷ') + ŷ'(x̂ − x̂')."""
+        """The convolution Σ_s x_s y_{t−s}.
+
+        notation: hats are transforms, primes computed values: x̂ŷ − x̂'ŷ' = x̂(ŷ − ŷ') + ŷ'(x̂ −
+        x̂').
+        """
         nu = relative_error(len(self.values))
-        found = inverse(transform(self.values) * transform(other.values))
+        values = inverse(transform(self.values) * transform(other.values))
         error = self.largest() * other.spectrum_error() + other.largest() * self.spectrum_error()
         return Known(
-            values=found,
-            error=SAFE * (error + (nu + 3 * UNIT) * norm(found)),
+            values=values,
+            error=SAFE * (error + (nu + 3 * UNIT) * norm(values)),
             mass=self.mass * other.mass,
         )
 
     def power(self, count: int) -> Known:
-        """Return x convolved with itself, `count` times in all; 1 at t = 0 for none."""
+        """X convolved with itself: a product of `count` factors, and 1 at t = 0 for count = 0."""
         if count <= 1:
-            one = np.zeros(len(self.values))
-            one[0] = 1.0
-            return self if count else Known(values=one, error=0.0, mass=1.0)
+            unit = np.zeros(len(self.values))
+            unit[0] = 1.0
+            return self if count else Known(values=unit, error=0.0, mass=1.0)
         nu = relative_error(len(self.values))
-        found = inverse(raised(transform(self.values), count))
+        values = inverse(raise_to(transform(self.values), count))
         error = count * self.largest() ** (count - 1) * self.spectrum_error()
         return Known(
-            values=found,
-            error=SAFE * (error + (nu + 3 * count * UNIT) * norm(found)),
+            values=values,
+            error=SAFE * (error + (nu + 3 * count * UNIT) * norm(values)),
             mass=self.mass**count,
         )
 
     def largest(self) -> float:
-        """Return what no number of the transform exceeds, of x and as it is computed.
+        """A bound on all numbers of the transform, of x and as it is computed.
 
-        That of x is at most Σx: its mass, or else what the values say.
+        For x the bound is Σx, which is at most the mass and follows from the values, too.
         """
         rooted = math.sqrt(len(self.values))
-        own = float(np.abs(self.values).sum()) * (1 + 1e-9)
-        computed = own + rooted * relative_error(len(self.values)) * norm(self.values)
-        return max(computed, min(self.mass, own + rooted * self.error))
+        total = float(np.abs(self.values).sum()) * (1 + 1e-9)
+        computed = total + rooted * relative_error(len(self.values)) * norm(self.values)
+        return max(computed, min(self.mass, total + rooted * self.error))
 
     def spectrum_error(self) -> float:
-        """Return the error of the transform in the l2 norm, over √N."""
+        """The error of the transform in the l2 norm, over √N."""
         return self.error + relative_error(len(self.values)) * norm(self.values)
 
 
 def all_but_one(parts: Sequence[tuple[Known, int]]) -> list[Known]:
-    """Return, for each part, the sum of all but one of it; a part is a law and how many have it.
+    """For each part, the law of the sum of all summands except one of that part.
 
-    notation: x_j, m_j times, of which one is left out. By products of transforms, as in `power`:
-    the error is Σ_j m_j·err_j/max_j of Π_j max_j^m_j, where max_j and err_j are the largest number
-    of a transform and its error.
+    A part is a law and the number of summands that have it.
+
+    notation: law x_j has m_j summands. Sums are products of transforms, as in `power`. Their error
+    is Σ_j m_j·err_j/max_j times Π_j max_j^m_j, where max_j and err_j are the largest number of a
+    transform and its error.
     """
     if len(parts) == 1:
         return [parts[0][0].power(parts[0][1] - 1)]
-    spectra = [transform(one.values) for one, _ in parts]
-    whole = [raised(own, count) for own, (_, count) in zip(spectra, parts, strict=True)]
+    spectra = [transform(law.values) for law, _ in parts]
+    whole = [raise_to(spectrum, count) for spectrum, (_, count) in zip(spectra, parts, strict=True)]
     after = [np.ones_like(spectra[0])]
-    for one in reversed(whole[1:]):
-        after.insert(0, one * after[0])
+    for law in reversed(whole[1:]):
+        after.insert(0, law * after[0])
     products = math.fsum(count for _, count in parts) + 2 * len(parts)
     off = relative_error(len(parts[0][0].values)) + 3 * products * UNIT
-    error = math.fsum(count * one.spectrum_error() / one.largest() for one, count in parts)
-    error *= math.prod(max(one.largest(), 1.0) ** count for one, count in parts)
-    before, found = np.ones_like(spectra[0]), list[Known]()
-    for own, every, behind, (_, count) in zip(spectra, whole, after, parts, strict=True):
-        values = inverse(before * raised(own, count - 1) * behind)
-        mass = math.prod(one.mass**times for one, times in parts)  # of one more, at most
-        found.append(
+    error = math.fsum(count * law.spectrum_error() / law.largest() for law, count in parts)
+    error *= math.prod(max(law.largest(), 1.0) ** count for law, count in parts)
+    before, results = np.ones_like(spectra[0]), list[Known]()
+    for spectrum, whole_power, behind, (_, count) in zip(spectra, whole, after, parts, strict=True):
+        values = inverse(before * raise_to(spectrum, count - 1) * behind)
+        mass = math.prod(law.mass**times for law, times in parts)  # a bound: it has one factor more
+        results.append(
             Known(values=values, error=SAFE * (error + off * norm(values)), mass=max(mass, 1.0))
         )
-        before = before * every
-    return found
+        before = before * whole_power
+    return results
 
 
-def raised(values: NDArray[_Number], count: int) -> NDArray[_Number]:
-    """Return values^count by products, each off by √5·2^-53 if they are complex."""
+def raise_to(values: NDArray[_Number], count: int) -> NDArray[_Number]:
+    """values^count by repeated products, each with an error of √5·2^-53 if they are complex."""
     if not count:
         return np.ones_like(values)
-    found: NDArray[Any] | None = None
+    result: NDArray[Any] | None = None
     power: NDArray[Any] = values
     while True:
         if count & 1:
-            found = power if found is None else found * power
+            result = power if result is None else result * power
         count >>= 1
         if not count:
-            return values if found is None else found
+            return values if result is None else result
         power = power * power

@@ -1,4 +1,4 @@
-"""Noise on the cells of a tree whose sums agree: parameters, density and moments."""
+"""Noise on the cells of a tree with little noise in sums: parameters, density and moments."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 16
 MOST_LEVELS = 12
 WIDEST = 1 << 32
-"""The largest scale/share: draws of cells are below 2^46, and sums of 2^16 of them fit an int64."""
-_NEAR = 1e-9  # relatively: what is so near to a whole number counts as one in a density
+"""The largest scale/share: draws of cells stay below 2^46, so sums of 2^16 draws fit an int64."""
+_NEAR = 1e-9  # relative distance to an integer below which a number counts as an integer
 
 
-def _checked_branches(branches: Iterable[int], *, name: str) -> tuple[int, ...]:
-    found = _validate.wholes(branches, name=name, most=MOST_CELLS)
-    if not 1 <= sum(found) <= MOST_LEVELS * MOST_CELLS:
-        raise _no_tree(found)
-    return found
+def _check_branches(branches: Iterable[int], *, name: str) -> tuple[int, ...]:
+    numbers = _validate.wholes(branches, name=name, most=MOST_CELLS)
+    if not 1 <= sum(numbers) <= MOST_LEVELS * MOST_CELLS:
+        raise _no_tree(numbers)
+    return numbers
 
 
 def _check_tree(branches: tuple[int, ...], shares: int) -> None:
-    """Raise InvalidArgument unless `branches` are those of a tree that may be, before it is."""
+    """Raise InvalidArgument unless `branches` describe an allowed tree, before it is built."""
     levels = shares - 1
     if len(branches) == levels:
         if levels <= MOST_LEVELS and math.prod(branches) <= MOST_CELLS:
@@ -48,9 +48,9 @@ def _check_tree(branches: tuple[int, ...], shares: int) -> None:
         raise _no_tree(branches)
     children = split_branches(branches, levels)
     if children is None:
-        expected = f"{len(branches) + 1} shares: of the root, and of each level of {branches[:12]}"
+        expected = f"{len(branches) + 1} shares: one for each level of {branches[:12]} and the root"
         raise InvalidArgument(name="shares", value=f"{shares} shares", expected=expected)
-    if not 1 <= levels <= MOST_LEVELS or max(int(one.sum()) for one in children) > MOST_CELLS:
+    if not 1 <= levels <= MOST_LEVELS or max(int(counts.sum()) for counts in children) > MOST_CELLS:
         raise _no_tree(branches)
 
 
@@ -58,62 +58,77 @@ def _no_tree(branches: tuple[int, ...]) -> InvalidArgument:
     return InvalidArgument(
         name="branches",
         value=f"{len(branches):,} numbers, {list(branches[:MOST_LEVELS])}",
-        expected=f"1 to {MOST_LEVELS} levels, of at most {MOST_CELLS:,} cells: a number for each "
-        "level, or for each node above the cells",
+        expected=f"1 to {MOST_LEVELS} levels and at most {MOST_CELLS:,} cells: one number for each "
+        "level, or one for each node above the cells",
     )
 
 
-def _checked_shares(
-    shares: Iterable[Exact], *, name: str, record: Agreeing
-) -> tuple[Fraction, ...]:
+def _check_shares(shares: Iterable[Exact], *, name: str, record: Agreeing) -> tuple[Fraction, ...]:
     like = "numbers, such as [0, '0.3', '0.7']"
-    found = tuple(exact(one, name=name) for one in _validate.items(shares, name=name, like=like))
-    _check_tree(record.branches, len(found))
-    if min(found) < 0 or sum(found) > 1 or not found[-1]:
+    numbers = tuple(
+        exact(share_given, name=name)
+        for share_given in _validate.items(shares, name=name, like=like)
+    )
+    _check_tree(record.branches, len(numbers))
+    if min(numbers) < 0 or sum(numbers) > 1 or not numbers[-1]:
         raise InvalidArgument(
             name=name,
-            value=", ".join(str(share)[:20] for share in found),
-            expected="shares >= 0 that sum to at most 1, that of the cells above 0",
+            value=", ".join(str(share)[:20] for share in numbers),
+            expected="shares >= 0 with sum at most 1, and a share > 0 for the cells",
         )
-    if any(0 < share * WIDEST < record.scale for share in found):
+    if any(0 < share * WIDEST < record.scale for share in numbers):
         expected = "each share 0, or at least scale/2^32"
-        raise InvalidArgument(name=name, value=f"{float(min(found)):.3g}", expected=expected)
-    return found
+        raise InvalidArgument(name=name, value=f"{float(min(numbers)):.3g}", expected=expected)
+    return numbers
 
 
 @final
 @record()
 class Agreeing(VectorNoise):
-    """Whole numbers z on the cells of a tree, P(z) ∝ e^(−Σ_v w_v|z_v|/scale), z_v the sum below v.
+    """Integers z on the cells of a tree, P(z) ∝ e^(−Σ_v w_v|z_v|/scale), z_v the sum below v.
 
-    notation: b_l = branches[l − 1], w_l = shares[l] of each node of level l, 0 the root. A node of
-    level l − 1 has b_l children; the cells are the last level, in row-major order, so that the
-    first branching is the slowest index. Where nodes of a level differ, `branches` hold a number
-    for each node that has children instead, level by level: (2, 3, 1) is a root of two, which have
-    three cells and one. A row of one cell moves one number of each level by 1,
-    and the exponent by Σ_l w_l/scale at most: with Σ w_l = 1 and scale = R/ε the noise is ε-DP for
-    units of R rows (theory/noise.md §11).
+    It is added to integers, and all sums of the released cells are integers that agree with each
+    other. Independent noise on each node would cost the same shares.
 
-    It is added to whole numbers; all sums of what is released are whole, and agree. Noise on each
-    node by itself costs the same shares.
+    notation: level 0 is the root; a node of level l − 1 has b_l = branches[l − 1] children, and
+    each node of level l has w_l = shares[l]. The cells are the last level in row-major order: the
+    first branching is the slowest index. If nodes of one level have different numbers of children,
+    `branches` lists a number for each node above the cells instead, level by level: (2, 3, 1) is a
+    root with two children, which have three cells and one cell. A row of one cell moves one number
+    of each level by 1, so it moves the exponent by at most Σ_l w_l/scale. With Σ w_l = 1 and scale
+    = R/ε the noise is ε-DP for units of R rows.
 
-    >>> from leastnoise.noise.trees.levels import node_laws
-    >>> law = Agreeing(scale=1, branches=(2, 10, 20), shares=(0, "0.2", "0.1", "0.7"))
-    >>> law.dimension, [round(own[0].std, 2) for own in node_laws(law)]
-    (400, [8.78, 6.21, 5.88, 1.91])
+    Args:
+        scale: Scale > 0, at most 2^32 times the smallest share that is not 0.
+        branches: Numbers of children, for each level or for each node above the cells.
+        shares: Shares w_0, …, w_L >= 0 with sum at most 1, and w_L > 0.
+
+    Raises:
+        InvalidArgument: The branches or shares are malformed, or the tree has more than 12 levels
+            or 65,536 cells.
+
+    Source:
+        theory/noise.md §11.
+
+    Examples:
+        >>> from leastnoise.noise.trees.levels import node_laws
+        >>> law = Agreeing(scale=1, branches=(2, 10, 20), shares=(0, "0.2", "0.1", "0.7"))
+        >>> law.dimension, [round(laws[0].std, 2) for laws in node_laws(law)]
+        (400, [8.78, 6.21, 5.88, 1.91])
+
     """
 
     name: ClassVar[str] = "agreeing"
     form: ClassVar[str] = "rows"
     lists_to_set: ClassVar[tuple[str, ...]] = ("branches", "shares")
     scale: FractionField = field(converter=SCALE)
-    branches: IntsField = field(converter=takes(_checked_branches))
-    shares: FractionsField = field(converter=takes(_checked_shares, of_record=True))
+    branches: IntsField = field(converter=takes(_check_branches))
+    shares: FractionsField = field(converter=takes(_check_shares, of_record=True))
     dimension: int = derived(lambda law: law.shape.cells)
 
     @property
     def even(self) -> bool:
-        """Whether `branches` have a number for each level, whose nodes are all alike then."""
+        """True if `branches` have one number for each level: all nodes of a level are alike."""
         return len(self.branches) == len(self.shares) - 1
 
     @property
@@ -130,8 +145,8 @@ class Agreeing(VectorNoise):
         scale: Exact,
         parameters: Mapping[str, Parameter],
     ) -> Self:
-        found = cls._parameters(parameters, tuple(cls.parameter_kinds))
-        law = cls(scale=scale, **found)
+        values = cls._parameters(parameters, tuple(cls.parameter_kinds))
+        law = cls(scale=scale, **values)
         if check_sensitivity(sensitivity) and law.dimension != dimension:
             raise other_tree(law.branches, dimension)
         return law
@@ -144,25 +159,25 @@ class Agreeing(VectorNoise):
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
         return (
-            f"{sensitivity.kind} sensitivities don't say that counts of cells move by whole rows, "
-            "each in one cell; declare RowCounts(1), or as many rows as a unit has"
+            f"it needs counts that move by whole rows, each in one cell; {sensitivity.kind} "
+            "sensitivities don't state that; declare RowCounts(n) if a unit has at most n rows"
         )
 
     @classmethod
     def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
-        """Return the number of moves: of shares for which one costs 1; raises NotApplicable."""
+        """The number of moves that a unit makes; raises NotApplicable unless it moves rows."""
         return Fraction(cls.rows_of(sensitivity, dimension).most)
 
     @classmethod
     def rows_of(cls, sensitivity: Sensitivity, dimension: int) -> Rows:
-        """Return the moves that a unit makes; raises NotApplicable if it isn't said to be rows."""
+        """The moves that a unit makes; raises NotApplicable unless the sensitivity states rows."""
         rows = cls.form_of(sensitivity, dimension=dimension)
         if rows is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
         return rows
 
     def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
-        """Return the most that Σ_v w_v|s_v| is for a shift s; raises NotApplicable without rows."""
+        """The maximum of Σ_v w_v|s_v| over all shifts s; raises NotApplicable without rows."""
         return self.cost(self.rows_of(sensitivity, self.dimension))
 
     def hides(self, sensitivity: Sensitivity) -> bool:
@@ -170,17 +185,19 @@ class Agreeing(VectorNoise):
         return rows is not None and self.cost(rows) <= 1
 
     def cost(self, rows: Rows) -> Fraction:
-        """Return the most that Σ_v w_v|s_v| is for the shifts s of `rows`, exactly.
+        """The exact maximum of Σ_v w_v|s_v| over the shifts s of `rows`.
 
-        A move of one cell costs the shares of all levels, a move from a cell to another twice
-        those below the lowest node that holds both: at most those below the first level that
-        branches.
+        A move of one cell costs the sum of all shares. A move from a cell to another costs twice
+        the shares below the lowest node that holds both: at most twice the shares from the first
+        level that branches.
         """
-        one = sum(self.shares, Fraction(0))
+        cost_of_move = sum(self.shares, Fraction(0))
         if rows.replaced and self.dimension > 1:
-            apart = next(level for level, nodes in enumerate(self.shape.nodes) if nodes > 1)
-            one = max(one, 2 * sum(self.shares[apart:], Fraction(0)))
-        return rows.most * one
+            first_branching = next(
+                level for level, nodes in enumerate(self.shape.nodes) if nodes > 1
+            )
+            cost_of_move = max(cost_of_move, 2 * sum(self.shares[first_branching:], Fraction(0)))
+        return rows.most * cost_of_move
 
     @property
     def for_whole_numbers(self) -> bool:
@@ -195,7 +212,7 @@ class Agreeing(VectorNoise):
         return 1 / self.scale
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Log P(X = x), −inf for what isn't whole; see `Noise.log_density`."""
+        """Log P(X = x), −inf for x that are not integers; see `Noise.log_density`."""
         points = points_of(x, dimension=self.dimension)
         nearest = np.rint(points)
         whole = np.all(np.abs(points - nearest) <= _NEAR * (1 + np.abs(nearest)), axis=-1)
@@ -207,30 +224,30 @@ class Agreeing(VectorNoise):
 
     @property
     def _log_total(self) -> float:
-        """Ln of the sum of all weights: of the cells by themselves, and what each node keeps."""
+        """Ln of the sum of all weights: of independent cells, times the acceptance of each node."""
         rates, shape = rates_of(self), self.shape
         logs = -self.dimension * math.log(math.tanh(rates[-1] / 2))
-        for level, kept in enumerate(solve(self.branches, rates).kept):
-            places = zip(shape.places[level], shape.count(level), strict=True)
-            logs += sum(nodes * math.log(kept[kind]) for (_, kind), nodes in places)
+        for level, acceptance in enumerate(solve(self.branches, rates).acceptance):
+            positions = zip(shape.positions[level], shape.count(level), strict=True)
+            logs += sum(nodes * math.log(acceptance[kind]) for (_, kind), nodes in positions)
         return logs
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        return self._of_cells([one.variance for one in cell_laws(self)])
+        return self._of_cells([law.variance for law in cell_laws(self)])
 
     @property
     def mean_abses(self) -> NDArray[np.float64]:
-        return self._of_cells([one.mean_abs for one in cell_laws(self)])
+        return self._of_cells([law.mean_abs for law in cell_laws(self)])
 
-    def _of_cells(self, by_place: list[float]) -> NDArray[np.float64]:
-        return np.array(by_place)[self.shape.places_of[-1]]
+    def _of_cells(self, by_position: list[float]) -> NDArray[np.float64]:
+        return np.array(by_position)[self.shape.positions_of[-1]]
 
 
 def other_tree(branches: tuple[int, ...], dimension: int) -> InvalidArgument:
-    """Return the error of a tree with another number of cells than there are numbers."""
+    """An error for a tree whose number of cells is not the number of values."""
     return InvalidArgument(
         name="branches",
         value=" × ".join(map(str, branches)),
-        expected=f"as many cells as there are numbers, {dimension:,}",
+        expected=f"a tree with {dimension:,} cells, one for each number of the query",
     )

@@ -1,18 +1,18 @@
-"""How much noise the sums of the first cells of a tree have: variances, and moments that bound it.
+"""The noise of the sums of the first cells of a tree: variances, moments and half-widths.
 
 notation: as in `levels`; S_g is the sum of the first g cells, T of all n, and W = S_g − aT for a
-level a: a first cell counts 1 − a times in it, another one −a times. n_l are the cells below a node
-of level l. Of such a node let o cells be among the first: k whole children, o' cells of the next
-one, o = k·n_{l+1} + o'. With w the part of W of those o cells and t their sum, what a pass upwards
-carries is m_i(t) = E[w^i; t], i = 0, …, 8, where only weights of the node and below count:
-m_i(t) = e^(−r_l|t|)·Σ_j C(i, j) (H_j * m'_{i−j})(t)/κ_l, with m' of the next child and H_j those of
-k children that count (1 − a)t and b − 1 − k that count −at.
+level a: a first cell counts 1 − a times in it, another cell −a times. n_l are the cells below a
+node of level l. Let o cells of such a node be among the first: k whole children and o' cells of the
+next child, o = k·n_{l+1} + o'. With w the part of W from those o cells, and t their sum, a pass
+upwards carries m_i(t) = E[w^i; t], i = 0, …, 8, where only weights of the node and below count:
+m_i(t) = e^(−r_l|t|)·Σ_j C(i, j) (H_j * m'_{i−j})(t)/κ_l, with m' of the next child, and H_j the
+moments of k children that count (1 − a)t and b − 1 − k that count −at.
 
-By Markov's inequality P(|X| >= h) <= E X^p/h^p for each even p; of sums of many cells p = 6 gives
-about ±2.75 standard deviations for 95 %.
+By Markov's inequality P(|X| >= h) <= E X^p/h^p for each even p; for sums of many cells p = 6 gives
+about ±2.75 standard deviations at 95 %.
 
-All is modulo a window, smaller than that of `levels`. On the event that every node is below the M
-of `find_window`, that is exact; what else the window takes in is nowhere negative, and makes even
+All sums are modulo a smaller window than in `levels`. This is exact on the event that every node is
+below the M of `find_window`. What the window adds beyond it is nowhere negative, so it makes even
 moments larger. Outside the event, of probability 1e-12, E W^p is below √(E W^2p)·1e-6.
 """
 
@@ -40,67 +40,66 @@ if TYPE_CHECKING:
 
 ORDERS = (2, 4, 6, 8)
 MOST_WORK = 1 << 26
-"""What `moments_work` is at most: some four seconds a level, and a gigabyte."""
+"""The largest `moments_work`: about four seconds for each level, and a gigabyte."""
 _MOST = ORDERS[-1]
 _OUTSIDE = 1e-12
-_CUT = 1e-15  # of a law, beyond its last number; that is below 1e-15 of the first
-_LOST = 1e-14  # of the largest probability: its 8th moment is off by less than 1e-5
-_ROUNDED_UP = 1e-3  # of a moment, by all of these
-_ALLOWANCE = 1e-12  # of the largest moment of an order: FFTs are off by far less
-_NO_FFT = 1 << 8  # the largest window in which laws are added without an FFT
+_CUT = 1e-15  # of a law lies beyond its last number, which is below 1e-15 of the first
+_LOST = 1e-14  # of the largest probability is cut; the 8th moment changes by less than 1e-5
+_ROUNDED_UP = 1e-3  # more than the sum of these errors, relative to a moment
+_ALLOWANCE = 1e-12  # of the largest moment of an order; errors of FFTs are far below
+_NO_FFT = 1 << 8  # the largest window in which laws are convolved without an FFT
 
 
 def prefix_variances(branches: Sequence[int], variances: Sequence[float]) -> Floats:
-    """Return Var S_g for g = 0, …, n, given the variance of a node of each level, the root's first.
+    """Var S_g for g = 0, …, n, given the variance of a node for each level (root first).
 
-    All children of a node are alike: c cells of the next child have with each whole child a
-    covariance of c/n_{l+1} times that of two children.
+    All children of a node are alike, so c cells of the next child and a whole child have c/n_{l+1}
+    times the covariance of two children.
     """
-    found, below = np.array([0.0, variances[-1]]), 1
-    for b, above, own in zip(
+    result, below = np.array([0.0, variances[-1]]), 1
+    for b, above, of_child in zip(
         reversed(branches), reversed(variances[:-1]), reversed(variances[1:]), strict=True
     ):
-        covariance = (above - b * own) / (b * (b - 1)) if b > 1 else 0.0
+        covariance = (above - b * of_child) / (b * (b - 1)) if b > 1 else 0.0
         k, rest = np.divmod(np.arange(b * below), below)
         pairs = k * (k - 1) + 2 * k * rest / below
-        found = np.append(k * own + pairs * covariance + found[rest], above)
+        result = np.append(k * of_child + pairs * covariance + result[rest], above)
         below *= b
-    return found
+    return result
 
 
 @lru_cache(maxsize=16)
 def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
-    """Return what E (S_g − aT)^p is at most, p of `ORDERS`, g = 0, …, n; shape (n + 1, 4).
+    """Upper bounds on E (S_g − aT)^p for p in `ORDERS` and g = 0, …, n; shape (n + 1, 4).
 
-    In floats; a is the `level`. An allowance for rounding is added, and no moment is below the one
-    that a lower order implies, E|W|^p >= (E|W|^q)^(p/q) for p > q. The last g cells have the same
-    law as the first. Raises what `check_moments` raises.
+    They are floats with an allowance for rounding; a is the `level`. Each bound is at least what a
+    lower order implies, E|W|^p >= (E|W|^q)^(p/q) for p > q. The last g cells have the same law as
+    the first. Raises what `check_moments` raises.
     """
     check_moments(noise)
     size, branches = find_window(noise), noise.branches
     rates, solved = rates_of(noise), solve(branches, rates_of(noise))
-    places = np.arange(size, dtype=np.float64)
-    places[size // 2 :] -= size
+    points = np.arange(size, dtype=np.float64)
+    points[size // 2 :] -= size
     weights = [
-        np.exp(-rate * np.abs(places)) / kept
-        for rate, (kept,) in zip(rates[:-1], solved.kept, strict=True)
+        np.exp(-rate * np.abs(points)) / acceptance
+        for rate, (acceptance,) in zip(rates[:-1], solved.acceptance, strict=True)
     ]
-    alone = [cut_law(one.values, size) for (one,) in solved.alone]
+    subtrees = [cut_law(part.values, size) for (part,) in solved.subtrees]
     if size <= _NO_FFT:
-        alone = _added_up(alone[-1], branches, weights)
+        subtrees = _subtree_laws(subtrees[-1], branches, weights)
     cell = np.zeros((1, _MOST + 1, size // 2 + 1), dtype=np.complex128)
-    cell[0] = _powers(alone[-1], -level, places)
-    parts: Iterable[Spectra] = [
-        cell
-    ]  # spectra of m_0, …, m_8 for o = 0, …, n_l − 1, some at a time
+    cell[0] = _powers(subtrees[-1], -level, points)
+    # spectra of m_0, …, m_8 for o = 0, …, n_l − 1, some at a time
+    parts: Iterable[Spectra] = [cell]
     for depth in reversed(range(1, len(branches))):
-        beside = _beside(alone[depth + 1], branches[depth], level, places)
+        beside = _beside(subtrees[depth + 1], branches[depth], level, points)
         parts = _above(beside, np.concatenate(list(parts)), weights[depth])
-    beside = _beside(alone[1], branches[0], level, places)
-    found = [_at_root(beside, one, weights[0]) for one in parts]
-    whole = alone[0] @ np.power.outer((1 - level) * places, ORDERS)
-    every = np.concatenate(found, axis=1).reshape(-1, len(ORDERS))
-    moments = (1 + _ROUNDED_UP) * np.concatenate([every, whole[None, :]])
+    beside = _beside(subtrees[1], branches[0], level, points)
+    at_root = [_at_root(beside, part, weights[0]) for part in parts]
+    whole = subtrees[0] @ np.power.outer((1 - level) * points, ORDERS)
+    moments_of_parts = np.concatenate(at_root, axis=1).reshape(-1, len(ORDERS))
+    moments = (1 + _ROUNDED_UP) * np.concatenate([moments_of_parts, whole[None, :]])
     moments[1:] += _ALLOWANCE * moments.max(axis=0)
     orders = np.array(ORDERS, dtype=np.float64)
     norms = np.maximum(moments, 0.0) ** (1 / orders)
@@ -108,15 +107,15 @@ def prefix_moments(noise: Agreeing, level: float = 0.0) -> Floats:
 
 
 def check_moments(noise: Agreeing) -> None:
-    """Raise NotApplicable for more than `MOST_WORK`, before anything of that size is allocated.
+    """Raise NotApplicable if the moments take more than `MOST_WORK`, before memory is allocated.
 
-    Also what `level_laws` raises.
+    Raises also what `level_laws` raises.
     """
     _check_work(moments_work(noise), "takes")
 
 
 def check_least_moments(branches: Sequence[int], scale: Fraction) -> None:
-    """Raise NotApplicable if `check_moments` would for all shares of a tree, before any is tried.
+    """Raise NotApplicable if `check_moments` would raise it for all shares of a tree.
 
     `scale` is the scale of noise for which a move costs 1.
     """
@@ -125,20 +124,20 @@ def check_least_moments(branches: Sequence[int], scale: Fraction) -> None:
 
 def _check_work(work: int, takes: str) -> None:
     if work > MOST_WORK:
-        why = f"how far its sums of cells are off {takes} {work:.2g} units of work, more than"
-        raise NotApplicable(family="agreeing", why=f"{why} {MOST_WORK:,}")
+        why = f"bounding the noise of its sums of cells {takes} {work:.2g} units of work"
+        raise NotApplicable(family="agreeing", why=f"{why}, more than {MOST_WORK:,}")
 
 
 def moments_work(noise: Agreeing) -> int:
-    """Return the window times `_work_at_each`."""
+    """The work of `prefix_moments`: the window times `_work_at_each`."""
     return find_window(noise) * _work_at_each(noise.branches)
 
 
 def least_moments_work(branches: Sequence[int], scale: Fraction) -> int:
-    """Return what `moments_work` is at least, whatever the shares.
+    """A lower bound on `moments_work` over all shares.
 
-    P(|Z| >= M) >= e^(−M/scale) for a cell's noise Z: as a move costs 1 at most, it is e^(−M/scale)
-    of P(|Z| >= 0), or more. Laws end where less than 1e-15 is left out on each side.
+    A move costs at most 1, so a cell's noise Z has P(|Z| >= M) >= e^(−M/scale)·P(|Z| >= 0). A law
+    is cut where less than 1e-15 lies beyond it on each side.
     """
     tail = 2 * _CUT + _OUTSIDE / math.prod(branches)
     most = math.ceil(-float(scale) * math.log(tail))
@@ -146,9 +145,10 @@ def least_moments_work(branches: Sequence[int], scale: Fraction) -> int:
 
 
 def _work_at_each(branches: Sequence[int]) -> int:
-    """Return the sum over nodes with children of b·n, of their b with n cells each.
+    """The work for each number of the window: the sum over levels of b·n + 20b + 8n.
 
-    Of a level one node counts. Beside b·n, the convolutions, 20b and 8n count what is held at once.
+    Of each level one node with b children of n cells counts. b·n are the convolutions, 20b and 8n
+    the numbers that are held in memory at once.
     """
     below, nodes = 1, 0
     for b in reversed(branches):
@@ -158,13 +158,13 @@ def _work_at_each(branches: Sequence[int]) -> int:
 
 
 def find_window(noise: Agreeing) -> int:
-    """Return a power of two above 2bM, where all nodes together pass M with 1e-12 at most."""
+    """A power of two above 2bM, where any node exceeds M with probability at most 1e-12."""
     laws = level_laws(noise)
-    longest = max(len(one.probabilities) for one in laws)
+    longest = max(len(law.probabilities) for law in laws)
     beyond = np.zeros(longest + 1)
-    for one in laws:
-        tails = np.cumsum(one.probabilities[::-1])[::-1]
-        beyond[: len(tails)] += 2 * one.nodes * tails
+    for law in laws:
+        tails = np.cumsum(law.probabilities[::-1])[::-1]
+        beyond[: len(tails)] += 2 * law.nodes * tails
     return _window(noise.branches, int(np.flatnonzero(beyond <= _OUTSIDE)[0]))
 
 
@@ -173,116 +173,118 @@ def _window(branches: Sequence[int], most: int) -> int:
 
 
 def cut_law(law: Floats, size: int) -> Floats:
-    """Return the law modulo a smaller window, without what is beyond it."""
-    found = np.zeros(size)
+    """The law modulo a smaller window, without its numbers beyond that window."""
+    inner = np.zeros(size)
     half = min(size, len(law)) // 2
-    found[:half] = law[:half]
-    found[-half + 1 :] = law[-half + 1 :]
-    return found
+    inner[:half] = law[:half]
+    inner[-half + 1 :] = law[-half + 1 :]
+    return inner
 
 
-def _added_up(cell: Floats, branches: Sequence[int], weights: Sequence[Floats]) -> list[Floats]:
-    """Return A_0, …, A_L from that of a cell, the weights divided by κ; all digits are right."""
-    found = [cell]
+def _subtree_laws(cell: Floats, branches: Sequence[int], weights: Sequence[Floats]) -> list[Floats]:
+    """A_0, …, A_L from the law of a cell and the weights over κ; all digits are right."""
+    laws = [cell]
     for b, weight in zip(reversed(branches), reversed(weights), strict=True):
-        found.insert(0, _sums(found[0], b)[b] * weight)
-    return found
+        laws.insert(0, _sums(laws[0], b)[b] * weight)
+    return laws
 
 
 def _sums(law: Floats, most: int) -> list[Floats]:
-    """Return the laws of the sums of 0, …, `most` draws.
+    """The laws of the sums of 0, …, `most` draws.
 
-    In a narrow window by sums of positive products: after an FFT, what is far out would be rounding
-    alone, and its 8th moment may exceed that of noise which is nearly always 0.
+    In a narrow window they are sums of positive products. After an FFT, the far numbers would be
+    rounding noise, and their 8th moment could exceed the moment of noise which is nearly always 0.
     """
     size = len(law)
     if size > _NO_FFT:
-        one = np.fft.rfft(law)
-        found = [np.fft.irfft(one**k, size) for k in range(most + 1)]
-        for own in found:
-            own[own < _LOST * own.max()] = 0.0
-        return found
-    found = [np.eye(1, size)[0]]
+        spectrum = np.fft.rfft(law)
+        laws = [np.fft.irfft(spectrum**k, size) for k in range(most + 1)]
+        for tail in laws:
+            tail[tail < _LOST * tail.max()] = 0.0
+        return laws
+    laws = [np.eye(1, size)[0]]
     for _ in range(most):
-        longer = np.convolve(found[-1], law)
-        found.append(longer[:size] + np.append(longer[size:], 0.0))
-    return found
+        longer = np.convolve(laws[-1], law)
+        laws.append(longer[:size] + np.append(longer[size:], 0.0))
+    return laws
 
 
-def _beside(law: Floats, b: int, level: float, places: Floats) -> list[Spectra]:
-    """Return the spectra of H_0, …, H_8, for each k, of children that have this law."""
-    added = _sums(law, b - 1)
+def _beside(law: Floats, b: int, level: float, points: Floats) -> list[Spectra]:
+    """The spectra of H_0, …, H_8 for each k, where the children have this law."""
+    sums = _sums(law, b - 1)
     return [
-        _added(_powers(own, 1 - level, places), _powers(other, -level, places))
-        for own, other in zip(added, reversed(added), strict=True)
+        _convolve_moments(_powers(counted, 1 - level, points), _powers(other, -level, points))
+        for counted, other in zip(sums, reversed(sums), strict=True)
     ]
 
 
-def _powers(law: Floats, times: float, places: Floats) -> Spectra:
-    """Return the spectra of (times·t)^j·law, j = 0, …, 8."""
-    return np.fft.rfft(np.power.outer(times * places, range(_MOST + 1)).T * law)
+def _powers(law: Floats, times: float, points: Floats) -> Spectra:
+    """The spectra of (times·t)^j·law for j = 0, …, 8."""
+    return np.fft.rfft(np.power.outer(times * points, range(_MOST + 1)).T * law)
 
 
 def _above(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Iterator[Spectra]:
-    """Yield the spectra of a node's moments, from those of a child's, for one k after another."""
+    """Yield the spectra of a node's moments from its children's spectra, one k after another."""
     size = len(weight)
-    for one in beside:
-        sums = np.fft.irfft(np.stack([_added(one, own) for own in below]), size)
+    for of_siblings in beside:
+        sums = np.fft.irfft(
+            np.stack([_convolve_moments(of_siblings, of_child) for of_child in below]), size
+        )
         yield np.fft.rfft(weight * sums)
 
 
-def _added(one: Spectra, other: Spectra) -> Spectra:
-    """Return the moments of a sum from those of its parts, given the total: C(i, j) by binomial."""
-    found = np.zeros_like(one)
+def _convolve_moments(first: Spectra, second: Spectra) -> Spectra:
+    """The moments of a sum from the moments of its two parts, by the binomial theorem."""
+    result = np.zeros_like(first)
     for i in range(_MOST + 1):
         for j in range(i + 1):
-            found[i] += math.comb(i, j) * one[j] * other[i - j]
-    return found
+            result[i] += math.comb(i, j) * first[j] * second[i - j]
+    return result
 
 
 def _at_root(beside: Sequence[Spectra], below: Spectra, weight: Floats) -> Floats:
-    """Return E S_g^p for each k and each of `below`, shape (b, o', 4).
+    """E S_g^p for each k and each of `below`; shape (b, o', 4).
 
     Sums over all t are inner products of spectra.
     """
     weights = np.fft.rfft(weight).real / len(weight)
     weights[1:-1] *= 2  # frequencies −f
     columns = below.reshape(-1, below.shape[-1]).T
-    found: list[Floats] = []
-    for one in beside:
-        products = ((one * weights) @ columns).real.reshape(_MOST + 1, -1, _MOST + 1)
+    moments_by_k: list[Floats] = []
+    for of_siblings in beside:
+        products = ((of_siblings * weights) @ columns).real.reshape(_MOST + 1, -1, _MOST + 1)
         moments = [
             sum((math.comb(p, j) * products[j, :, p - j] for j in range(p + 1)), np.zeros(1))
             for p in ORDERS
         ]
-        found.append(np.stack(moments, axis=-1))
-    return np.stack(found)
+        moments_by_k.append(np.stack(moments, axis=-1))
+    return np.stack(moments_by_k)
 
 
-# The laws of the sums of the first cells of a tree, and half-widths that hold them.
+# The laws of the sums of the first cells of a tree, and their half-widths.
 #
-# notation: as above. Given u, what a pass upwards carries is E[e^(iuw); t] of a node, w the
-# sum of its o cells among the first, t that of all: m(t) = e^(−r_l|t|)·(H * m')(t)/κ_l, with m' of
-# the next child, and H the law of k children that count e^(iut) and of b − 1 − k that count 1. At
-# the root it is E e^(iuS_g), and u = 2πj/N for j = 0, …, N − 1 are all that there is to know of S_g
-# modulo N.
+# notation: as above. Given u, a pass upwards carries m(t) = E[e^(iuw); t] of a node, where w is the
+# sum of its o cells among the first, and t the sum of all its cells. It is
+# m(t) = e^(−r_l|t|)·(H * m')(t)/κ_l, with m' of the next child, and H the law of k children that
+# count e^(iut) and of b − 1 − k that count 1. At the root m is E e^(iuS_g); its values at
+# u = 2πj/N, j = 0, …, N − 1, determine the law of S_g modulo N.
 #
-# What is computed of P(|S_g| <= h) is too large by what all windows take in, at most: beyond N/2 it
-# is below E S_g^8/(N/2)^8, and where a node is beyond its window it is the mass that is there in
-# excess of 1 (see above), and 1e-12.
+# The computed P(|S_g| <= h) may be too large because windows wrap around. For sums beyond N/2 the
+# excess is below E S_g^8/(N/2)^8. For nodes beyond their window it is at most the mass in excess of
+# 1 (see above), plus 1e-12.
 
 
 MOST_LAW_WORK = 1 << 29
-"""What `law_work` is at most, some seconds; beyond it half-widths are those of moments."""
+"""The largest `law_work`, some seconds; beyond it half-widths follow from moments."""
 
 
 def prefix_half_widths(noise: Agreeing, coverage: float) -> NDArray[np.int64]:
-    """Return whole h with P(|S_g| <= h) >= `coverage`, for g = 0, …, n, shape (n + 1,).
+    """Integers h with P(|S_g| <= h) >= `coverage`, for g = 0, …, n; shape (n + 1,).
 
-    Each is the smallest, but for rounding and what windows take in. Where laws would take too much
-    `law_work` that is so of sums that are a node; the others are what Markov's inequality gives.
-    Raises InvalidArgument unless 0 < coverage < 1, and where it is too near to 1 to tell; and what
-    `check_moments` raises.
+    Each is the smallest such h, except for rounding and wrapped windows. If laws take too much
+    `law_work`, this holds for sums that are a node; the others follow from Markov's inequality.
+    Raises InvalidArgument unless 0 < coverage < 1, or if it is too near to 1 to be decided; and
+    what `check_moments` raises.
     """
     if not 0 < coverage < 1:
         raise InvalidArgument(name="coverage", value=coverage, expected="0 < coverage < 1")
@@ -290,15 +292,15 @@ def prefix_half_widths(noise: Agreeing, coverage: float) -> NDArray[np.int64]:
         return _least_widths(_inside(noise), coverage)
     orders = np.array(ORDERS, dtype=np.float64)
     widths = (prefix_moments(noise) / (1 - coverage)) ** (1 / orders)
-    found = np.floor(widths.min(axis=1)).astype(np.int64)  # P(|S| > h) is that of h + 1 or more
+    half_widths = np.floor(widths.min(axis=1)).astype(np.int64)  # P(|S| > h) = P(|S| >= h + 1)
     for law in level_laws(noise):
         inside = 2 * np.cumsum(law.probabilities) - law.probabilities[0] - GIVEN_AWAY
-        found[noise.dimension // law.nodes] = _least_widths(inside[None, :], coverage)[0]
-    return found
+        half_widths[noise.dimension // law.nodes] = _least_widths(inside[None, :], coverage)[0]
+    return half_widths
 
 
 def _least_widths(inside: Floats, coverage: float) -> NDArray[np.int64]:
-    """Return the first h of each row that is inside with `coverage`."""
+    """The first h of each row whose probability reaches `coverage`."""
     sure = float(inside[:, -1].min())
     if sure < coverage:
         expected = f"coverage <= {sure:.12g} for this noise"
@@ -307,7 +309,7 @@ def _least_widths(inside: Floats, coverage: float) -> NDArray[np.int64]:
 
 
 def law_work(noise: Agreeing) -> int:
-    """Return the windows' product times the nodes' sums that are carried upwards."""
+    """The work of `prefix_laws`: the product of both windows, times the sums carried upwards."""
     below, sums = 1, 0
     for b in reversed(noise.branches):
         below *= b
@@ -316,22 +318,22 @@ def law_work(noise: Agreeing) -> int:
 
 
 def _window_of_sums(noise: Agreeing) -> int:
-    """Return a power of two N, at most the nodes' window, for which E S_g^8/(N/2)^8 <= 1e-6."""
+    """A power of two N, at most the nodes' window, for which E S_g^8/(N/2)^8 <= 1e-6."""
     largest = float(prefix_moments(noise)[:, -1].max())
     least = 2 * (largest / GIVEN_AWAY) ** (1 / ORDERS[-1])
     return min(1 << max(6, math.ceil(math.log2(max(least, 1.0)))), find_window(noise))
 
 
 def _inside(noise: Agreeing) -> Floats:
-    """Return what P(|S_g| <= h) is at least, h = 0, …, N/2 − 1, shape (n + 1, N/2)."""
+    """Lower bounds on P(|S_g| <= h) for h = 0, …, N/2 − 1; shape (n + 1, N/2)."""
     halves, slack = _laws(noise)
     return 2 * np.cumsum(halves, axis=1) - halves[:, :1] - slack
 
 
 def prefix_laws(noise: Agreeing) -> tuple[Floats, Floats] | None:
-    """P(S_g = t) for t = 0, …, N/2 − 1, and how far off a sum of these is at most.
+    """P(S_g = t) for t = 0, …, N/2 − 1, and a bound on the error of any sum of them.
 
-    For g = 0, …, n; shapes (n + 1, N/2) and (n + 1, 1). None where they take too much `law_work`.
+    For g = 0, …, n; shapes (n + 1, N/2) and (n + 1, 1). None if they take too much `law_work`.
     """
     return _laws(noise) if law_work(noise) <= MOST_LAW_WORK else None
 
@@ -346,53 +348,53 @@ def _laws(noise: Agreeing) -> tuple[Floats, Floats]:
 
 
 def _characteristic(noise: Agreeing, numbers: int) -> Floats:
-    """Return E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, N the `numbers`.
+    """E cos(uS_g) for u = 2πj/N, j = 0, …, N/2 and g = 0, …, n, where N is `numbers`.
 
-    As −z has the law of z, m(−t) is the conjugate of m(t), and all spectra are real.
+    −z has the law of z, so m(−t) is the conjugate of m(t), and all spectra are real.
     """
     size, rates = find_window(noise), rates_of(noise)
     solved = solve(noise.branches, rates)
-    lengths, places = np.arange(size // 2 + 1), np.arange(size)
-    alone = [cut_law(one.values, size) for (one,) in solved.alone]
-    cell = np.fft.fft(alone[-1]).real
+    lengths, points = np.arange(size // 2 + 1), np.arange(size)
+    subtrees = [cut_law(law.values, size) for (law,) in solved.subtrees]
+    cell = np.fft.fft(subtrees[-1]).real
     powers = [
-        np.fft.fft(one).real ** np.arange(b)[:, None]
-        for one, b in zip(alone[1:], noise.branches, strict=True)
+        np.fft.fft(law).real ** np.arange(b)[:, None]
+        for law, b in zip(subtrees[1:], noise.branches, strict=True)
     ]
-    twice = [np.concatenate([one, one], axis=1) for one in powers]
+    twice = [np.concatenate([law, law], axis=1) for law in powers]
     weights = [
-        np.exp(-rate * lengths) / kept
-        for rate, (kept,) in zip(rates[:-1], solved.kept, strict=True)
+        np.exp(-rate * lengths) / acceptance
+        for rate, (acceptance,) in zip(rates[:-1], solved.acceptance, strict=True)
     ]
     at_root = np.fft.irfft(weights[0], size)
-    found: list[Floats] = []
+    rows: list[Floats] = []
     for j in range(numbers // 2 + 1):
         turn = j * (size // numbers)  # e^(iut)·A has the spectrum of A, moved by `turn`
         parts = cell[None, :]
         beside = [
-            counted[:, size - turn : 2 * size - turn] * own[::-1]
-            for counted, own in zip(twice, powers, strict=True)
-        ]  # H, of k = 0, …, b − 1 that count
+            counted[:, size - turn : 2 * size - turn] * power[::-1]
+            for counted, power in zip(twice, powers, strict=True)
+        ]  # H, for k = 0, …, b − 1
         for of_child, weight in zip(reversed(beside[1:]), reversed(weights[1:]), strict=True):
             parts = _above_counted(parts, of_child, weight, turn)
         sums = (beside[0] * at_root) @ parts.T
-        whole = alone[0] @ np.cos(2 * math.pi * turn / size * places)
-        found.append(np.append(sums.reshape(-1), whole))
-    return np.stack(found)
+        whole = subtrees[0] @ np.cos(2 * math.pi * turn / size * points)
+        rows.append(np.append(sums.reshape(-1), whole))
+    return np.stack(rows)
 
 
 def _above_counted(parts: Floats, beside: Floats, weight: Floats, turn: int) -> Floats:
-    """Return the spectra of a node's m for o = 0, …, n − 1, from those of a child's, and of H.
+    """The spectra of a node's m for o = 0, …, n − 1, from a child's spectra and H.
 
-    The last o cells have the law of the first, so that m of n − o cells is e^(iut) times the
-    conjugate of m of o. A weight is symmetric, so that the transforms around it may change places.
+    The last o cells have the law of the first o, so m of n − o cells is e^(iut) times the conjugate
+    of m of o cells. A weight is symmetric, so the two transforms around it may change places.
     """
     below, size = parts.shape
     middle, cells = len(beside) * below // 2, len(beside) * below
-    found = [
-        np.fft.irfft(np.fft.rfft(one * parts[: middle + 1 - first]) * weight, size)
-        for one, first in zip(beside, range(0, middle + 1, below), strict=False)
+    blocks = [
+        np.fft.irfft(np.fft.rfft(of_siblings * parts[: middle + 1 - first]) * weight, size)
+        for of_siblings, first in zip(beside, range(0, middle + 1, below), strict=False)
     ]
-    rows = np.concatenate(found)
-    mirrored = rows[(cells - 1) // 2 : 0 : -1, ::-1]  # of −f − 1
+    rows = np.concatenate(blocks)
+    mirrored = rows[(cells - 1) // 2 : 0 : -1, ::-1]  # at frequency −f − 1
     return np.concatenate([rows, np.roll(mirrored, turn + 1, axis=1)])

@@ -1,4 +1,4 @@
-"""Quantiles of one cell of noise on a tree, and which cells have the same law."""
+"""Quantiles of a cell's noise on a tree, and the cells that have the same law."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ _UP = 1 + 1e-14  # so that scale · (h/scale) isn't rounded below h
 
 
 def quantile(noise: Agreeing, outside: float, coordinate: int = 0) -> float:
-    """Return h/scale, h the smallest whole number with P(|X_i| <= h) >= 1 − outside."""
-    law = cell_laws(noise)[noise.shape.places_of[-1][coordinate]]
+    """h/scale, where h is the smallest integer with P(|X_i| <= h) >= 1 − outside."""
+    law = cell_laws(noise)[noise.shape.positions_of[-1][coordinate]]
     return law.half_width(1 - outside) / float(noise.scale) * _UP
 
 
 def list_alike(noise: Agreeing) -> NDArray[np.int64]:
-    """Return for each cell the first one of the same place."""
-    _, first, which = np.unique(noise.shape.places_of[-1], return_index=True, return_inverse=True)
+    """For each cell, the first cell of the same position."""
+    _, first, which = np.unique(
+        noise.shape.positions_of[-1], return_index=True, return_inverse=True
+    )
     return np.asarray(first[which], dtype=np.int64)

@@ -1,14 +1,14 @@
 """Exact draws of noise on a tree, by rejection from the cells upwards.
 
-A node's children are drawn, each with all that is below it; the node keeps them with probability
-e^(−r|z|), r = shares[level]/scale and z their sum, and else all of them are drawn again. So every
-configuration below it has its weight, and one thing is asked of randomness: a whole number G with
-P(G >= k) = e^(−rk). It is ⌊E/r⌋ for an exponential E; the node keeps its children where G >= |z|. A
-cell is ±⌊(E + c)/r⌋ or 0, if that is below 1, with a fair sign, where c = ln(2/(1 + e^−r)): for
+A node's children are drawn, each with its whole subtree. The node keeps them with probability
+e^(−r|z|), where r = shares[level]/scale and z is their sum; otherwise all are drawn again. So every
+configuration below the node has its weight. Only one random number is needed: an integer G with P(G
+>= k) = e^(−rk). It is ⌊E/r⌋ for an exponential E, and the node keeps its children if G >= |z|. A
+cell is ±⌊(E + c)/r⌋ with a fair sign, or 0 if that is below 1, where c = ln(2/(1 + e^−r)): for
 P(|z| >= k) = 2e^(−rk)/(1 + e^−r), k >= 1.
 
-Candidates are drawn many at a time; of those that are kept the first are used, in order. How many
-are drawn depends on randomness and public numbers alone, and says nothing about what is kept.
+Candidates are drawn many at a time, and the first that are kept are used, in order. The number of
+candidates depends on randomness and public numbers alone, and tells nothing about the result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from leastnoise.entropy.lazy import decide
 from leastnoise.entropy.quantiles import EXPONENTIAL
 from leastnoise.entropy.scaled import ScaledSampler
 from leastnoise.entropy.source import Entropy
-from leastnoise.noise.trees.estimate import check_work, estimate_kept
+from leastnoise.noise.trees.estimate import check_work, estimate_acceptance
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import rates_of
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
     Wholes = NDArray[np.int64]
 
-_AT_ONCE = 1 << 18  # cells of candidates, at most, unless one node has more
-_ROUNDING = 2.0**-50  # relatively, of a quotient of two sums of floats; and a float's of c
+_AT_ONCE = 1 << 18  # cells of candidates in one batch, unless one node has more
+_ROUNDING = 2.0**-50  # relative error of a quotient of two float sums, and of the float c
 
 
 def sampler(noise: Agreeing, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of `noise`, in units of `grid`; raises NotApplicable for too much work."""
+    """One draw of `noise`, in units of `grid`; raises NotApplicable for too much work."""
     check_work(noise)
     return _Sampler(noise, grid, entropy)
 
@@ -54,7 +54,7 @@ class _Sampler(Sampler):
         self._given = 0
 
     def draw(self, count: int) -> Block:
-        """All cells are drawn at first, and then handed out: their sums agree."""
+        """Draw all cells at the first call, since their sums agree; hand them out in order."""
         cells = self._cells[self._given : self._given + count]
         self._given += count
         unit = float(self._unit)  # a power of two
@@ -72,53 +72,59 @@ class _Sampler(Sampler):
 
 
 def draw_cells(noise: Agreeing, entropy: Entropy, *, count: int = 1) -> Wholes:
-    """Return independent draws of all cells, shape (count, dimension)."""
-    order, found = noise.shape.order, _Tree(noise, entropy).draw(0, 0, count)
-    cells = np.empty_like(found)
-    cells[:, order] = found
+    """Independent draws of all cells, shape (count, dimension)."""
+    order, drawn = noise.shape.order, _Tree(noise, entropy).draw(0, 0, count)
+    cells = np.empty_like(drawn)
+    cells[:, order] = drawn
     return cells
 
 
 @final
 class _Tree:
-    """notation: a candidate is a node with its children drawn, not yet kept or not.
+    """Draws of nodes by rejection; nodes of one kind are drawn together.
 
-    Nodes of one kind are drawn together, their cells in the order of `Shape.order`.
+    Their cells are in the order of `TreeShape.order`.
+
+    notation: a candidate is a node whose children are drawn, before it is kept or rejected.
     """
 
     def __init__(self, noise: Agreeing, entropy: Entropy) -> None:
         self._kinds, self._entropy = noise.shape.kinds, entropy
         self._rates = [share / noise.scale for share in noise.shares]
-        self._kept = estimate_kept(noise.branches, rates_of(noise))
+        self._acceptance = estimate_acceptance(noise.branches, rates_of(noise))
 
     def draw(self, level: int, kind: int, count: int) -> Wholes:
-        """Return the cells of `count` nodes of a kind, shape (count, cells of a node)."""
+        """The cells of `count` nodes of a kind, shape (count, cells of a node)."""
         if level == len(self._kinds) - 1:
             return self._draw_leaves(count)[:, None]
         parts: list[Wholes] = []
         missing = count
         while missing > 0:
-            found = self._keep(level, self._draw_candidates(level, kind, missing))[:missing]
-            parts.append(found)
-            missing -= len(found)
+            accepted = self._accept(level, self._draw_candidates(level, kind, missing))[:missing]
+            parts.append(accepted)
+            missing -= len(accepted)
         return np.concatenate(parts)
 
     def _draw_candidates(self, level: int, kind: int, missing: int) -> Wholes:
-        """Return about as many as are needed: a few too many cost more than another round."""
-        wanted = math.ceil((missing - 0.7 * math.sqrt(missing)) / self._kept[level][kind])
+        """About as many candidates as needed: a few too many cost more than another round."""
+        wanted = math.ceil((missing - 0.7 * math.sqrt(missing)) / self._acceptance[level][kind])
         most = max(1, _AT_ONCE // self._cells_of(level, kind))
         candidates = max(1, min(wanted, most))
         children = [
-            self.draw(level + 1, own, candidates * b).reshape(candidates, -1)
-            for own, b in self._kinds[level][kind]
+            self.draw(level + 1, child_kind, candidates * b).reshape(candidates, -1)
+            for child_kind, b in self._kinds[level][kind]
         ]
         return children[0] if len(children) == 1 else np.concatenate(children, axis=1)
 
     def _cells_of(self, level: int, kind: int) -> int:
-        own = self._kinds[level][kind]
-        return sum(b * self._cells_of(level + 1, one) for one, b in own) if own else 1
+        children = self._kinds[level][kind]
+        return (
+            sum(b * self._cells_of(level + 1, kind_of_child) for kind_of_child, b in children)
+            if children
+            else 1
+        )
 
-    def _keep(self, level: int, candidates: Wholes) -> Wholes:
+    def _accept(self, level: int, candidates: Wholes) -> Wholes:
         rate = self._rates[level]
         if not rate:
             return candidates
@@ -131,29 +137,28 @@ class _Tree:
         def more() -> arb:
             return (2 / (1 + ball(-rate).exp())).log()
 
-        found = draw_geometric(rate, count, self._entropy, more=more)
+        lengths = draw_geometric(rate, count, self._entropy, more=more)
         words = self._entropy.words(-(-count // 64)).view(np.uint8)
         negative = np.unpackbits(words, count=count).astype(bool)
-        return np.where(negative, -found, found)
+        return np.where(negative, -lengths, lengths)
 
 
 def draw_geometric(
     rate: Fraction, count: int, entropy: Entropy, *, more: Callable[[], arb] | None = None
 ) -> Wholes:
-    """Return ⌊(E + c)/rate⌋ for independent exponentials E, c = `more` or 0; shape (count,).
+    """⌊(E + c)/rate⌋ for independent exponentials E, with c = `more` or 0; shape (count,).
 
-    Floats decide all but what is too near to a whole number, which is decided in balls, from the
-    same bits and then fresh ones. Of y = (E + c)/rate they know E to within `error`, all else to a
-    relative 2^-50.
+    Floats decide all except those too near to an integer. Balls decide these, from the same bits
+    and then fresh bits. In y = (E + c)/rate, floats have E to within `error`, and a relative 2^-50.
     """
     block = ScaledSampler(quantile=EXPONENTIAL, entropy=entropy).draw(count)
     with precision():
         constant = float(more().mid()) if more else 0.0
     y = (np.abs(np.where(block.beyond, 0.0, block.estimates)) + constant) / float(rate)
-    found = np.floor(y)
+    floors = np.floor(y)
     tau = 1.001 * (block.error / float(rate) + 2 * _ROUNDING * (y + 1 / float(rate)))
-    undecided = block.beyond | (y - found < tau) | (found + 1 - y < tau)
-    wholes = found.astype(np.int64)
+    undecided = block.beyond | (y - floors < tau) | (floors + 1 - y < tau)
+    wholes = floors.astype(np.int64)
 
     for index in np.flatnonzero(undecided).tolist():
 

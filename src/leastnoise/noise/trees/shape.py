@@ -1,8 +1,8 @@
 """The shape of a tree: how many children its nodes have, and which nodes are alike.
 
-Two nodes of a level are of one `kind` where what is below them is the same, but for its order; they
-have one `place`, and so one law, where their parents have one place as well. A tree whose nodes
-all have as many children as others of their level is even: it has one of each.
+Two nodes of a level are of one `kind` if their subtrees are equal up to order. They have one
+`position`, and so one law, if also their parents have one position. A tree is even if all nodes of
+a level have the same number of children: then each level has one kind and one position.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Wholes = NDArray[np.int64]
 
 Kind = tuple[tuple[int, int], ...]
-"""The kinds of a node's children, each with how many there are; () of a cell."""
+"""Pairs (kind of child, number of such children) of a node; () for a cell."""
 
 
 @final
@@ -31,110 +31,116 @@ Kind = tuple[tuple[int, int], ...]
 class TreeShape:
     """A tree of L levels below its root; level 0 is the root, level L the cells.
 
-    `children` holds, for each level but the last, how many children each node has, in the order of
-    the cells. `kinds` are those of each level; `places` pairs of a parent's place and a kind.
-    `places_of` and `cells_below` say of each node what its place is, and how many cells it has.
+    `children` holds, for each level but the last, the number of children of each node, in the order
+    of the cells. `kinds` lists the kinds of each level; `positions` lists pairs (parent's position,
+    kind). `positions_of` and `cells_below` hold the position of each node and the number of its
+    cells.
     """
 
     children: tuple[Wholes, ...]
     kinds: tuple[tuple[Kind, ...], ...]
-    places: tuple[tuple[tuple[int, int], ...], ...]
-    places_of: tuple[Wholes, ...]
+    positions: tuple[tuple[tuple[int, int], ...], ...]
+    positions_of: tuple[Wholes, ...]
     cells_below: tuple[Wholes, ...]
     order: Wholes
-    """The cells by number, where a node's children are sorted by kind."""
+    """Indices of the cells, in the order where a node's children are sorted by kind."""
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
-        return len(self.places_of[-1])
+        """The number of cells."""
+        return len(self.positions_of[-1])
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Number of nodes of each level."""
-        return tuple(map(len, self.places_of))
+        """The number of nodes of each level."""
+        return tuple(map(len, self.positions_of))
 
     def starts(self, level: int) -> Wholes:
-        """Return the first cell of each node of a level."""
+        """The first cell of each node of a level."""
         ends = np.cumsum(self.cells_below[level])
         return ends - self.cells_below[level]
 
     def count(self, level: int) -> list[int]:
-        """Return how many nodes of a level have each place."""
-        return np.bincount(self.places_of[level]).tolist()
+        """The number of nodes at each position of a level."""
+        return np.bincount(self.positions_of[level]).tolist()
 
 
 def split_branches(branches: Sequence[int], levels: int) -> list[Wholes] | None:
-    """Return how many children each node has, by level; None if `branches` don't say that.
+    """The number of children of each node, by level; None if `branches` don't describe a tree.
 
-    They have a number for each level, or for each node but the cells, level by level.
+    `branches` hold a number for each level, or for each node above the cells, level by level.
     """
     if len(branches) == levels:
         above = [math.prod(branches[:level]) for level in range(levels)]
         return [np.full(nodes, b, np.int64) for nodes, b in zip(above, branches, strict=True)]
-    found: list[Wholes] = []
+    by_level: list[Wholes] = []
     first, nodes = 0, 1
     for _ in range(levels):
         if first >= len(branches):
             return None
-        found.append(np.array(branches[first : first + nodes], dtype=np.int64))
+        by_level.append(np.array(branches[first : first + nodes], dtype=np.int64))
         first += nodes
         nodes = sum(branches[first - nodes : first])
-    return found if first == len(branches) else None
+    return by_level if first == len(branches) else None
 
 
 @lru_cache(maxsize=64)
 def shape_of(branches: tuple[int, ...], levels: int) -> TreeShape:
-    """Return the shape that `split_branches` says; ValueError if it says none."""
+    """The shape that `branches` describe; raises ValueError if they describe none."""
     children = split_branches(branches, levels)
     if children is None:
-        raise ValueError("branches say no tree of so many levels")
+        raise ValueError(f"branches describe no tree with {levels} levels")
     below = [np.ones(int(children[-1].sum()), dtype=np.int64)]
-    own_kinds, kinds = [np.zeros(len(below[0]), dtype=np.int64)], list[tuple[Kind, ...]]([((),)])
+    kinds_of_nodes, kinds = (
+        [np.zeros(len(below[0]), dtype=np.int64)],
+        list[tuple[Kind, ...]]([((),)]),
+    )
     for counts in reversed(children):
         ends = np.cumsum(counts)
         below.insert(0, np.add.reduceat(below[0], ends - counts))
-        found, known = _kinds(own_kinds[0], counts)
-        own_kinds.insert(0, found)
+        kinds_here, known = _find_kinds(kinds_of_nodes[0], counts)
+        kinds_of_nodes.insert(0, kinds_here)
         kinds.insert(0, known)
-    places_of, places = (
+    positions_of, positions = (
         [np.zeros(1, dtype=np.int64)],
         list[tuple[tuple[int, int], ...]]([((0, 0),)]),
     )
     order = np.zeros(1, dtype=np.int64)
-    for counts, own in zip(children, own_kinds[1:], strict=True):
-        pairs = np.stack([np.repeat(places_of[-1], counts), own], axis=1)
-        listed, which = np.unique(pairs, axis=0, return_inverse=True)
-        places.append(tuple((int(parent), int(kind)) for parent, kind in listed))
-        places_of.append(which.reshape(-1).astype(np.int64))
-        order = _below(order, counts, own)
+    for counts, kinds_of_level in zip(children, kinds_of_nodes[1:], strict=True):
+        pairs = np.stack([np.repeat(positions_of[-1], counts), kinds_of_level], axis=1)
+        listed, position_of_node = np.unique(pairs, axis=0, return_inverse=True)
+        positions.append(tuple((int(parent), int(kind)) for parent, kind in listed))
+        positions_of.append(position_of_node.reshape(-1).astype(np.int64))
+        order = _order_children(order, counts, kinds_of_level)
     return TreeShape(
         children=tuple(children),
         kinds=tuple(kinds),
-        places=tuple(places),
-        places_of=tuple(places_of),
+        positions=tuple(positions),
+        positions_of=tuple(positions_of),
         cells_below=tuple(below),
         order=order,
     )
 
 
-def _kinds(below: Wholes, counts: Wholes) -> tuple[Wholes, tuple[Kind, ...]]:
-    """Return the kind of each node, given that of each child, and what kinds there are."""
+def _find_kinds(below: Wholes, counts: Wholes) -> tuple[Wholes, tuple[Kind, ...]]:
+    """The kind of each node, from the kinds of its children, and the list of kinds."""
     if not below.any() and (counts == counts[0]).all():
         return np.zeros(len(counts), dtype=np.int64), (((0, int(counts[0])),),)
     children, known = below.tolist(), dict[Kind, int]()
     ends = [0, *np.cumsum(counts).tolist()]
-    own = [
+    kinds_of_nodes = [
         known.setdefault(tuple(sorted(Counter(children[first:end]).items())), len(known))
         for first, end in pairwise(ends)
     ]
-    return np.array(own, dtype=np.int64), tuple(known)
+    return np.array(kinds_of_nodes, dtype=np.int64), tuple(known)
 
 
-def _below(order: Wholes, counts: Wholes, kinds: Wholes) -> Wholes:
-    """Return the children of nodes in this order, those of each sorted by kind."""
-    starts, each = np.cumsum(counts) - counts, counts[order]
-    parents = np.repeat(np.arange(len(order)), each)
-    inside = np.arange(len(parents)) - np.repeat(np.cumsum(each) - each, each)
-    found = starts[order][parents] + inside
-    return found[np.lexsort((kinds[found], parents))]
+def _order_children(order: Wholes, counts: Wholes, kinds: Wholes) -> Wholes:
+    """The children of nodes in this order, where each node's children are sorted by kind."""
+    starts, counts_in_order = np.cumsum(counts) - counts, counts[order]
+    parents = np.repeat(np.arange(len(order)), counts_in_order)
+    inside = np.arange(len(parents)) - np.repeat(
+        np.cumsum(counts_in_order) - counts_in_order, counts_in_order
+    )
+    unsorted = starts[order][parents] + inside
+    return unsorted[np.lexsort((kinds[unsorted], parents))]

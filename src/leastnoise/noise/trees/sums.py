@@ -1,13 +1,13 @@
-"""Sums of cells that are no node: of all cells that agree in the places of some levels.
+"""Sums of cells that are no node: of all cells that agree at some levels.
 
-notation: as in `levels`; a level is `fixed` where all cells that are summed are below the same
-child of their nodes of the level above, the first of b_l, say; else the sum goes over all of them.
-k is the last level that is fixed, so that the sum S is of nodes of level k. `fixed` begins with
-level 1: (True, False, False) are the nodes of level 1 themselves.
+notation: as in `levels`; a level is `fixed` if all summed cells are below the same child of their
+nodes of the level above, say the first of b_l; otherwise the sum goes over all children. k is the
+last fixed level, so the sum S is over nodes of level k. `fixed` begins with level 1: (True, False,
+False) are the nodes of level 1 themselves.
 
-Given u, E e^(iuS) is what is left of all weights when each node of level k that is summed has the
-weight e^(iuz) as well: A_l as in `levels`, from such nodes upwards. u = 2πj/N for j = 0, …, N − 1
-are all that there is to know modulo the window, in which S is where the nodes' sums are: it is one
+Given u, E e^(iuS) is the normaliser if each summed node of level k has the additional weight
+e^(iuz); A_l is then as in `levels`, from such nodes upwards. Its values at u = 2πj/N for j = 0, …,
+N − 1 determine the law modulo the window. The window that fits the nodes' sums fits S: it is one
 more sum of at most all cells, for which `find_window` has room.
 """
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.trees.known import raised
+from leastnoise.noise.trees.known import raise_to
 from leastnoise.noise.trees.levels import GIVEN_AWAY, find_window, level_laws, rates_of, solve
 
 if TYPE_CHECKING:
@@ -32,34 +32,34 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_NUMBERS = 1 << 11
-"""The largest window of such a law, which takes about half a second."""
-_FREQUENCIES = 64  # at once
+"""The largest window of such a law; it takes about half a second."""
+_FREQUENCIES = 64  # in one batch
 
 
 def variance_of_sum(
     branches: Sequence[int], variances: Sequence[float], fixed: Sequence[bool]
 ) -> float:
-    """Return Var S, given the variance of a node of each level, the root's first.
+    """Var S, given the variance of a node for each level (root first).
 
     Two children of a node have the covariance (v_l − b v_{l+1})/(b(b − 1)), b = b_{l+1}, since all
-    are alike; two nodes j and k levels below them have it over the numbers of nodes there.
+    children are alike; two nodes further below have it divided by the numbers of nodes there.
     """
     last = _last(fixed)
-    summed = [1 if one else b for one, b in zip(fixed, branches, strict=True)][:last]
-    found = math.prod(summed) * variances[last]
+    summed = [1 if is_fixed else b for is_fixed, b in zip(fixed, branches, strict=True)][:last]
+    variance = math.prod(summed) * variances[last]
     for level, times in enumerate(summed):
         if times > 1:
             b, below = branches[level], math.prod(branches[level + 1 : last])
             covariance = (variances[level] - b * variances[level + 1]) / (b * (b - 1)) / below**2
             pairs = times * (times - 1) * math.prod(summed[level + 1 :]) ** 2
-            found += math.prod(summed[:level]) * pairs * covariance
-    return found
+            variance += math.prod(summed[:level]) * pairs * covariance
+    return variance
 
 
 def half_width_of_sum(noise: Agreeing, fixed: Sequence[bool], coverage: float) -> int:
-    """Return a whole number h with P(|S| <= h) >= coverage: the smallest, but for rounding.
+    """An integer h with P(|S| <= h) >= coverage, the smallest except for rounding.
 
-    Raises NotApplicable for a law of more than 2^11 numbers, unless S is one node.
+    Raises NotApplicable if the law has more than 2^11 numbers, unless S is one node.
     """
     last = _last(fixed)
     if all(fixed[:last]):
@@ -69,16 +69,16 @@ def half_width_of_sum(noise: Agreeing, fixed: Sequence[bool], coverage: float) -
 
 
 def check_numbers(noise: Agreeing) -> None:
-    """Raise NotApplicable unless `half_width_of_sum` can be asked for any sum."""
+    """Raise NotApplicable unless `half_width_of_sum` serves every sum."""
     numbers = find_window(noise.branches, rates_of(noise))
     if numbers > MOST_NUMBERS:
-        why = f"laws of sums that are no node would be of {numbers:,} numbers; {MOST_NUMBERS:,} are"
-        raise NotApplicable(family=noise.name, why=f"{why} the most")
+        why = f"laws of its sums take {numbers:,} numbers, more than {MOST_NUMBERS:,}"
+        raise NotApplicable(family=noise.name, why=why)
 
 
 @lru_cache(maxsize=64)
 def _inside(noise: Agreeing, fixed: tuple[bool, ...]) -> Floats:
-    """Return P(|S| <= h) for h = 0, 1, …, in floats."""
+    """P(|S| <= h) for h = 0, 1, …, in floats."""
     check_numbers(noise)
     law = np.fft.irfft(_characteristic(noise, fixed))
     halves = law[: len(law) // 2]
@@ -86,34 +86,36 @@ def _inside(noise: Agreeing, fixed: tuple[bool, ...]) -> Floats:
 
 
 def _characteristic(noise: Agreeing, fixed: Sequence[bool]) -> Floats:
-    """Return E cos(uS) for u = 2πj/N, j = 0, …, N/2.
+    """E cos(uS) for u = 2πj/N, j = 0, …, N/2.
 
-    As −z has the law of z, m(−t) is the conjugate of m(t), m(t) what is left of all weights where a
-    sum is t, and all spectra are real. A weight is symmetric, so that the transforms around it may
+    −z has the law of z, so m(−t) is the conjugate of m(t), where m(t) is the normaliser given that
+    a sum is t, and all spectra are real. A weight is symmetric, so the transforms around it may
     change places.
     """
     rates, last = rates_of(noise), _last(fixed)
     solved = solve(noise.branches, rates)
-    alone = [one.values for (one,) in solved.alone]
-    size = len(alone[0])
-    spectra = [np.fft.fft(one).real for one in alone]
+    subtrees = [law.values for (law,) in solved.subtrees]
+    size = len(subtrees[0])
+    spectra = [np.fft.fft(law).real for law in subtrees]
     twice, lengths = np.tile(spectra[last], 2), np.arange(size // 2 + 1)
     weights = [
-        np.exp(-rate * lengths) / kept
-        for rate, (kept,) in zip(rates[:-1], solved.kept, strict=True)
+        np.exp(-rate * lengths) / acceptance
+        for rate, (acceptance,) in zip(rates[:-1], solved.acceptance, strict=True)
     ]
-    found: list[Floats] = []
+    parts_at_root: list[Floats] = []
     for first in range(0, size // 2 + 1, _FREQUENCIES):
-        chosen = range(first, min(first + _FREQUENCIES, size // 2 + 1))
+        frequencies = range(first, min(first + _FREQUENCIES, size // 2 + 1))
         # e^(iut)·A has the spectrum of A, moved by j
-        parts = np.stack([twice[size - j : 2 * size - j] for j in chosen])
+        parts = np.stack([twice[size - j : 2 * size - j] for j in frequencies])
         for level in reversed(range(last)):
             b = noise.branches[level]
-            sums = parts * raised(spectra[level + 1], b - 1) if fixed[level] else raised(parts, b)
+            sums = (
+                parts * raise_to(spectra[level + 1], b - 1) if fixed[level] else raise_to(parts, b)
+            )
             parts = np.fft.irfft(np.fft.rfft(sums) * weights[level], size)
-        found.append(parts[:, 0])
-    return np.concatenate(found)
+        parts_at_root.append(parts[:, 0])
+    return np.concatenate(parts_at_root)
 
 
 def _last(fixed: Sequence[bool]) -> int:
-    return max((level for level, one in enumerate(fixed, start=1) if one), default=0)
+    return max((level for level, is_fixed in enumerate(fixed, start=1) if is_fixed), default=0)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.noise.errors import Wish
     from leastnoise.tables.noise.shared_draws import DrawQuery
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Ends, NoiseError
 
     Problem = tuple[str, str]
-    """The key that is wrong, and what is wrong with it."""
+    """The key that is wrong, and the reason."""
     Columns = Mapping[str, Sequence[Any]]
     """The columns of a table as a file of its format has them."""
 
@@ -168,7 +168,7 @@ class TablePart(ABC):
     @property
     @abstractmethod
     def chosen_by(self) -> str:
-        """The name of the noise, or of what chooses values."""
+        """The name of the noise, or of the method that chooses values."""
 
     @property
     def all_errors(self) -> Sequence[Error]:
@@ -177,7 +177,7 @@ class TablePart(ABC):
 
     @property
     def wishes(self) -> tuple[Wish, ...]:
-        """The accuracy that the spec asks for, and the one that there is."""
+        """Each accuracy that the spec asks for, beside the accuracy of the plan."""
         return ()
 
     @property
@@ -228,7 +228,7 @@ class TablePart(ABC):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of its columns, to end a sentence; None if there is none.
+        """The first fault of its columns, to end a sentence; None without a fault.
 
         `columns` are the columns of a file of this `kind`; `numbers` are these columns as floats.
         """
@@ -388,7 +388,7 @@ class Answer(Protocol):
         ...
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
-        """Find and prove noise. Raises Refused if there is none."""
+        """Find and prove noise. Raises Refused if no noise is proved."""
         ...
 
     def read(
@@ -402,9 +402,9 @@ class Answer(Protocol):
 
 
 class QueryKind(ABC):
-    """A way to answer a query, as a spec asks for it: its layout, and all that may be wrong.
+    """A kind of query, as a spec asks for it: its layout, its answers, and all that may be wrong.
 
-    It has no state. `kinds` lists all of them, and finds the one that a query has.
+    It has no state. `kinds` lists all kinds, and finds the kind of a query.
     """
 
     keys_of_sums: ClassVar[frozenset[str]] = frozenset()
@@ -425,8 +425,8 @@ class QueryKind(ABC):
 
     @abstractmethod
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
-        """The layouts of each part of a query, given what is summed for each statistic."""
+        """The layouts of each part of a query; `asked` has the numbers each statistic needs."""
 
     @abstractmethod
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """The answers to queries of this kind, without their quantiles."""

@@ -27,13 +27,14 @@ def numbers_of(
 ) -> dict[str, list[float]]:
     """The numbers of a table as floats, NaN for anything else.
 
-    In JSON null stands for ±∞, as `as_read` says. Only an end that nothing bounds may be infinite.
+    In JSON null stands for ±∞: see `values_as_read`. Only an end that nothing bounds may be
+    infinite.
     """
     open_ends = {
         f"{asked.label}{suffix}": end
         for layout, noise in parts
-        for asked, made_of in zip(layout.statistics, layout.ingredients(noise), strict=True)
-        if kind == "json" and asked.is_open(made_of)
+        for asked, ingredients in zip(layout.statistics, layout.ingredients(noise), strict=True)
+        if kind == "json" and asked.is_open(ingredients)
         for suffix, end in (("_std", math.inf), ("_low", -math.inf), ("_high", math.inf))
     }
     return {
@@ -50,8 +51,8 @@ def numbers_of(
 def stated_deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, Ends]:
     """The `_std` of each statistic that follows from the noise, of all cells or of each."""
     deviations = {
-        f"{asked.label}_std": asked.stated_std(made_of)
-        for asked, made_of in zip(layout.statistics, layout.ingredients(noise), strict=True)
+        f"{asked.label}_std": asked.stated_std(ingredients)
+        for asked, ingredients in zip(layout.statistics, layout.ingredients(noise), strict=True)
     }
     return {label: std for label, std in deviations.items() if std is not None}
 
@@ -62,7 +63,7 @@ def find_wrong(
     numbers: Mapping[str, Sequence[float]],
     kind: str,
 ) -> str | None:
-    """The first fault of the columns of one part, to end a sentence; None if there is none."""
+    """The first fault of the columns of one part, to end a sentence; None without a fault."""
     layout, noise = part
     if why := _wrong_form(layout, columns, kind):
         return why
@@ -119,13 +120,13 @@ def wrong_number(
     values = {label: np.array(column, dtype=float) for label, column in columns.items()}
     every = list(zip(layout.statistics, layout.ingredients(noise), strict=True))
     beside: dict[Any, list[Any]] = {}
-    for asked, made_of in every:
-        value = asked.in_common(made_of, values[asked.label])
-        beside.setdefault(made_of.components, []).append(value)
-    for asked, made_of in every:
+    for asked, ingredients in every:
+        value = asked.in_common(ingredients, values[asked.label])
+        beside.setdefault(ingredients.components, []).append(value)
+    for asked, ingredients in every:
         four = [values[f"{asked.label}{suffix}"] for suffix in SUFFIXES]
         with np.errstate(all="ignore"):
-            suffix = asked.wrong_suffix(made_of, four, beside)
+            suffix = asked.wrong_suffix(ingredients, four, beside)
         if suffix is not None:
             return f"{asked.label}{suffix}"
     return None

@@ -12,7 +12,7 @@ from leastnoise.tables.answers.sums.margin_queries import MarginQueries
 from leastnoise.tables.answers.sums.nested_queries import NestedQueries
 from leastnoise.tables.answers.unlisted.layout import KeyQueries, UnlistedQueries
 from leastnoise.tables.answers.weighted.questions import SumQueries
-from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.registry import known_statistics
@@ -78,22 +78,22 @@ def file_names(query: Query) -> list[str]:
 def lay_out_query(spec: Spec, query: Query) -> Parts:
     """The layouts of each part of a query, one for each way to bound a unit.
 
-    All have the same cells. A query without statistics that noise is added to has none: see
-    `lay_out_ranks`. Raises LayoutError if a part has none.
+    All layouts of a part have the same cells. A query of quantiles alone has no part here: see
+    `lay_out_ranks`. Raises LayoutError for a part without a layout.
     """
     by_row = spec.privacy.by_row
     asked = {
-        place: (statistic, statistic.components(spec, by_row=by_row))
-        for place, statistic in enumerate(known_statistics(query, by_row=by_row))
+        index: (statistic, statistic.components(spec, by_row=by_row))
+        for index, statistic in enumerate(known_statistics(query, by_row=by_row))
         if isinstance(statistic, Statistic)
     }
     return kind_of(spec, query).lay_out(spec, query, asked)
 
 
-def lay_out_spec(spec: Spec) -> LaidOut:
+def lay_out_spec(spec: Spec) -> SpecLayout:
     """A spec without problems, with the layouts of its queries."""
-    return LaidOut(
+    return SpecLayout(
         spec=spec,
         queries=tuple(lay_out_query(spec, query) for query in spec.query),
-        ranks=tuple(lay_out_ranks(spec, query) for query in spec.query),
+        quantiles=tuple(lay_out_ranks(spec, query) for query in spec.query),
     )

@@ -8,7 +8,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.tables.answers.base import JOIN
 from leastnoise.tables.answers.kinds import KINDS, kind_of
 from leastnoise.tables.answers.quantiles.answer import list_quantiles
-from leastnoise.tables.noise.shared_draws import list_blocks
+from leastnoise.tables.noise.shared_draws import list_draw_queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.tables.answers.base import Answer, Answered, QueryKind, Reading
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
 
     Named = list[tuple[str, Claim]]
 
 
-def list_answers(laid: LaidOut) -> list[Answer]:
+def list_answers(layouts: SpecLayout) -> list[Answer]:
     """The answers to all queries of a spec, first the answers that share draws."""
-    queries, places = list_blocks(laid), dict[str, int]()
+    queries, places = list_draw_queries(layouts), dict[str, int]()
     by_kind: dict[QueryKind, list[DrawQuery]] = {kind: [] for kind in KINDS}
-    kinds = {query.name: kind_of(laid.spec, query) for query in laid.spec.query}
+    kinds = {query.name: kind_of(layouts.spec, query) for query in layouts.spec.query}
     for query in queries:
         places[query.label] = query.index
         by_kind[kinds[query.name]].append(query)
-    answers = [answer for kind in KINDS for answer in kind.list_answers(laid, by_kind[kind])]
+    answers = [answer for kind in KINDS for answer in kind.list_answers(layouts, by_kind[kind])]
     answers.sort(key=lambda answer: (not answer.shares_draws, places[answer.labels[0]]))
-    return [*answers, *list_quantiles(laid, first=len(queries))]
+    return [*answers, *list_quantiles(layouts, first=len(queries))]
 
 
-def read_answers(laid: LaidOut, reading: Reading) -> Iterator[Answered]:
+def read_answers(layouts: SpecLayout, reading: Reading) -> Iterator[Answered]:
     """Match certificates to queries, and yield each draw in the order of the certificate.
 
     Raises CertificateRejected for a certificate that states something the spec does not imply, or
     unless each query is in one draw, in the order of the spec.
     """
-    answers = list_answers(laid)
+    answers = list_answers(layouts)
     by_label = {label: answer for answer in answers for label in answer.labels}
-    order = [block.label for block in list_blocks(laid)]
+    order = [query.label for query in list_draw_queries(layouts)]
     order += [label for label in by_label if label not in order]
     draws = _by_draw(answers, by_label, reading.certificate)
     if sorted(label for labels, _ in draws for label in labels) != sorted(order):

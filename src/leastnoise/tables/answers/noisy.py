@@ -16,7 +16,7 @@ from leastnoise.certificate.records import write_record
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.answers.base import Listing, Sentence, TablePart, Topic
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.layout.layout import ASSUMED
 from leastnoise.tables.noise.errors import (
     check_range,
@@ -48,14 +48,14 @@ PARTS_NOTE = (
 )
 SELECTED_NOTE = (
     "Where min_count or top chooses groups, their published counts alone decide, which costs "
-    "nothing. Those that are there are biased upwards. Intervals hold for each group whether it is "
-    "published or not; of those that are published fewer than 95 % may."
+    "nothing. Counts of published groups are biased upwards. Intervals hold for each group whether "
+    "it is published or not; among published groups alone fewer than 95 % may hold."
 )
 SELECTED_CHECKED = (
-    "Of groups that min_count or top leaves out nothing is there: that their counts were lower "
-    "can't be checked."
+    "Groups that min_count or top leaves out are not in the table, so that nobody can check that "
+    "their counts were lower."
 )
-BIASED = ": noise decides which of its groups are there, and their differences are biased."
+BIASED = ": noise decides which of its groups are published, and their differences are biased."
 WIDEST = "(widest bounds)"
 _TYPICAL = ASSUMED[1]
 
@@ -64,21 +64,21 @@ FINEST_GRID = Fraction(1, 2**22)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockPlan(TablePart):
+class NoisyPart(TablePart):
     """One query, or one part of it: its layout, share of the budget, noise and expected error.
 
     Persons and rows that a query counts side by side are two parts (see `Layout`). The part is at
-    `place` among the parts of its `answered` draw. Each kind of answer has a subclass.
+    `index` among the parts of its `answered` draw. Each kind of answer has a subclass.
     """
 
     layout: Layout
     baselines: Baselines
     answered: NoisyAnswer
-    place: int = 0
+    index: int = 0
 
     section: ClassVar[str] = "blocks"
     has_coordinates: ClassVar[bool] = True
-    """True if each published number is made of coordinates of the draw."""
+    """True if each published number is computed from coordinates of the draw."""
     hides_groups: ClassVar[bool] = False
     """True if noise decides which groups are published."""
 
@@ -122,7 +122,7 @@ class BlockPlan(TablePart):
 
     @cached_property
     def noise_errors(self) -> tuple[NoiseError, ...]:
-        """The error of each number of a cell, in units of what the number is scaled by."""
+        """The error of each number of a cell, in the unit in which the number is summed."""
         return self._find_errors()
 
     @abstractmethod
@@ -182,16 +182,16 @@ class BlockPlan(TablePart):
 
     @property
     def exact_rows(self) -> int | None:
-        """How many rows of a cell may be rounded alike before it shows; see `rounded_rows`."""
+        """The most rows of a cell that may be rounded alike before it shows; see `rounded_rows`."""
         return rounded_rows(self.layout, self.noise_errors)
 
     @property
     def wishes(self) -> tuple[Wish, ...]:
-        """The accuracy that the spec asks for, and the one that there is."""
+        """Each accuracy that the spec asks for, beside the accuracy of the plan."""
         if self.layout.accuracy is None:
             return ()
         only = wished_statistic(self.layout)
-        errors = expected_errors(self.layout, self.noise_errors, self.baselines, statistic=only)
+        errors = expected_errors(self.layout, self.noise_errors, self.baselines, label=only)
         return wishes(self.layout, errors)
 
     @property
@@ -226,7 +226,7 @@ class BlockPlan(TablePart):
         return words + bounds_of_error(spec, asked)
 
     def listings(self, spec: Spec) -> Iterator[Listing]:
-        """All its errors, and what its answer lists beside them."""
+        """All its errors, and the other lists of its answer."""
         widest = {asked.label: bounds_of_error(spec, asked) for asked in self.layout.statistics}
         rows = [
             (
@@ -266,7 +266,7 @@ class BlockPlan(TablePart):
         words = f", planned together with {_words.list_names(others)}" if others else ""
         words += f". Noise: {self.mechanism.noise.name}"
         if self.saved is not None:
-            shaped = f"shaped by what one {person} can do"
+            shaped = f"in the shape of all that one {person} can do"
             words += f", fitted by {geometry.kind}" if geometry else f", {shaped}"
         if self.relative_to_split is not None:
             less = f"{100 * (1 - self.relative_to_split):.0f} %"
@@ -319,7 +319,7 @@ class BlockPlan(TablePart):
             **({} if self.too_high is None else {"too_high": self.too_high}),
         }
 
-    def with_all_groups(self) -> BlockPlan:
+    def with_all_groups(self) -> NoisyPart:
         """The same columns where no count leaves a group out."""
         return replace(self, layout=publish_all(self.layout))
 
@@ -346,7 +346,7 @@ class NoisyAnswer(ABC):
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[BlockPlan, ...]:
+    def parts(self) -> tuple[NoisyPart, ...]:
         """The columns that it gives to published tables."""
 
     @property
@@ -391,7 +391,7 @@ def half_width(error: ExpectedError) -> str:
 
 def bounds_of_error(spec: Spec, asked: Asked) -> str:
     """A remark that an error is shown for the widest bounds, beside a statistic; or nothing."""
-    return f" {WIDEST}" if finding.rests_on_open(spec, asked) else ""
+    return f" {WIDEST}" if found_bounds.has_open_bounds(spec, asked) else ""
 
 
 def _std(value: float | None) -> str:

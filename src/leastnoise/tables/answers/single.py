@@ -11,42 +11,42 @@ from leastnoise.tables.noise.shared_draws import DrawQuery, share_budget
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfOneQuery(ABC):
     """A query that shares no draw with others."""
 
-    laid: LaidOut
-    block: DrawQuery
+    layouts: SpecLayout
+    query: DrawQuery
 
     shares_draws: ClassVar[bool] = False
 
     @property
     def label(self) -> str:
         """The label of the query in certificates."""
-        return self.block.label
+        return self.query.label
 
     @property
     def labels(self) -> tuple[str]:
-        """The one label."""
-        return (self.block.label,)
+        """The label of the query, alone in a tuple."""
+        return (self.query.label,)
 
     @property
     def layout(self) -> Layout:
         """The layout of the query, in the only way to bound a unit."""
-        return self.block.ways[0]
+        return self.query.layouts[0]
 
     @property
     def releases(self) -> int:
         """The number of releases of the plan."""
-        return self.laid.spec.releases
+        return self.layouts.spec.compositions
 
     @property
     def share(self) -> Budget:
         """The query's share of the budget."""
-        return share_budget(self.laid.spec.budget, (self.block,))
+        return share_budget(self.layouts.spec.budget, (self.query,))
 
     @property
     def share_of_one(self) -> Budget:

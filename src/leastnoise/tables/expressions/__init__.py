@@ -1,5 +1,5 @@
-"""A small language of row expressions: what a row is worth, computed from that row alone.
+"""A small language of row expressions: values computed from one row alone.
 
-It is parsed and checked before any row is read, it is total (no row can make it fail: what has no
-value is NULL), and it means the same on every engine.
+An expression is parsed and checked before any row is read. It means the same on every engine and
+never fails: where it has no value, the result is NULL.
 """

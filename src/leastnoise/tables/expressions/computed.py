@@ -1,4 +1,4 @@
-"""What an engine computes beside the columns of a source: derived columns, and filters."""
+"""Derived columns and filters, which an engine computes from the columns of a source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Problem = tuple[str, str]
 Use = Literal["u", "k", "v"]
-"""What a column is cast for: it names a person, or a group, or is a value."""
+"""The purpose of a cast: "u" names a unit, "k" is a key of a group, "v" is a value."""
 COLUMN_TYPES: Mapping[Type, ColumnType] = {
     "int": "int",
     "float": "float",
@@ -27,30 +27,30 @@ COLUMN_TYPES: Mapping[Type, ColumnType] = {
 @final
 @dataclass(frozen=True, kw_only=True)
 class Computed:
-    """Expressions over the columns of a source: `columns` by name, `filters` by their text."""
+    """Expressions over the columns of a source: derived `columns` and `filters`, by name."""
 
     columns: Mapping[str, Expression] = field(default_factory=dict[str, Expression])
     filters: Mapping[str, Expression] = field(default_factory=dict[str, Expression])
 
-    def only(self, used: Collection[str]) -> Computed:
-        """Return it without the columns that nothing uses; filters look at none of them."""
-        kept = {name: one for name, one in self.columns.items() if name in used}
+    def select(self, used: Collection[str]) -> Computed:
+        """Keep the `used` derived columns and all filters, which use source columns alone."""
+        kept = {name: expression for name, expression in self.columns.items() if name in used}
         return Computed(columns=kept, filters=self.filters)
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """Those of the columns, then those of the filters."""
+        """The expressions of the derived columns, then the filters."""
         return (*self.columns.values(), *self.filters.values())
 
     @property
     def types(self) -> dict[str, ColumnType]:
-        """The types of the columns, as those of a source are told."""
-        return {name: COLUMN_TYPES[one.type] for name, one in self.columns.items()}
+        """The types of the derived columns, in the words of a spec."""
+        return {name: COLUMN_TYPES[expression.type] for name, expression in self.columns.items()}
 
     @property
     def inputs(self) -> dict[str, Type]:
-        """The columns of the source that the expressions look at, each with its type."""
-        nodes = (node for one in self.expressions for node in walk(one))
+        """The columns of the source that the expressions use, with their types."""
+        nodes = (node for expression in self.expressions for node in walk(expression))
         return {node.name: node.type for node in nodes if isinstance(node, ColumnRef)}
 
 
@@ -59,14 +59,16 @@ NOTHING = Computed()
 
 def compute(
     derive: Mapping[str, str],
-    filters: Mapping[str, str],
+    filters: Mapping[str, tuple[str, str]],
     types: Mapping[str, Type],
     unreadable: Mapping[str, str],
 ) -> tuple[Computed, list[Problem]]:
-    """Return what is computed of columns of these `types`, and each problem with its key.
+    """Read the expressions of a spec over columns of these `types`.
 
-    `derive` has expressions by the names of their columns, which later ones may use; `filters` by
-    their keys in the spec. Of the columns that are `unreadable` it is said why.
+    `derive` has expressions by the names of their columns, which later expressions may use.
+    `filters` has, by the key in the spec, the name of a filter in layouts and its expression.
+    `unreadable` has the reason why a column can't be used. Returns the expressions, and each
+    problem with its key.
     """
     # sqlglot takes 0.1 s to import
     from leastnoise.tables.expressions.language import check_size, parse  # noqa: PLC0415
@@ -86,19 +88,19 @@ def compute(
 
     for name, text in derive.items():
         key = f"derive.{name}"
-        found = read(text, key)
+        expression = read(text, key)
         if name in types:
             problems.append((key, f"The source has a column {name!r}, too. Choose another name."))
-        elif found is not None and found.type in unfit:
-            problems.append((key, unfit[found.type]))
-        elif found is not None:
-            derived[name], known[name] = found, found.type
+        elif expression is not None and expression.type in unfit:
+            problems.append((key, unfit[expression.type]))
+        elif expression is not None:
+            derived[name], known[name] = expression, expression.type
     holds: dict[str, Expression] = {}
-    for key, text in filters.items():
-        found = read(text, key)
-        if found is not None and found.type == "bool":
-            holds[text] = found
-        elif found is not None:
-            why = 'Expected what is true or not of a row, such as "age >= 18".'
+    for key, (name, text) in filters.items():
+        condition = read(text, key)
+        if condition is not None and condition.type == "bool":
+            holds[name] = condition
+        elif condition is not None:
+            why = 'Expected a condition, such as "age >= 18".'
             problems.append((key, why))
     return Computed(columns=derived, filters=holds), problems

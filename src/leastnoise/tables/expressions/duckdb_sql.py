@@ -55,39 +55,39 @@ _FORMS: Mapping[str, str] = {
         for part in ("year", "isoyear", "quarter", "month", "week", "day")
     },
 }
-"""{0} and the others stand for names or constants: nothing is computed twice."""
+"""{0}, {1} and {2} are filled with names or constants, so that nothing is computed twice."""
 
 
 @final
 class SqlColumns:
-    """SQL of several expressions over `columns` of one table, by what it calls them.
+    """SQL of several expressions over one table, whose column names in SQL are `columns`.
 
-    `around` a query, each level computes its part beside all columns. `bound` are parameters, and
-    `names` what the expressions are called in the end.
+    `wrap` adds the expressions to a query, level by level. `parameters` are bound to the query;
+    `names` are the names of the expressions in its result.
     """
 
     def __init__(self, expressions: Iterable[Expression], columns: Mapping[str, str]) -> None:
         self._columns = columns
-        self._called: dict[Expression, str] = {}
+        self._names: dict[Expression, str] = {}
         self._levels: list[list[str]] = []
-        self.bound: dict[str, str] = {}
+        self.parameters: dict[str, str] = {}
         listed = list(expressions)
         for level in levels_of(listed):
-            named = [(f"e{len(self._called) + place}", node) for place, node in enumerate(level)]
-            self._levels.append([f"{self._call(node)} AS {name}" for name, node in named])
-            self._called |= {node: name for name, node in named}
+            pairs = [(f"e{len(self._names) + number}", node) for number, node in enumerate(level)]
+            self._levels.append([f"{self._call(node)} AS {name}" for name, node in pairs])
+            self._names |= {node: name for name, node in pairs}
         self.names = [self._value(expression) for expression in listed]
 
-    def around(self, sql: str) -> str:
-        """Return the query `sql` with the expressions beside its columns."""
+    def wrap(self, sql: str) -> str:
+        """Add the expressions to the columns of the query `sql`."""
         for level in self._levels:
-            sql = f"SELECT *, {', '.join(level)} FROM ({sql})"  # noqa: S608  # own names, bound texts
+            sql = f"SELECT *, {', '.join(level)} FROM ({sql})"  # noqa: S608  # own names, parameters texts
         return sql
 
     def _value(self, node: Expression) -> str:
         if isinstance(node, ColumnRef):
             return self._columns[node.name]
-        return self._called[node] if isinstance(node, Call) else self._constant(node)
+        return self._names[node] if isinstance(node, Call) else self._constant(node)
 
     def _constant(self, node: Constant) -> str:
         match node.value:
@@ -98,61 +98,61 @@ class SqlColumns:
             case date():
                 return f"DATE '{node.value.isoformat()}'"
             case str():
-                name = f"text{len(self.bound)}"
-                self.bound[name] = node.value
+                name = f"text{len(self.parameters)}"
+                self.parameters[name] = node.value
                 return f"${name}::VARCHAR"
             case _:
                 return f"CAST('{node.value!r}' AS DOUBLE)"
 
     def _call(self, node: Call) -> str:
-        """Return SQL of one call; what a row can't have is NULL, and nothing raises."""
-        word, given = node.operator, [self._value(one) for one in node.arguments]
+        """SQL of one call, which never raises: a value that can't be computed is NULL."""
+        word, values = node.operator, [self._value(argument) for argument in node.arguments]
         if word in _BETWEEN:
-            return f" {word} ".join(given)
+            return f" {word} ".join(values)
         if word in {"+", "-", "*", "/", "%"}:
-            return _computed(node, *given)
+            return _arithmetic(node, *values)
         if word == "case":
-            pairs = zip(given[:-1:2], given[1:-1:2], strict=True)
+            pairs = zip(values[:-1:2], values[1:-1:2], strict=True)
             whens = " ".join(f"WHEN {when} THEN {value}" for when, value in pairs)
-            return f"CAST(CASE {whens} ELSE {given[-1]} END AS {TYPES[node.type]})"
+            return f"CAST(CASE {whens} ELSE {values[-1]} END AS {TYPES[node.type]})"
         if word in {"coalesce", "least", "greatest"}:
-            return f"CAST({word}({', '.join(given)}) AS {TYPES[node.type]})"
-        return _FORMS[word].format(*given, unit=node.unit)
+            return f"CAST({word}({', '.join(values)}) AS {TYPES[node.type]})"
+        return _FORMS[word].format(*values, unit=node.unit)
 
 
-def _computed(node: Call, first: str, second: str) -> str:
-    """SQL of a result of arithmetic: NULL if it isn't finite, or a whole number beyond 2^53.
+def _arithmetic(node: Call, first: str, second: str) -> str:
+    """SQL of an arithmetic result: NULL if it isn't finite, or a whole number beyond 2^53.
 
-    A result that float64 rounds to 2^53 is 2^53 if it is even, and else 2^53 + 1.
+    The exact result of a sum that float64 rounds to 2^53 is 2^53 if it is even, else 2^53 + 1.
     """
     result = f"{first} {node.operator} {second}"
-    there = f"isfinite({result})"
+    defined = f"isfinite({result})"
     if node.type == "int":
         even = f"{first} % 2 * ({second} % 2) = 0"
         if node.operator in {"+", "-"}:
             even = f"abs({first} % 2) = abs({second} % 2)"
         inside = f"abs({result}) < {LARGEST_INT}"
-        there = f"({inside} OR abs({result}) = {LARGEST_INT} AND {even})"
+        defined = f"({inside} OR abs({result}) = {LARGEST_INT} AND {even})"
     if node.operator in {"/", "%"}:
-        there = f"{second} <> 0 AND {there}"
-    return f"CASE WHEN {there} THEN {result} END"
+        defined = f"{second} <> 0 AND {defined}"
+    return f"CASE WHEN {defined} THEN {result} END"
 
 
-def given(kind: Type, place: int) -> str:
-    """SQL of a column in expressions, from its casts (see `casts.by_use`).
+def from_casts(kind: Type, number: int) -> str:
+    """SQL of column `number` as expressions use it, from its casts (see `casts.by_use`).
 
-    Whole numbers are NULL beyond 2^53, which is decided before float64 rounds them.
+    Whole numbers beyond 2^53 become NULL before float64 could round them.
     """
     if kind == "int":
-        inside = f"k{place} BETWEEN -{LARGEST_INT} AND {LARGEST_INT}"
-        return f"CASE WHEN {inside} THEN CAST(k{place} AS DOUBLE) END"
+        inside = f"k{number} BETWEEN -{LARGEST_INT} AND {LARGEST_INT}"
+        return f"CASE WHEN {inside} THEN CAST(k{number} AS DOUBLE) END"
     if kind == "float":
-        return f"v{place}"
-    return f"d{place}" if kind == "date" else f"k{place}"
+        return f"v{number}"
+    return f"d{number}" if kind == "date" else f"k{number}"
 
 
-def uses(kind: Type, value: str) -> dict[Use, str]:
-    """Return SQL for each use of a computed column, as `casts.by_use` does of one of the source."""
+def to_casts(kind: Type, value: str) -> dict[Use, str]:
+    """SQL for each use of a derived column, like `casts.by_use` for a column of the source."""
     if kind == "int":
         whole = f"CAST({value} AS BIGINT)"
         return {"u": whole, "k": whole, "v": value}

@@ -1,4 +1,4 @@
-"""Row expressions as Spark's columns: functions alone, never SQL text."""
+"""Row expressions as columns of Spark, built from functions and never from SQL text."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _DATE = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 
 @final
 class SparkColumns:
-    """Several expressions over `columns` of one frame, by what it calls them.
+    """Several expressions over one frame, whose column names are `columns`.
 
-    `functions` are Spark's, classic or Connect. `around` a frame, each level computes its part
-    beside all columns; `values` are the expressions in the end.
+    `functions` is Spark's module of functions, classic or Connect. `wrap` adds the expressions to
+    a frame, level by level; `values` are their columns in its result.
     """
 
     def __init__(
@@ -58,17 +58,17 @@ class SparkColumns:
         self._f = functions
         self._columns = columns
         self._forms = _forms(functions)
-        self._called: dict[Expression, str] = {}
+        self._names: dict[Expression, str] = {}
         self._levels: list[dict[str, Any]] = []
         listed = list(expressions)
         for level in levels_of(listed):
-            named = [(f"e{len(self._called) + place}", node) for place, node in enumerate(level)]
-            self._levels.append({name: self._call(node) for name, node in named})
-            self._called |= {node: name for name, node in named}
+            pairs = [(f"e{len(self._names) + number}", node) for number, node in enumerate(level)]
+            self._levels.append({name: self._call(node) for name, node in pairs})
+            self._names |= {node: name for name, node in pairs}
         self.values = [self._value(expression) for expression in listed]
 
-    def around(self, frame: Any) -> Any:
-        """Return the frame with the expressions beside its columns."""
+    def wrap(self, frame: Any) -> Any:
+        """Add the expressions to the columns of the frame."""
         for level in self._levels:
             frame = frame.withColumns(level)
         return frame
@@ -78,33 +78,33 @@ class SparkColumns:
         if isinstance(node, ColumnRef):
             return f.col(self._columns[node.name])
         if isinstance(node, Call):
-            return f.col(self._called[node])
+            return f.col(self._names[node])
         value = node.value
-        if isinstance(value, date):  # Spark's own way from Python fails for the year 1
+        if isinstance(value, date):  # Spark can't convert a Python date of the year 1
             return f.lit(value.isoformat()).cast("date")
         return f.lit(float(value) if node.type in {"int", "float"} and value is not None else value)
 
     def _call(self, node: Call) -> Any:
-        """Return one call; what a row can't have is NULL, and nothing raises."""
+        """The column of one call, which never raises: a value that can't be computed is NULL."""
         f, word = self._f, node.operator
-        given = [self._value(one) for one in node.arguments]
+        values = [self._value(argument) for argument in node.arguments]
         if word in _COMPARISONS:
-            return _COMPARISONS[word](*given)
+            return _COMPARISONS[word](*values)
         if word in {"and", "or"}:
-            return reduce(and_ if word == "and" else or_, given)
+            return reduce(and_ if word == "and" else or_, values)
         if word in {"+", "-", "*", "/", "%"}:
-            return self._computed(node, *given)
+            return self._arithmetic(node, *values)
         if word == "case":
-            found = f
-            for when, value in zip(given[:-1:2], given[1:-1:2], strict=True):
-                found = found.when(when, value)
-            return found.otherwise(given[-1]).cast(TYPES[node.type])
+            cases = f
+            for when, value in zip(values[:-1:2], values[1:-1:2], strict=True):
+                cases = cases.when(when, value)
+            return cases.otherwise(values[-1]).cast(TYPES[node.type])
         if word in {"coalesce", "least", "greatest"}:
-            return getattr(f, word)(*given).cast(TYPES[node.type])
-        return f.trunc(*given, node.unit) if word == "date_trunc" else self._forms[word](*given)
+            return getattr(f, word)(*values).cast(TYPES[node.type])
+        return f.trunc(*values, node.unit) if word == "date_trunc" else self._forms[word](*values)
 
-    def _computed(self, node: Call, first: Any, second: Any) -> Any:
-        """A result of arithmetic, as `duckdb_sql` has it; ± and × round to 2^53 what is odd."""
+    def _arithmetic(self, node: Call, first: Any, second: Any) -> Any:
+        """The column of an arithmetic result, with the NULLs of `duckdb_sql._arithmetic`."""
         f = self._f
         result = {
             "+": lambda: first + second,
@@ -123,21 +123,21 @@ class SparkColumns:
 
 
 def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
-    """Return what the functions are in Spark, whose floor of a double has 64 bits."""
+    """The functions of the language in Spark, whose floor of a double is a 64-bit integer."""
 
     def floor(x: Any) -> Any:
         return f.floor(x).cast("double")
 
-    def rounded(x: Any, power: Any) -> Any:
-        found = f.when(f.abs(x * power) < ROUNDED_BELOW, floor(x * power + 0.5) / power)
-        return found.otherwise(x)
+    def round_to(x: Any, power: Any) -> Any:
+        small = f.abs(x * power) < ROUNDED_BELOW
+        return f.when(small, floor(x * power + 0.5) / power).otherwise(x)
 
     def nearest(x: Any) -> Any:
         return f.when(f.abs(x) < ROUNDED_BELOW, floor(x + 0.5)).when(f.abs(x) <= _MOST_INT, x)
 
     def day(text: Any) -> Any:
-        read = f.rlike(text, f.lit(_DATE)) & (text >= "0001-01-01")
-        return f.when(read, text.try_cast("date"))
+        readable = f.rlike(text, f.lit(_DATE)) & (text >= "0001-01-01")
+        return f.when(readable, text.try_cast("date"))
 
     return {
         "not": lambda x: ~x,
@@ -146,7 +146,7 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
         "floor": lambda x: f.when(f.abs(x) <= _MOST_INT, floor(x)),
         "ceil": lambda x: f.when(f.abs(x) <= _MOST_INT, f.ceil(x).cast("double")),
         "nearest": nearest,
-        "round": rounded,
+        "round": round_to,
         "lower": lambda x: f.translate(x, UPPER, LOWER),
         "upper": lambda x: f.translate(x, LOWER, UPPER),
         "trim": f.trim,
@@ -162,18 +162,18 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
     }
 
 
-def given(f: Any, kind: Type, place: int) -> Any:
-    """A column in expressions, from its casts; see `duckdb_sql.given`."""
+def from_casts(f: Any, kind: Type, number: int) -> Any:
+    """Column `number` as expressions use it, from its casts; see `duckdb_sql.from_casts`."""
     if kind == "int":
-        whole = f.col(f"k{place}")
+        whole = f.col(f"k{number}")
         return f.when(whole.between(-LARGEST_INT, LARGEST_INT), whole.cast("double"))
     if kind == "float":
-        return f.col(f"v{place}")
-    return f.col(f"d{place}" if kind == "date" else f"k{place}")
+        return f.col(f"v{number}")
+    return f.col(f"d{number}" if kind == "date" else f"k{number}")
 
 
-def uses(kind: Type, value: Any) -> dict[Use, Any]:
-    """Return columns for each use of a computed one; see `duckdb_sql.uses`."""
+def to_casts(kind: Type, value: Any) -> dict[Use, Any]:
+    """The columns for each use of a derived column; see `duckdb_sql.to_casts`."""
     if kind == "int":
         whole = value.cast("bigint")
         return {"u": whole, "k": whole, "v": value}

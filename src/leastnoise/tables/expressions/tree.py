@@ -1,7 +1,7 @@
-"""Expressions as trees whose every node has a type, so that no row can make one fail.
+"""Expressions as trees whose nodes all have a type, so that no row can make an expression fail.
 
-Types are checked where values meet. Numbers are float64. Arithmetic is IEEE 754's, where a result
-that isn't finite is NULL. A whole number is one of at most 2^53 in size, NULL beyond it, so that
+Types are checked where values meet. Numbers are float64. Arithmetic follows IEEE 754, but a result
+that isn't finite is NULL. A whole number is at most 2^53 in size, and NULL beyond, so that
 float64 holds it exactly. Texts are compared by their bytes. NULL is as in SQL: three truth values.
 """
 
@@ -19,29 +19,29 @@ from leastnoise import _words
 from leastnoise._validate import MAX_COUNT
 
 Type = Literal["int", "float", "text", "bool", "date", "timestamp", "null"]
-"""A timestamp is of no time zone, and used through its date alone, which it is to engines."""
+"""A timestamp has no time zone. Only its date is used, and engines store it as its date."""
 Value = int | float | str | bool | date | None
 
 LARGEST_INT = MAX_COUNT
 LARGEST_FLOAT = sys.float_info.max
 ROUNDED_BELOW = 2.0**52
-"""Where float64 still has halves; from here on every number is whole."""
+"""Below this number float64 still has halves; from here on every number is whole."""
 UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOWER = UPPER.lower()
-"""The letters that lower and upper change: engines have different tables for all others."""
+"""The letters that lower and upper change: engines disagree about all others."""
 
 
 @final
 @dataclass(frozen=True)
 class ColumnRef:
-    """The value of a column; NULL where the row has none."""
+    """The value of a column, or NULL if it is missing in the row."""
 
     name: str
     type: Type
 
     @property
     def arguments(self) -> tuple[Expression, ...]:
-        """None: a column is a leaf."""
+        """No arguments: a column is a leaf."""
         return ()
 
 
@@ -55,18 +55,18 @@ class Constant:
 
     @property
     def arguments(self) -> tuple[Expression, ...]:
-        """None: a constant is a leaf."""
+        """No arguments: a constant is a leaf."""
         return ()
 
 
 @final
 @dataclass(frozen=True)
 class Call:
-    """An operator or a function of other expressions, by its name in SQL; some need a word more.
+    """An operator or a function of other expressions, by its name in SQL.
 
-    `unit` is what `date_trunc` cuts to. `case` takes a condition and a value in turn, and at the
-    end what holds otherwise. `nearest` is ⌊x + ½⌋; the second argument of `round` is p, and it is
-    the same of multiples of 1/p.
+    `unit` is the unit to which `date_trunc` cuts. `case` takes conditions and values in turn, and
+    at the end the default. `nearest` is ⌊x + ½⌋; `round` with the second argument p is
+    ⌊x·p + ½⌋ / p.
     """
 
     operator: str
@@ -79,7 +79,7 @@ class Call:
 
     @cached_property
     def _hash(self) -> int:
-        """Found once: of columns that use one twice, and so on, it would take 2^depth steps."""
+        """The hash, cached: where every node uses another node twice it takes 2^depth steps."""
         return hash((self.operator, self.arguments, self.type, self.unit))
 
 
@@ -87,7 +87,7 @@ Expression = ColumnRef | Constant | Call
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """Yield every node, arguments before what uses them, each only once."""
+    """Yield every node once, arguments before the calls that use them."""
     seen: set[Expression] = set()
 
     def visit(node: Expression) -> Iterator[Expression]:
@@ -102,38 +102,42 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def levels_of(expressions: Iterable[Expression]) -> list[list[Call]]:
-    """Return all calls, level by level: each uses columns, constants and what is in levels before.
+    """All calls in levels: a call uses only columns, constants and calls of earlier levels.
 
-    So an engine computes each of them once, however often it is used.
+    So an engine computes each call once, however often it is used.
     """
-    at: dict[Expression, int] = {}
+    level_of: dict[Expression, int] = {}
     levels: list[list[Call]] = []
     for expression in expressions:
         for node in walk(expression):
-            if node in at or not isinstance(node, Call):
+            if node in level_of or not isinstance(node, Call):
                 continue
-            at[node] = 1 + max((at.get(one, 0) for one in node.arguments), default=0)
-            while len(levels) < at[node]:
+            level_of[node] = 1 + max(
+                (level_of.get(argument, 0) for argument in node.arguments), default=0
+            )
+            while len(levels) < level_of[node]:
                 levels.append([])
-            levels[at[node] - 1].append(node)
+            levels[level_of[node] - 1].append(node)
     return levels
 
 
 def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expression:
-    """Return an expression in which columns that are `known` by another one are that one."""
-    made: dict[Expression, Expression] = {}
+    """Replace each column by the expression that `known` has for it, if any."""
+    copies: dict[Expression, Expression] = {}
     for node in walk(expression):
         if isinstance(node, ColumnRef):
-            made[node] = known.get(node.name, node)
+            copies[node] = known.get(node.name, node)
         elif isinstance(node, Call):
-            made[node] = replace(node, arguments=tuple(made[one] for one in node.arguments))
+            copies[node] = replace(
+                node, arguments=tuple(copies[argument] for argument in node.arguments)
+            )
         else:
-            made[node] = node
-    return made[expression]
+            copies[node] = node
+    return copies[expression]
 
 
 def columns_of(expression: Expression) -> tuple[str, ...]:
-    """Return the columns that an expression looks at, in the order in which it does."""
+    """The names of the columns that an expression uses, in the order of their use."""
     return tuple(node.name for node in walk(expression) if isinstance(node, ColumnRef))
 
 
@@ -141,22 +145,25 @@ NUMBERS: Final[tuple[Type, ...]] = ("int", "float")
 STAMPED = "A timestamp is used by its date: write date(x)."
 
 
-def alike(given: Sequence[Expression], word: str) -> tuple[Expression, ...]:
-    """Return values that are compared or stand for one another, of one type; ValueError if not."""
-    dates = any(one.type == "date" for one in given)
-    found = tuple(
-        Constant(read_day(one.value), "date")
-        if dates and isinstance(one, Constant) and isinstance(one.value, str)
-        else one
-        for one in given
+def unify(values: Sequence[Expression], word: str) -> tuple[Expression, ...]:
+    """Give values that are compared with each other one type; raises ValueError if they can't be.
+
+    Beside a date, a constant text is read as a date.
+    """
+    dates = any(value.type == "date" for value in values)
+    parsed = tuple(
+        Constant(read_day(value.value), "date")
+        if dates and isinstance(value, Constant) and isinstance(value.value, str)
+        else value
+        for value in values
     )
-    _ = type_of(found, word)
-    return found
+    _ = type_of(parsed, word)
+    return parsed
 
 
 def type_of(values: Sequence[Expression], word: str = "") -> Type:
-    """Return the one type of several values; raises ValueError where they have none."""
-    types: list[Type] = [one.type for one in values if one.type != "null"]
+    """The common type of several values; raises ValueError if their types differ."""
+    types: list[Type] = [value.type for value in values if value.type != "null"]
     if "timestamp" in types:
         raise ValueError(STAMPED)
     if not types:
@@ -180,34 +187,34 @@ _NAMES: Mapping[Type, str] = {
 }
 
 
-def as_number(found: Expression, word: str) -> Expression:
-    """Return a value as a number, true as 1; raises ValueError where it is none."""
-    if found.type == "bool":
-        one, zero = Constant(1, "int"), Constant(0, "int")
-        untrue = Call("not", (found,), "bool")
-        return Call("case", (found, one, untrue, zero, Constant(None, "null")), "int")
-    return as_type(found, NUMBERS, word)
+def as_number(value: Expression, word: str) -> Expression:
+    """Convert a value to a number, true to 1; raises ValueError for other types."""
+    if value.type == "bool":
+        unit, zero = Constant(1, "int"), Constant(0, "int")
+        untrue = Call("not", (value,), "bool")
+        return Call("case", (value, unit, untrue, zero, Constant(None, "null")), "int")
+    return as_type(value, NUMBERS, word)
 
 
-def as_type(found: Expression, wanted: Sequence[Type], word: str, *, hint: str = "") -> Expression:
-    """Return a value of a `wanted` type, of a timestamp its date; ValueError where it is none."""
-    found = as_stored(found) if "date" in wanted else found
-    if found.type in wanted or found.type == "null":
-        return found
+def as_type(value: Expression, wanted: Sequence[Type], word: str, *, hint: str = "") -> Expression:
+    """Return the value, or the date of a timestamp; raises ValueError if no `wanted` type fits."""
+    value = as_stored(value) if "date" in wanted else value
+    if value.type in wanted or value.type == "null":
+        return value
     expected = " or ".join(dict.fromkeys(_NAMES[kind] for kind in wanted))
-    raise ValueError(f"{word} takes {expected}, got {_NAMES[found.type]}.{hint}")
+    raise ValueError(f"{word} takes {expected}, got {_NAMES[value.type]}.{hint}")
 
 
-def as_stored(found: Expression) -> Expression:
-    """Return a value as engines have it: a timestamp, which is a column always, is its date."""
-    if found.type == "timestamp" and isinstance(found, ColumnRef):
-        return ColumnRef(found.name, "date")
-    return found
+def as_stored(value: Expression) -> Expression:
+    """The value as engines store it: a timestamp, which is always a column, as its date."""
+    if value.type == "timestamp" and isinstance(value, ColumnRef):
+        return ColumnRef(value.name, "date")
+    return value
 
 
 def read_day(text: str) -> date:
-    """Return the date that a text spells; raises ValueError."""
+    """Parse a date such as 2024-01-31; raises ValueError."""
     with suppress(ValueError):
-        if len(text) == len("2024-01-31"):  # Python knows others, such as 20240131
+        if len(text) == len("2024-01-31"):  # Python also reads forms such as 20240131
             return date.fromisoformat(text)
     raise ValueError(f"Expected a date such as '2024-01-31', got {text[:40]!r}.")

@@ -1,4 +1,4 @@
-"""Rows that are grouped by a calendar year and an ISO week, whose first days disagree."""
+"""Detect groups by calendar year and ISO week together, whose first days differ."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def mixes_years(derive: Mapping[str, str], grouped: Collection[str]) -> bool:
-    """True if the `grouped` columns have week(d) and year(d) of one date d.
+    """True if the `grouped` columns use both week(d) and year(d) of the same date d.
 
-    `derive` has expressions by the names of their columns, which later ones may use.
+    `derive` has expressions by the names of their columns, which later expressions may use.
 
     >>> mixes_years({"y": "year(d)", "w": "week(d)"}, ["y", "w"])
     True

@@ -1,6 +1,6 @@
-"""What rows are grouped by: the keys of a column, its bins, or conditions.
+"""The groups of a query: by keys of a column, by bins, or by conditions.
 
-All of it is public, but for the keys of a column that are `Unlisted`.
+Groups are public, except for the keys of an `Unlisted` column.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Axis(ABC):
     column: str
 
     note: ClassVar[str] = ""
-    """A remark behind the name of the column, where a page lists the columns of a table."""
+    """A remark that follows the name of the column where a page lists the columns of a table."""
     limit: ClassVar[str] = ""
-    """The limit of one unit, where it needs other words than its bounding has."""
+    """The limit of one unit, if the words of its bounding don't fit."""
     adds_cells: ClassVar[bool] = False
-    """True if its groups are sums of cells that each add up some."""
+    """True if each group is a sum of several cells."""
 
     @property
     @abstractmethod
@@ -42,16 +42,21 @@ class Axis(ABC):
     @property
     @abstractmethod
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The columns of the result that tell the groups apart, each with a value a group."""
+        """The columns of the result that name the groups, with one value for each group."""
+
+    @property
+    def summed_cells(self) -> int:
+        """Number of cells from which the groups are summed."""
+        return self.cells
 
     @property
     def groups(self) -> int | None:
-        """Number of groups; None if nobody listed them."""
+        """Number of groups, or None if the spec doesn't list them."""
         return self.cells
 
     @property
     def dropped(self) -> str:
-        """The rows that are left out, to end a sentence; empty if others say so, or none is."""
+        """The end of a sentence about rows left out; empty if `missing` names them, or none."""
         return ""
 
 
@@ -60,7 +65,7 @@ class Axis(ABC):
 class KeyColumn(Axis):
     """A column that rows are grouped by, and its public values.
 
-    `levels` says by level what each value is part of, where tables by these are published, too.
+    `levels` has the parent of each value on each level of a hierarchy that is published, too.
     """
 
     values: tuple[Key, ...]
@@ -73,16 +78,16 @@ class KeyColumn(Axis):
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The columns of the result that tell the groups apart, each with a value a group."""
+        """The column of the result that names the groups, with one value for each group."""
         return {self.column: self.values}
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Bins(Axis):
-    """A column and the increasing edges of its bins [a, b), the last one closed.
+    """A column and the increasing edges of its bins [a, b), where the last bin is closed.
 
-    `missing` stands for what is no number; without it such rows are dropped.
+    `missing` is the number by which a missing value counts; if None, such rows are left out.
     """
 
     edges: tuple[Edge, ...]
@@ -95,13 +100,13 @@ class Bins(Axis):
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The columns of the result that tell the groups apart, each with a value a group."""
+        """The columns of the result with the lower and the upper edge of each bin."""
         low, *high = map(float, self.edges)
         return {f"{self.column}_from": (low, *high[:-1]), f"{self.column}_to": tuple(high)}
 
     @property
     def dropped(self) -> str:
-        """The rows that are in no bin, to end a sentence; empty if every row is in one."""
+        """The end of a sentence about the values that are in no bin; empty if there are none."""
         low, high = float(self.edges[0]), float(self.edges[-1])
         parts = [f"below {low:.6g}"] if math.isfinite(low) else []
         parts += [f"above {high:.6g}"] if math.isfinite(high) else []
@@ -112,7 +117,7 @@ class Bins(Axis):
 @final
 @dataclass(frozen=True, kw_only=True)
 class RunningBins(Axis):
-    """The running sums of `bins`: from the first edge on, up to each other one."""
+    """The running sums of `bins`, from the first edge up to each later edge."""
 
     bins: Bins
 
@@ -131,22 +136,22 @@ class RunningBins(Axis):
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The first edge, and the edge up to which a sum is."""
+        """The columns of the result with the first edge, and the edge where each sum ends."""
         low, *high = map(float, self.edges)
         return {f"{self.column}_from": (low,) * len(high), f"{self.column}_to": tuple(high)}
 
     @property
     def dropped(self) -> str:
-        """The rows that are in no bin."""
+        """The end of a sentence about the values that are in no bin."""
         return self.bins.dropped
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Unlisted(Axis):
-    """A column that rows are grouped by, whose values nobody listed.
+    """A column that rows are grouped by, whose values the spec doesn't list.
 
-    `kind` is its type, None where the spec doesn't say it. A text is at most `longest` bytes.
+    `kind` is its type, or None if the spec doesn't give it. A text has at most `longest` bytes.
     """
 
     kind: ColumnType | None
@@ -156,27 +161,27 @@ class Unlisted(Axis):
 
     @property
     def cells(self) -> int:
-        """One: a group's row has a draw of noise of its own, and so all are alike."""
+        """One cell: each group has a draw of noise of its own, and all groups have the same law."""
         return 1
 
     @property
     def groups(self) -> None:
-        """Nobody knows."""
+        """None: the number of groups isn't public."""
         return
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The column of the result that tells the groups apart, with no value that is known."""
+        """The column of the result that names the groups, whose values aren't public."""
         return {self.column: ()}
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Nearest(Axis):
-    """A column whose values are each counted at the nearest of these candidates.
+    """A column whose values are counted at the nearest of these candidates, for quantiles.
 
-    Of two that are as near, at the larger one. `missing` stands for what is no number; without it
-    such rows are dropped. No result has a column of it.
+    A value in the middle of two candidates counts at the larger. `missing` is the number by which a
+    missing value counts; if None, such rows are left out. No result has this column.
     """
 
     values: tuple[Fraction, ...]
@@ -189,27 +194,27 @@ class Nearest(Axis):
 
     @property
     def edges(self) -> list[float]:
-        """Where values begin to count at the next candidate, one fewer than there are."""
+        """The middles of neighbouring candidates, from which values count at the larger one."""
         return [float((low + high) / 2) for low, high in pairwise(self.values)]
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
-        """None."""
+        """No column of the result."""
         return {}
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """A named condition: a public predicate for each of some columns, all of which must hold."""
+    """A named condition: public predicates on some columns, all of which must hold."""
 
     name: str
     predicates: tuple[tuple[str, Predicate], ...]
 
 
 def axes_of(spec: Spec, query: Query) -> tuple[Axis, ...]:
-    """Return what the rows of `query` are grouped by; a histogram is one more column of bands."""
-    axes = [_axis(spec, query, name, one) for name, one in spec.groupings(query).items()]
+    """The axes of `query`: its `by` columns, then the bins of its histogram."""
+    axes = [_axis(spec, query, name, grouping) for name, grouping in spec.groupings(query).items()]
     if query.histogram:
         axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
     return tuple(axes)

@@ -1,4 +1,4 @@
-"""Where a query has a choice: what bounds a person, and what its statistics are made of."""
+"""The choices of a layout: how a person is bounded, and from which sums statistics follow."""
 
 from __future__ import annotations
 
@@ -20,81 +20,93 @@ from leastnoise.tables.statistics.quotients import Ratio
 from leastnoise.tables.statistics.totals import Sum
 
 if TYPE_CHECKING:
-    from leastnoise.tables.layout.limits import OfCells
+    from leastnoise.tables.layout.limits import CellBounding
     from leastnoise.tables.spec.model import Contribution, Spec
     from leastnoise.tables.spec.query import Query
 
-_TIMES_AS_MANY = 8  # cells than a unit may be in: among more of them, noise for all is larger
-_ROOT_BITS = 8  # as many as `find_bits` leaves at least: a row's integer times it is whole
+_TIMES_AS_MANY = 8  # in more than 8 times a unit's cells, noise for a unit in all cells is larger
+_ROOT_BITS = 8  # `find_bits` leaves at least 8 bits, so that a row's integer times w is whole
 
 
-def about_middles(
+def center_sums(
     spec: Spec,
     query: Query,
     asked: Sequence[tuple[Statistic, tuple[Component, ...]]],
     *,
     in_norm: bool,
 ) -> list[tuple[Component, ...]]:
-    """Return what each statistic is made of: sums of values about their middle, where it is less.
+    """Choose the components of each statistic, with sums centred where that needs less noise.
 
-    A row moves the count by 1 and the value about the middle of its bounds, in units of its radius,
-    by up to 1 either way: to any corner of the box that hides both. Of the box of a count and a
-    value from 0 it reaches two edges alone. So a sum of values in [0, B] has noise of √2·B/ε, not
-    of 2·B/ε. A row that is replaced moves the value about the middle by up to 2, and one from 0 by
-    up to 1, or more where it may be negative: so values that are never negative are then summed
-    from 0, unless a mean sums them about the middle anyway. Noise must not choose which counts are
-    published: sums would be biased. What is bounded `in_norm` are sums from 0, as are ratios.
+    A row moves the count by 1, and the centred value, in units of the radius of its bounds, by at
+    most 1 in either direction. So it can reach every corner of the box that hides both. A value
+    counted from 0 reaches only two edges of its box. So a sum of values in [0, B] has noise of
+    √2·B/ε instead of 2·B/ε. A replaced row moves a centred value by up to 2. It moves an uncentred
+    value ≥ 0 by up to 1 only, so values that are never negative are then summed from 0, unless a
+    mean sums them centred anyway. With `min_count` or `top` no sum is centred, because noise that
+    chooses the published groups would bias it. Nor are ratios, and queries bounded `in_norm`.
     """
-    needs = [own for _, own in asked]
-    there = {one for own in needs for one in own}
+    needs = [components for _, components in asked]
+    summed = {statistic for components in needs for statistic in components}
     if query.min_count is not None or query.top is not None or in_norm:
         return needs
-    parts = (part for one, _ in asked if isinstance(one, Ratio) for part in one.parts)
-    apart = {part.column for part in parts if isinstance(part, Sum)}
+    parts = (
+        part for statistic, _ in asked if isinstance(statistic, Ratio) for part in statistic.parts
+    )
+    divided = {part.column for part in parts if isinstance(part, Sum)}
     replaces = spec.privacy.neighbours == "replace-one"
-    for place, (one, own) in enumerate(asked):
-        if isinstance(one, Sum) and one.column not in apart and not own[0].apart:
-            for count, value in one.about_middle(spec):
-                worse = replaces and not own[0].lowers and value not in there
-                if count in there and value.centre and not worse:
-                    needs[place] = (count, value)
+    for index, (statistic, components) in enumerate(asked):
+        if (
+            isinstance(statistic, Sum)
+            and statistic.column not in divided
+            and not components[0].apart
+        ):
+            for count, value in statistic.about_middle(spec):
+                worse = replaces and not components[0].lowers and value not in summed
+                if count in summed and value.centre and not worse:
+                    needs[index] = (count, value)
                     break
     return needs
 
 
-def with_and_without(  # noqa: PLR0917 (one call)
+def split_row_count(  # noqa: PLR0917 (one call)
     spec: Spec,
     query: Query,
     needs: Sequence[tuple[Component, ...]],
-    ways: Sequence[Bounding],
+    boundings: Sequence[Bounding],
     numbers: Numbers,
 ) -> list[tuple[Component, ...]] | None:
-    """Return what statistics are made of, rows as those with a value and those without, or None.
+    """Split the count of all rows into rows with and without a value; None if that can't help.
 
     notation: q numbers of a cell are about the values of one column: their count c, and sums. m =
-    the rows without a value, w = the root of q, rounded down.
+    the rows without a value, w = √q, rounded down.
 
-    A row moves the q numbers, each by up to 1, or m by 1, and never both. So where c + m is the
-    count of all rows, the body of a cell is the hull of a box of q numbers and of one alone, and
-    not a box of q + 1. A number in it has (q + 1)/(q + 3) of the variance that it has in that box,
-    and c + m has (q² + 3q + 8)/(q² + 5q + 6), at most 1: of the same law, in as many numbers
-    (`Cells.second_moments`). m is measured in units of 1/w: that changes nothing there, and makes
-    the ball around the body one of radius √q, not √(q + 1). With spherical noise of variance σ² for
-    each unit of that radius c has q·σ², and c + m has q + q/w² of it, which is the q + 1 of the
-    box but for what w is rounded: at most 3·10^-4 of the std. A person with R rows moves R times
-    the body of all cells, or its ball. What they move otherwise is less in other bodies: of a cell
-    that a replaced row moves, or of cells that a person fills at once. Limits in norms are about
-    the count of all rows.
+    A row moves the q numbers, each by up to 1, or m by 1, and never both. The count of all rows is
+    c + m. So the body of a cell is the hull of a box of q numbers and a segment, instead of a box
+    of q + 1 numbers. With the same law in the same dimension, a number in the hull has
+    (q + 1)/(q + 3) of its variance in the box, and c + m has (q² + 3q + 8)/(q² + 5q + 6), at most 1
+    (`Cells.second_moments`). m is measured in units of 1/w. That changes nothing in the hull, but
+    the ball around it has radius √q instead of √(q + 1). With spherical noise of variance σ² for
+    each unit of that radius, c has variance q·σ², and c + m has (q + q/w²)·σ². That is the q + 1 of
+    the box, except that w is rounded: at most 3·10^-4 of the std. A person with R rows moves R
+    times the body of all cells, or R times its ball.
+
+    The split isn't used where other bodies have less noise: for a replaced row, and for cells that
+    a person fills at once. Nor with limits in norms, which are about the count of all rows.
     """
     rows = Component(kind="count")
-    others = {one for own in needs for one in own if own != (rows,)}
-    columns = {one.needed for one in others}
-    if any(not isinstance(way, InCells) or way.apart or way.fills(numbers) for way in ways):
+    others = {
+        component for components in needs for component in components if components != (rows,)
+    }
+    columns = {component.needed for component in others}
+    if any(
+        not isinstance(bounding, InCells) or bounding.by_number or bounding.fills(numbers)
+        for bounding in boundings
+    ):
         return None
     replaces = spec.privacy.neighbours == "replace-one"
     if replaces or query.min_count is not None or query.top is not None:
         return None
-    if len(columns) != 1 or (rows,) not in needs or any(one.filled for one in others):
+    if len(columns) != 1 or (rows,) not in needs or any(component.filled for component in others):
         return None
     needed = columns.pop()
     if len(needed) != 1:
@@ -104,106 +116,112 @@ def with_and_without(  # noqa: PLR0917 (one call)
         return None
     root = Fraction(math.isqrt(len(others) * 4**_ROOT_BITS), 2**_ROOT_BITS)
     without = Component(kind="without", column=count.column, radius=1 / root)
-    return [(count, without) if own == (rows,) else own for own in needs]
+    return [(count, without) if components == (rows,) else components for components in needs]
 
 
-def bound_groups(given: Contribution, *, counts_rows: bool) -> FewGroups | str:
-    """Return what bounds a person in groups that nobody listed; a sentence if nothing does.
+def bound_groups(limits: Contribution, *, counts_rows: bool) -> FewGroups | str:
+    """The bounding of a person in unlisted groups, or a sentence if no limit bounds them.
 
-    `counts_rows` says that more than persons are counted.
+    `counts_rows` is False if the query counts only persons.
     """
-    few = [one for one in (given.max_groups, given.max_rows) if one is not None]
-    each = [one for one in (given.max_rows_per_group, given.max_rows) if one is not None]
-    if not few:
+    on_groups = [limit for limit in (limits.max_groups, limits.max_rows) if limit is not None]
+    on_rows = [limit for limit in (limits.max_rows_per_group, limits.max_rows) if limit is not None]
+    if not on_groups:
         return (
-            "Nothing in [contribution] says in how many groups that nobody listed one person is. "
+            "Nothing in [contribution] bounds the number of unlisted groups of one person. "
             "Give max_groups, such as max_groups = 1."
         )
-    if counts_rows and not each:
+    if counts_rows and not on_rows:
         return (
-            "Nothing in [contribution] bounds the rows of one person in a group that nobody "
-            "listed. Give max_rows_per_group, such as max_rows_per_group = 1."
+            "Nothing in [contribution] bounds the rows of one person in an unlisted group. "
+            "Give max_rows_per_group, such as max_rows_per_group = 1."
         )
-    return FewGroups(groups=min(few), per_group=min(each, default=1) if counts_rows else 1)
+    return FewGroups(groups=min(on_groups), per_group=min(on_rows, default=1) if counts_rows else 1)
 
 
-def boundings(given: Contribution, numbers: Numbers) -> tuple[OfCells, ...]:
-    """Return the ways to bound a person that touch nobody within all the limits `given`.
+def list_cell_boundings(limits: Contribution, numbers: Numbers) -> tuple[CellBounding, ...]:
+    """List the boundings that change no person within all `limits`.
 
-    A norm that limits on rows imply isn't one of them.
+    A limit on a norm is left out if the limits on rows imply it.
     """
-    found: list[OfCells] = []
-    rows = _rows(given, numbers)
+    boundings: list[CellBounding] = []
+    rows = _bound_rows(limits, numbers)
     persons = numbers.persons
     if rows is not None:
-        one = numbers.each == 1 and numbers.counts
-        if persons or (one and rows.per_cell == 1):
-            found.append(FirstCells(most=_cells_of(given, rows, numbers)))
+        single = numbers.each == 1 and numbers.counts
+        if persons or (single and rows.per_cell == 1):
+            boundings.append(FirstCells(most=_count_cells(limits, rows, numbers)))
         else:
-            found.append(rows)
-    elif persons and given.max_groups is not None:
-        found.append(FirstCells(most=min(given.max_groups, numbers.cells)))
-    elif persons and _whole_person(given, numbers):
-        found.append(FirstCells(most=1))
-    if persons and numbers.cells == 1 and found:
-        return tuple(found)
+            boundings.append(rows)
+    elif persons and limits.max_groups is not None:
+        boundings.append(FirstCells(most=min(limits.max_groups, numbers.cells)))
+    elif persons and _whole_person(limits, numbers):
+        boundings.append(FirstCells(most=1))
+    if persons and numbers.cells == 1 and boundings:
+        return tuple(boundings)
     known = () if rows is None else (rows,)
-    if given.l1 is not None and all(given.l1 < way.l1(numbers) for way in known):
-        found.append(InCells(per_cell=given.l1, total=given.l1, apart=True))
-    if given.l2 is not None and all(given.l2**2 < way.squared(numbers) for way in known):
-        found.append(InBall(squared=given.l2**2))
-    return tuple(found)
+    if limits.l1 is not None and all(limits.l1 < bounding.l1(numbers) for bounding in known):
+        boundings.append(InCells(per_cell=limits.l1, total=limits.l1, by_number=True))
+    if limits.l2 is not None and all(
+        limits.l2**2 < bounding.squared(numbers) for bounding in known
+    ):
+        boundings.append(InBall(squared=limits.l2**2))
+    return tuple(boundings)
 
 
-def with_all_cells(ways: Sequence[Bounding], numbers: Numbers) -> tuple[Bounding, ...]:
-    """Return the ways to bound a unit, and those that let it fill all cells.
+def add_full_boundings(boundings: Sequence[Bounding], numbers: Numbers) -> tuple[Bounding, ...]:
+    """Add boundings that let a unit fill all cells.
 
-    Whatever hides a unit in all cells hides it in some, and noise for all may be less: what moves
-    every number is a box. Where a unit is in few of the cells it isn't, and isn't offered.
+    Noise that hides a unit in all cells also hides it in some of them. It may even be less, because
+    the shifts then form a box. It never is if a unit is in few of the cells.
     """
-    found = [*ways]
-    for way in ways:
-        if isinstance(way, FirstCells):
-            if 1 < way.most < numbers.cells <= _TIMES_AS_MANY * way.most:
-                found.append(FirstCells(most=numbers.cells))
-        elif isinstance(way, InCells) and not way.apart and not way.fills(numbers):
-            total = way.most * numbers.cells
-            several = numbers.cells > 1 and way.per_cell < way.total  # else the hull is no more
-            if several and total <= _TIMES_AS_MANY * way.all_cells(numbers):
-                found.append(InCells(per_cell=way.most, total=total))
-    return tuple(dict.fromkeys(found))
+    extended = [*boundings]
+    for bounding in boundings:
+        if isinstance(bounding, FirstCells):
+            if 1 < bounding.most < numbers.cells <= _TIMES_AS_MANY * bounding.most:
+                extended.append(FirstCells(most=numbers.cells))
+        elif (
+            isinstance(bounding, InCells) and not bounding.by_number and not bounding.fills(numbers)
+        ):
+            total = bounding.most * numbers.cells
+            several = (
+                numbers.cells > 1 and bounding.per_cell < bounding.total
+            )  # else the hull is no more
+            if several and total <= _TIMES_AS_MANY * bounding.all_cells(numbers):
+                extended.append(InCells(per_cell=bounding.most, total=total))
+    return tuple(dict.fromkeys(extended))
 
 
-def _rows(given: Contribution, numbers: Numbers) -> InCells | None:
-    """Return what limits on rows and groups imply; None where they imply nothing."""
-    if given.max_rows is None and given.max_rows_per_group is None:
+def _bound_rows(limits: Contribution, numbers: Numbers) -> InCells | None:
+    """The bounding that the limits on rows imply; None without a limit on rows."""
+    if limits.max_rows is None and limits.max_rows_per_group is None:
         return None
-    known = [one for one in (given.max_rows, given.max_rows_per_group) if one is not None]
+    known = [limit for limit in (limits.max_rows, limits.max_rows_per_group) if limit is not None]
     per_cell = min(known)
-    groups = min(given.max_groups or numbers.cells, numbers.cells)
+    groups = min(limits.max_groups or numbers.cells, numbers.cells)
     total = per_cell * groups
-    if given.max_rows is not None:
-        total = min(total, given.max_rows)
+    if limits.max_rows is not None:
+        total = min(total, limits.max_rows)
     first = groups if groups < numbers.cells else None
     return InCells(per_cell=Fraction(per_cell), total=Fraction(total), first=first)
 
 
-def _cells_of(given: Contribution, rows: InCells, numbers: Numbers) -> int:
-    """Return in how many cells a person with one row in each can be."""
+def _count_cells(limits: Contribution, rows: InCells, numbers: Numbers) -> int:
+    """The largest number of cells of a person with one row in each."""
     most = rows.moved(numbers)
-    return most if given.max_rows is None else min(most, given.max_rows)
+    return most if limits.max_rows is None else min(most, limits.max_rows)
 
 
-def _whole_person(given: Contribution, numbers: Numbers) -> bool:
-    """Say whether a norm leaves a person whole where one number counts persons."""
-    norms = [one for one in (given.l1, given.l2) if one is not None]
+def _whole_person(limits: Contribution, numbers: Numbers) -> bool:
+    """True if the limits on norms are at least 1 and the query is one count of persons."""
+    norms = [norm for norm in (limits.l1, limits.l2) if norm is not None]
     return numbers.cells == 1 and bool(norms) and min(norms) >= 1
 
 
-def most_rows(given: Contribution, groups: int) -> Fraction | None:
-    """Return the most that one person's rows may count for in all groups; None if nothing says."""
-    found = [Fraction(one) for one in (given.max_rows, given.l1) if one is not None]
-    if given.max_rows_per_group is not None:
-        within = min(given.max_groups or groups, groups)
-        found.append(Fraction(given.max_rows_per_group * within))
-    return min(found, default=None)
+def most_rows(limits: Contribution, groups: int) -> Fraction | None:
+    """The most that one person's rows count for in all groups; None if no limit bounds it."""
+    bounds = [Fraction(limit) for limit in (limits.max_rows, limits.l1) if limit is not None]
+    if limits.max_rows_per_group is not None:
+        most_groups = min(limits.max_groups or groups, groups)
+        bounds.append(Fraction(limits.max_rows_per_group * most_groups))
+    return min(bounds, default=None)

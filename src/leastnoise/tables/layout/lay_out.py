@@ -1,6 +1,6 @@
-"""From a query of a spec to its layouts, one for each way to bound a person.
+"""Lay out a query of a spec, once for each way to bound a person.
 
-Nothing here looks at data: verification derives the same layout from the stored spec alone.
+Nothing here reads data: verification derives the same layout from the stored spec alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise.tables.layout import missing
 from leastnoise.tables.layout.axes import Condition, Unlisted, axes_of
-from leastnoise.tables.layout.choices import boundings, most_rows
+from leastnoise.tables.layout.choices import list_cell_boundings, most_rows
 from leastnoise.tables.layout.layout import (
     ASSUMED,
     EXACT_SUMS,
@@ -25,7 +25,7 @@ from leastnoise.tables.layout.layout import (
     LayoutError,
 )
 from leastnoise.tables.layout.limits import (
-    OF_A_ROW,
+    ONE_ROW,
     Bounding,
     FewGroups,
     FirstCells,
@@ -44,30 +44,30 @@ if TYPE_CHECKING:
 
 MIN_BITS = 8
 Needs = Mapping[int, tuple[Statistic, tuple[Component, ...]]]
-"""The statistics of a query with noise, by their place in it, and what is summed for each."""
+"""The statistics of a query that need noise, by position, with the components of each."""
 Parts = tuple[tuple[Layout, ...], ...]
 """The layouts of each part of a query, one for each way to bound a unit."""
 
 
-def lay_out_in_one_cell(
+def lay_out_tree(
     spec: Spec,
     query: Query,
     asked: Needs,
     *,
     choose: Callable[[Sequence[Bounding], Layout], Bounding | str],
 ) -> Parts:
-    """The layout of the cells of a query of which a tree of sums is published.
+    """Lay out the cells of a query that publishes a tree of sums.
 
-    They are the bins of a histogram with running sums, or keys with levels. `choose` returns the
-    way to bound a unit, or why there is none.
+    The cells are the bins of a histogram with running sums, or keys with levels. `choose` returns
+    the bounding, or the reason why no bounding fits.
     """
-    ((place, (statistic, needs)),) = asked.items()
-    shape = shape_of(spec, query, (statistic,), (place,), [needs], needs, part="")
+    ((position, (statistic, needs)),) = asked.items()
+    shape = shape_of(spec, query, (statistic,), (position,), [needs], needs, part="")
     shape = replace(shape, projected=query.clamp)
-    way = choose(list_boundings(spec, query, shape), shape)
-    if isinstance(way, str):
-        raise LayoutError(way)
-    return ((replace(shape, bounding=way, bits=find_bits(shape, way)),),)
+    bounding = choose(list_boundings(spec, query, shape), shape)
+    if isinstance(bounding, str):
+        raise LayoutError(bounding)
+    return ((replace(shape, bounding=bounding, bits=find_bits(shape, bounding)),),)
 
 
 def shape_of(  # noqa: PLR0917 (five calls of its own)
@@ -80,8 +80,8 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
     *,
     part: str,
 ) -> Layout:
-    """Return a layout whose bounding and bits are still to be found."""
-    together = any(one.of_all_groups for one in statistics)
+    """A layout whose bounding and bits are not yet chosen."""
+    together = any(item.of_all_groups for item in statistics)
     return Layout(
         name=query.name,
         part=part,
@@ -94,12 +94,12 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
             Condition(name=name, predicates=tuple(predicates.items()))
             for name, predicates in query.conditions.items()
         ),
-        # rows that are left out elsewhere are what a count of rows in no group is of
-        missing=() if components == (IN_NO_GROUP,) else missing.in_words(spec, query, statistics),
+        # a count of rows in no group counts the rows that other statistics leave out
+        missing=() if components == (IN_NO_GROUP,) else missing.describe(spec, query, statistics),
         filters=spec.filters(query),
         components=components,
-        uses=tuple(tuple(components.index(one) for one in need) for need in needs),
-        bounding=OF_A_ROW,
+        uses=tuple(tuple(components.index(item) for item in need) for need in needs),
+        bounding=ONE_ROW,
         bits=MAX_BITS,
         multiple=query.multiple,
         clamp=query.clamp,
@@ -112,7 +112,9 @@ def shape_of(  # noqa: PLR0917 (five calls of its own)
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
         joined=spec.data.joined,
         within=axes_of(spec, query) if together else (),
-        clipped=tuple(one.counts_in_words(spec) for one in statistics if isinstance(one, Clipped)),
+        clipped=tuple(
+            item.counts_in_words(spec) for item in statistics if isinstance(item, Clipped)
+        ),
     )
 
 
@@ -120,94 +122,96 @@ def _deciding_count(query: Query, *, by_row: bool) -> str | None:
     """The label of the count that decides which groups are published; None if none does."""
     if query.min_count is None and query.top is None:
         return None
-    counts = [one for one in known_statistics(query, by_row=by_row) if one.counts]
+    counts = [statistic for statistic in known_statistics(query, by_row=by_row) if statistic.counts]
     return (tree_count(query, by_row=by_row) or counts[0]).label
 
 
 def tree_count(query: Query, *, by_row: bool) -> Count | None:
-    """The total of a tree of counts, where it decides which groups are published.
+    """The count from a tree of quantiles, if it decides which groups are published.
 
-    It does where quantiles are by a tree and no count is asked for. Of several columns with
-    quantiles the first one's tree decides.
+    It decides if quantiles use a tree and the query has no count. With quantiles of several
+    columns, the tree of the first column decides.
     """
-    asked = known_statistics(query, by_row=by_row)
+    statistics = known_statistics(query, by_row=by_row)
     if (query.min_count is None and query.top is None) or query.quantiles_by != TREE:
         return None
-    if any(one.counts for one in asked):
+    if any(statistic.counts for statistic in statistics):
         return None
     return next((Count(column=column) for column in quantiles_by_column(query)), None)
 
 
 def list_boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
-    """The ways to bound a unit in these numbers that the spec allows."""
+    """List the boundings of a unit that the spec allows for these numbers."""
     if query.conditions:
         return (FirstCells(most=query.max_conditions or len(query.conditions)),)
     if shape.by_row:
-        return (OF_A_ROW,)
+        return (ONE_ROW,)
     if spec.contribution is None:
         raise KeyError("contribution")  # the checks of the spec come first
     if shape.clipped:
-        return _of_all_groups(spec.contribution, shape)
-    return boundings(spec.contribution, shape.numbers)
+        return _bound_all_groups(spec.contribution, shape)
+    return list_cell_boundings(spec.contribution, shape.numbers)
 
 
-def _of_all_groups(given: Contribution, shape: Layout) -> tuple[Bounding, ...]:
-    """Return how a person is bounded in the one row of what limits take away.
+def _bound_all_groups(limits: Contribution, shape: Layout) -> tuple[Bounding, ...]:
+    """List the boundings of a person in statistics that count what limits and bounds take away.
 
-    One is over a limit or not, which their own rows alone decide: without them the count is 0 or 1
-    less. Each row has at most one value of each of q columns, so that before bounding a person
-    adds n_c <= n to the c-th count, n their rows in any group. All n_c are shrunk by one factor
-    where the largest is over R, the most rows that limits leave a person in all groups (or Σ n_c²
-    over l2²): so a person moves the counts within [0, R]^q, all of them one way, or in the ball.
-    Nobody within the limits is touched.
+    notation: q columns; n = a person's rows in any group; n_c = their values of column c; R = the
+    most rows that the limits leave a person in all groups.
+
+    Whether a person is over a limit depends on their own rows alone: without them the count of such
+    persons is 0 or 1 less. A row has at most one value of each column, so before bounding a person
+    adds n_c <= n to the c-th count. If the largest n_c is over R (or Σ n_c² over l2²), all n_c are
+    shrunk by the same factor. So a person moves the counts within [0, R]^q, all in the same
+    direction, or within the ball. No person within the limits is changed.
     """
     if shape.numbers.persons:
         return (FirstCells(most=1),)
     groups = math.prod(axis.cells for axis in shape.within)
     if any(isinstance(axis, Unlisted) for axis in shape.within):
         groups = MAX_ROWS
-    found: list[Bounding] = []
-    if (most := most_rows(given, groups)) is not None:
-        found.append(InCells(per_cell=most, total=most))
-    if given.l2 is not None:
-        found.append(InBall(squared=given.l2**2))
-    return tuple(found)
+    boundings: list[Bounding] = []
+    if (most := most_rows(limits, groups)) is not None:
+        boundings.append(InCells(per_cell=most, total=most))
+    if limits.l2 is not None:
+        boundings.append(InBall(squared=limits.l2**2))
+    return tuple(boundings)
 
 
-def keep_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...]:
-    """A layout for each way to bound a unit that allows exact sums; LayoutError if none does."""
-    found: list[Layout] = []
+def keep_feasible(shape: Layout, boundings: Sequence[Bounding]) -> tuple[Layout, ...]:
+    """A layout for each bounding that allows exact sums; raises LayoutError if none does."""
+    layouts: list[Layout] = []
     reasons: list[LayoutError] = []
-    for way in ways:
+    for bounding in boundings:
         try:
-            found.append(replace(shape, bounding=way, bits=find_bits(shape, way)))
+            layouts.append(replace(shape, bounding=bounding, bits=find_bits(shape, bounding)))
         except LayoutError as error:
             reasons.append(error)
-    if not ways:
+    if not boundings:
         raise LayoutError(
             "Nothing in [contribution] bounds one person here. Give max_rows, max_rows_per_group, "
             "l1 or l2."
         )
-    if not found:
+    if not layouts:
         raise reasons[0]
-    return tuple(found)
+    return tuple(layouts)
 
 
-def find_bits(shape: Layout, way: Bounding) -> int:
-    """Return the most fixed-point bits, up to 28, for which all that bounding adds up is exact.
+def find_bits(shape: Layout, bounding: Bounding) -> int:
+    """The most fixed-point bits, up to 28, for which every sum while bounding is exact.
 
-    A person is over a limit if ΣI² in a ball, or the sum of the cells' largest |I|, passes it.
-    Clamped coordinates keep either below 2^53, where float64 adds whole numbers without rounding,
-    and totals of 2^34 persons below 2^63.
+    A person is over a limit if ΣI² (in a ball), or the sum of the cells' largest |I|, exceeds it.
+    Clamped coordinates keep both sums below 2^53, where float64 adds whole numbers without
+    rounding, and totals of 2^34 persons below 2^63.
     """
-    if isinstance(way, FirstCells):
+    if isinstance(bounding, FirstCells):
         return 0
     if shape.by_row:
         return MAX_BITS
     for bits in range(MAX_BITS, MIN_BITS - 1, -1):
-        largest, _ = integer_limits(way, bits=bits)
+        largest, _ = integer_limits(bounding, bits=bits)
         most = largest * max(shape.numbers.without, 1)
-        if _largest_sum(shape, way, bits) < EXACT_SUMS and MAX_UNITS * most < INT64_END:
+        if _largest_sum(shape, bounding, bits) < EXACT_SUMS and MAX_UNITS * most < INT64_END:
             break
     else:
         raise LayoutError(
@@ -216,16 +220,15 @@ def find_bits(shape: Layout, way: Bounding) -> int:
         )
     if largest < 2**MIN_BITS:
         raise LayoutError(
-            f"A limit below 2^-{bits - MIN_BITS} would leave nothing of a row, at most 1 each. "
-            "Raise l1 or l2."
+            f"A limit below 2^-{bits - MIN_BITS} would round every row to 0. Raise l1 or l2."
         )
     return bits
 
 
-def _largest_sum(shape: Layout, way: InBall | InCells | FewGroups, bits: int) -> Fraction:
-    """Bound what a person's clamped integers add up to, as `find_bits` says."""
-    if isinstance(way, InBall):
-        return shape.dimension * way.squared * 4**bits
-    if isinstance(way, FewGroups):  # nothing is added up over groups
-        return Fraction(way.per_group * 2**bits)
-    return way.moved(shape.numbers) * way.per_cell * 2**bits
+def _largest_sum(shape: Layout, bounding: InBall | InCells | FewGroups, bits: int) -> Fraction:
+    """The largest sum of a person's clamped integers that decides whether they are over a limit."""
+    if isinstance(bounding, InBall):
+        return shape.dimension * bounding.squared * 4**bits
+    if isinstance(bounding, FewGroups):  # nothing is added up over groups
+        return Fraction(bounding.per_group * 2**bits)
+    return bounding.moved(shape.numbers) * bounding.per_cell * 2**bits

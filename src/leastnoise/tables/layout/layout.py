@@ -1,10 +1,11 @@
-"""The public layout of a query block: which integers are summed, and how far one unit moves.
+"""The public layout of a query: the integers that are summed, and how far one unit moves them.
 
-`lay_out` makes it.
+`lay_out` builds it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Accuracy
     from leastnoise.tables.statistics.base import NoiseError
@@ -52,42 +53,42 @@ MAX_UNITS = 2**34
 EXACT_SUMS = 2**53
 INT64_END = 2**63
 ASSUMED = (100, 1_000, 10_000)
-"""Rows of a group: what a plan shows a mean's error for if the spec doesn't say."""
-ONCE = frozenset({(A_PERSON,), (OVER_LIMITS,), (IN_NO_GROUP,)})
+"""Sizes of a group for which a plan shows the error of a mean, if the spec gives none."""
+PERSON_COUNTS = frozenset({(A_PERSON,), (OVER_LIMITS,), (IN_NO_GROUP,)})
 """The components of a part that counts each person once, whatever their rows."""
 
 
 class LayoutError(ValueError):
-    """The block has no layout: no limit bounds a person in it, or exact sums have too few bits."""
+    """The query has no layout: no limit bounds a person, or exact sums have too few bits."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Layout(TableShape):
-    """The public shape of a query, or of one of its two parts: integers, and how a unit is bounded.
+    """The public shape of a query, or of one of its two parts: its integers and its bounding.
 
-    The persons and the rows that a query counts side by side are two parts with noise of their own:
-    a person adds at most 1 to a cell's `count_units`, and as much as `max_rows` to the others.
+    A query that counts both persons and rows has two parts with separate noise, because a person
+    adds at most 1 to a cell's `count_units`, and up to `max_rows` to the other numbers.
 
-    Its vector has `dimension` = cells · components coordinates, cell by cell. The integer I stands
-    for I·2^(−bits). `uses` names the components of each statistic by position; a mean has its
-    value's, then that of the count that it is divided by, a variance the square's between them.
-    With `by_row` nothing is bounded: a row is within `bounding` anyway.
+    The vector has `dimension` = cells · components coordinates, cell by cell. The integer I stands
+    for I·2^(−bits). `uses` has the positions of each statistic's components: for a mean the value
+    and then the count that divides it; for a variance the square between these two. With `by_row`
+    nothing needs bounding, since every row is within `bounding`.
 
-    With `unlisted` columns nobody knows how many groups there are. It is then the shape of one row,
-    which every group has, whatever public keys stand beside, and whose number at `counted` says
-    whether it is published. With `accurate` its noise is chosen for small errors rather than to
-    publish small groups.
+    With `unlisted` columns the number of groups isn't public. The layout is then the shape of one
+    group's row, whatever public keys there are, and the number at `counted` decides whether the
+    group is published. With `accurate`, noise is chosen for small errors rather than for publishing
+    small groups.
 
-    With `margins` these tables of sums of its cells are published, and noise is added to sums of
-    the `measured` components, which all others are made of: see `margins`. With `projected` all
-    numbers of tables that add up are found together, whole and none below 0: see `publish_sums`.
-    With `largest` their noise makes the largest of their standard deviations small.
+    `margins` lists tables of sums of cells that are published; noise is added to sums of the
+    `measured` components, from which all others follow: see `margins`. With `projected`, all
+    numbers of tables that add up are fitted together, whole and never below 0: see `publish_sums`.
+    With `largest`, noise is chosen to make the largest of the standard deviations small.
 
-    With `conditions` a unit may be in several cells. `multiple` and `clamp` say what is done to the
-    noisy numbers: see `results`. `accuracy` is what is wished of errors, those of means in groups
-    of as many values as is `assumed`. `within` holds the axes that rows are grouped by where the
-    result is by fewer `axes`, or has one row for all groups together.
+    With `conditions` a unit may be in several cells. Noisy numbers are rounded to a `multiple`, and
+    `clamp` raises negative ones to 0: see `results`. `accuracy` is the error that the spec asks
+    for, for means in groups of `assumed` values. `within` has the axes by which rows are grouped
+    if the result has fewer `axes`, or one row for all groups together.
     """
 
     statistics: tuple[Statistic, ...]
@@ -109,7 +110,7 @@ class Layout(TableShape):
 
     @property
     def limits(self) -> str:
-        """What one unit can do, to end a sentence that begins with the unit."""
+        """The limit of one unit, to end a sentence that begins with the unit."""
         if limits := [axis.limit for axis in self.axes if axis.limit]:
             return limits[0]
         words = self.bounding.in_words(self.numbers)
@@ -119,22 +120,23 @@ class Layout(TableShape):
 
     @property
     def leaves_out(self) -> bool:
-        """True if whoever is in too many cells is left out of some, and numbers tell of it."""
-        way = self.bounding
-        if isinstance(way, FewGroups):  # nobody knows how many groups there are
-            return way.groups > 1 and bool(self.statistics)
-        most = way.most if isinstance(way, FirstCells) else None
-        most = way.first if isinstance(way, InCells) else most
-        return most is not None and 1 < most < self.numbers.cells
+        """True if a unit in too many cells is left out of some, which changes the numbers."""
+        bounding = self.bounding
+        if isinstance(bounding, FewGroups):  # the number of groups isn't public
+            return bounding.groups > 1 and bool(self.statistics)
+        most = bounding.most if isinstance(bounding, FirstCells) else None
+        most = bounding.first if isinstance(bounding, InCells) else most
+        cells = math.prod(axis.summed_cells for axis in self.axes)
+        return most is not None and 1 < most < cells
 
     @property
     def grouped(self) -> tuple[Axis, ...]:
-        """The axes that a row needs a group of each of; the result is by the `axes`."""
+        """The axes by which rows are grouped; the result may have fewer `axes`."""
         return self.within or self.axes
 
     @property
     def clipped_record(self) -> dict[str, Any]:
-        """What is counted of limits, and by which groups, as JSON values."""
+        """The counts over all groups that `clipped` describes, and the groups, as JSON values."""
         groups = [
             {name: list(map(repr, values)) for name, values in axis.columns.items()}
             for axis in self.within
@@ -148,26 +150,32 @@ class Layout(TableShape):
 
     @property
     def numbers(self) -> Numbers:
-        """The numbers that a person's bounding is about."""
+        """The numbers that a person's bounding applies to."""
         last = self.components[-1]
         return Numbers(
             cells=self.cells,
             each=len(self.components),
-            counts=not any(one.of_values for one in self.components),
-            persons=not self.by_row and self.components in ONCE,
-            units=tuple(j for j, one in enumerate(self.components) if one.kind == "units"),
-            lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
+            counts=not any(component.of_values for component in self.components),
+            persons=not self.by_row and self.components in PERSON_COUNTS,
+            units=tuple(
+                j for j, component in enumerate(self.components) if component.kind == "units"
+            ),
+            lowered=tuple(j for j, component in enumerate(self.components) if component.lowers),
             rows=Component(kind="count") in self.components,
             without=1 / last.radius if last.kind == "without" else Fraction(0),
             values=tuple(
-                sum(one.lowers for one in self.components if one.needed == counted.needed)
+                sum(
+                    component.lowers
+                    for component in self.components
+                    if component.needed == counted.needed
+                )
                 for counted in self.components
                 if counted.kind == "count" and counted.column
             ),
         )
 
     def ingredients(self, noise: Sequence[NoiseError]) -> tuple[Ingredients, ...]:
-        """Return what it has for each of its statistics; `noise` holds an error a component."""
+        """The ingredients of each statistic; `noise` has the error of each component."""
         return tuple(
             Ingredients(
                 components=tuple(self.components[use] for use in uses),
@@ -181,38 +189,38 @@ class Layout(TableShape):
 
     @property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
-        """What is true of the query: every shift by one unit lies in each of these sets.
+        """Sensitivities of the query: every shift by one unit lies in each of these sets.
 
-        Of `unlisted` groups, every shift of one row by a unit that is there or not.
+        With `unlisted` groups these are the shifts of one group's row by adding or removing a unit.
         """
-        way = self.bounding
-        if self.neighbours == "replace-one" and not isinstance(way, FewGroups):
-            return replaced.sensitivities(way, self.numbers)
-        return way.sensitivities(self.numbers)
+        bounding = self.bounding
+        if self.neighbours == "replace-one" and not isinstance(bounding, FewGroups):
+            return replaced.sensitivities(bounding, self.numbers)
+        return bounding.sensitivities(self.numbers)
 
     @property
     def bodies(self) -> tuple[Body, ...]:
-        """The bodies that hold every shift by one unit, beside what signs say."""
-        way = self.bounding
-        if self.neighbours == "replace-one" and not isinstance(way, FewGroups):
-            return replaced.bodies(way, self.numbers)
-        return way.bodies(self.numbers)
+        """Bodies that hold every shift by one unit, apart from those that signs give."""
+        bounding = self.bounding
+        if self.neighbours == "replace-one" and not isinstance(bounding, FewGroups):
+            return replaced.bodies(bounding, self.numbers)
+        return bounding.bodies(self.numbers)
 
     @property
     def additions(self) -> tuple[Counts, ...]:
-        """Sets that hold what one unit adds, where that is counts; none where one is replaced."""
-        way = self.bounding
-        if self.neighbours == "replace-one" or not isinstance(way, FirstCells | InCells):
+        """Sets that hold the counts that one unit adds; empty for replace-one neighbours."""
+        bounding = self.bounding
+        if self.neighbours == "replace-one" or not isinstance(bounding, FirstCells | InCells):
             return ()
-        return way.additions(self.numbers)
+        return bounding.additions(self.numbers)
 
     @property
     def l1(self) -> Fraction:
         """A bound on the l1 norm of every shift by one unit."""
-        way, replaces = self.bounding, self.neighbours == "replace-one"
-        if isinstance(way, FewGroups):
-            return way.l1(self.numbers) * (2 if replaces else 1)
-        return replaced.l1(way, self.numbers) if replaces else way.l1(self.numbers)
+        bounding, replaces = self.bounding, self.neighbours == "replace-one"
+        if isinstance(bounding, FewGroups):
+            return bounding.l1(self.numbers) * (2 if replaces else 1)
+        return replaced.l1(bounding, self.numbers) if replaces else bounding.l1(self.numbers)
 
     @property
     def l2(self) -> Fraction:
@@ -220,29 +228,33 @@ class Layout(TableShape):
         if isinstance(self.bounding, FewGroups):
             squared = self.bounding.squared(self.numbers)
             return root_above(squared * (2 if self.neighbours == "replace-one" else 1))
-        balls = (one.radius("l2", dimension=self.dimension) for one in self.sensitivities)
+        balls = (
+            sensitivity.radius("l2", dimension=self.dimension) for sensitivity in self.sensitivities
+        )
         return min(radius for radius in balls if radius is not None)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class LaidOut:
-    """A checked spec with the layouts of its queries, made once: what planning begins with.
+class SpecLayout:
+    """A checked spec with the layouts of its queries, from which planning starts.
 
-    `queries` are what `lay_out_query` returns of each, `ranks` what `lay_out_ranks` does. No ε, δ
-    or weight changes them.
+    For each query, `lay_out_query` makes an item of `queries` and `lay_out_ranks` an item of
+    `quantiles`. They don't depend on ε, δ and the importances.
     """
 
     spec: Spec
     queries: tuple[tuple[tuple[Layout, ...], ...], ...]
-    ranks: tuple[tuple[Ranks, ...], ...]
+    quantiles: tuple[tuple[QuantileLayout, ...], ...]
 
 
-def share_parts(parts: Sequence[tuple[Layout, ...]], ranks: Sequence[Ranks]) -> list[Fraction]:
-    """The part of a query's budget that each of its parts has, then its quantiles.
+def share_parts(
+    parts: Sequence[tuple[Layout, ...]], quantiles: Sequence[QuantileLayout]
+) -> list[Fraction]:
+    """The shares of a query's budget: first of each of its parts, then of its quantiles.
 
-    In proportion to the numbers of a cell that each publishes.
+    They are in proportion to the numbers that each publishes for a cell.
     """
-    numbers = [len(ways[0].components) for ways in parts]
-    numbers += [len(one.statistics) for one in ranks]
-    return [Fraction(one, sum(numbers)) for one in numbers]
+    numbers = [len(layouts[0].components) for layouts in parts]
+    numbers += [len(layout.statistics) for layout in quantiles]
+    return [Fraction(layout, sum(numbers)) for layout in numbers]

@@ -1,7 +1,7 @@
-"""What missing values do in a block, in sentences: for plans and reports.
+"""Sentences about missing values in a query, for plans and reports.
 
-Missing are NULL, NaN, infinities, and texts that can't be read as the type of their column, or
-that aren't in the stated encoding.
+A value is missing if it is NULL, NaN or infinite, or a text that can't be read as the type of its
+column or isn't in the stated encoding.
 """
 
 from __future__ import annotations
@@ -25,38 +25,40 @@ if TYPE_CHECKING:
     from leastnoise.tables.statistics.base import Asked, OneColumn
 
 
-def in_words(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str, ...]:
-    """Return a sentence for each column that a block uses; all about public values alone.
+def describe(spec: Spec, query: Query, statistics: Sequence[Asked]) -> tuple[str, ...]:
+    """Sentences about each column that a query uses, from public values alone.
 
-    Of bins that drop rows `layout.Bins.dropped` says so.
+    `Bins.dropped` names the values that are in no bin.
     """
-    said = [_of_ratio(spec, asked) for asked in statistics if isinstance(asked, Ratio)]
-    for name, own in _by_column(spec, statistics).items():
-        said.append(_of_values(spec, query, name, own))
+    sentences = [_of_ratio(spec, asked) for asked in statistics if isinstance(asked, Ratio)]
+    for name, used in _by_column(spec, statistics).items():
+        sentences.append(_of_values(spec, query, name, used))
     for name, grouping in spec.groupings(query).items():
         if isinstance(grouping, Bands):
-            said += _of_number(spec, name)
+            sentences += _of_number(spec, name)
         elif isinstance(grouping, PrivateKeys):
             longest = MAX_TEXT if grouping.longest is None else grouping.longest
-            said.append(
+            sentences.append(
                 f"{_without(spec, name)} are left out; so are those with a text of more than "
                 f"{longest:,} bytes, or with a control character in it."
             )
         else:
-            said.append(f"{_without(spec, name)}, or with another than its keys, are left out.")
+            sentences.append(
+                f"{_without(spec, name)}, or with another than its keys, are left out."
+            )
     if query.histogram:
-        said += _of_number(spec, query.histogram.column)
-    said += _of_conditions(spec, query)
-    if said and any(map(is_csv, spec.data.sources)):  # whose texts are bytes in some encoding
+        sentences += _of_number(spec, query.histogram.column)
+    sentences += _of_conditions(spec, query)
+    if sentences and any(map(is_csv, spec.data.sources)):  # whose texts are bytes in some encoding
         dialect = dialect_of(spec.data)
-        said.append(f"Texts are read as {dialect.encoding}: one that isn't counts as missing.")
+        sentences.append(f"Texts are read as {dialect.encoding}: one that isn't counts as missing.")
         if dialect.decimal == ",":
-            said.append("Numbers are read with a decimal comma: one with a point is missing.")
-    return tuple(dict.fromkeys(filter(None, said)))
+            sentences.append("Numbers are read with a decimal comma: one with a point is missing.")
+    return tuple(dict.fromkeys(filter(None, sentences)))
 
 
 def _by_column(spec: Spec, statistics: Sequence[Asked]) -> dict[str, list[OneColumn]]:
-    """The statistics of each column, without parts of ratios of which `_of_ratio` says enough."""
+    """The statistics of each column, except parts of ratios that `_of_ratio` already describes."""
     used: dict[str, list[OneColumn]] = {}
     for asked in statistics:
         ratio = isinstance(asked, Ratio)
@@ -67,7 +69,7 @@ def _by_column(spec: Spec, statistics: Sequence[Asked]) -> dict[str, list[OneCol
 
 
 def _of_ratio(spec: Spec, ratio: Ratio) -> str:
-    """Say which rows enter a ratio; nothing if a row has a value of both columns anyway."""
+    """A sentence about the rows that enter a ratio; empty if all rows do."""
     label, needed = ratio.in_words(spec.labels), ratio.needed(spec)
     names = [spec.labels.get(name, name) for name in needed]
     if names:
@@ -87,9 +89,10 @@ def _without(spec: Spec, key: str) -> str:
 
 
 def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
-    """Yield what missing values do to the conditions of a block."""
+    """Yield sentences about missing values in the conditions of a query."""
     none: dict[str, dict[str, None]] = {"no condition on it": {}, "no condition on its keys": {}}
-    for name, predicate in (one for each in query.conditions.values() for one in each.items()):
+    conditions = query.conditions.values()
+    for name, predicate in (item for condition in conditions for item in condition.items()):
         number = tuple(_of_number(spec, name))
         if not number:
             none["no condition on it"][name] = None
@@ -104,7 +107,7 @@ def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
 
 
 def _of_number(spec: Spec, name: str) -> Iterator[str]:
-    """Yield what a number given for missing values does; nothing where there is none."""
+    """Yield a sentence about the number that stands for missing values, if the spec gives it."""
     number = spec.columns.get(name, Column()).number
     if number is not None:
         yield _counts_as(spec.labels.get(name, name), number)
@@ -114,26 +117,30 @@ def _counts_as(name: str, number: Fraction) -> str:
     return f"A missing value of {name} counts as {float(number):.6g}."
 
 
-def _of_values(spec: Spec, query: Query, name: str, own: Sequence[OneColumn]) -> str:
-    """Return what missing values do to `own`, the statistics of the column `name`."""
+def _of_values(spec: Spec, query: Query, name: str, statistics: Sequence[OneColumn]) -> str:
+    """Sentences about missing values in `statistics` of the column `name`."""
     column, called = spec.columns.get(name, Column()), spec.labels.get(name, name)
     if column.missing == SKIP:
-        kinds = [*dict.fromkeys(one.kind for one in own)]
+        kinds = [*dict.fromkeys(statistic.kind for statistic in statistics)]
         return f"Rows without a value of {called} are left out of its {_words.join_names(kinds)}."
-    counts = dict.fromkeys(one.kind for one in own if one.counts and not one.of_values)
+    counts = dict.fromkeys(
+        statistic.kind for statistic in statistics if statistic.counts and not statistic.of_values
+    )
     every = "".join(f" {kind}({called}) counts all rows." for kind in counts)
     if column.missing != NONE:
         return _counts_as(called, column.missing) + every
-    said = f"The spec promises that no value of {called} is missing."
-    if column.counts_as is not None and any(one.of_values or one.ranked for one in own):
-        said += f" One that is counts as {_middle(column, query, column.counts_as)}."
-    elif any(one.ranked for one in own):
-        said += " One that is, is left out of its quantiles."
-    return said + every
+    sentence = f"The spec promises that no value of {called} is missing."
+    if column.counts_as is not None and any(
+        statistic.of_values or statistic.ranked for statistic in statistics
+    ):
+        sentence += f" One that is counts as {_middle(column, query, column.counts_as)}."
+    elif any(statistic.ranked for statistic in statistics):
+        sentence += " One that is, is left out of its quantiles."
+    return sentence + every
 
 
 def _middle(column: Column, query: Query, middle: Fraction) -> str:
-    """Return what a value counts as that is missing where none should be, in a query."""
+    """The number that a missing value counts as in a query if the spec promises none."""
     finds = column.finds
     if finds is None or finds.found is not None:
         return f"{float(middle):.6g}, the middle of its bounds"

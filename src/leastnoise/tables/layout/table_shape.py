@@ -1,4 +1,4 @@
-"""The columns that one part of a query gives to a table, and which rows the table has."""
+"""The columns that one part of a query adds to a table, and the rows of the table."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 class TableShape(ABC):
     """The public shape of a query's table, or of some of its columns.
 
-    `part` is "" of a whole query. The `statistics` are at `places` among those of the query. Rows
-    run through the groups of each axis, the last axis fastest; with `conditions` a row is a
-    condition. `missing` says in sentences what missing values do, and `joined` what stands beside
-    the rows. `filters` are expressions that hold of all rows that count. `neighbours` says what one
-    unit does between two tables.
+    `part` is "" for a whole query. `places` has the positions of the `statistics` in the query. The
+    rows of the table run through the groups of each axis, the last axis fastest; with `conditions`
+    each row is a condition. `missing` has sentences about missing values, and `joined` has
+    sentences about joined tables. `filters` are expressions that are true for all rows that count.
+    `neighbours` is the relation of two neighbouring data sets.
 
-    `min_count` and `top` say which groups are published, by the count that `decides`: see
-    `results`. `clipped` says in sentences what limits and bounds take away, where that is counted.
+    `min_count` and `top` choose the groups that are published, by the count with the label
+    `decides`: see `results`. `clipped` has a sentence for each statistic that counts rows or values
+    beyond limits and bounds.
     """
 
     name: str
@@ -47,17 +48,17 @@ class TableShape(ABC):
 
     @property
     def label(self) -> str:
-        """Its label in certificates; no name of a query has a dot."""
+        """The label in certificates. It is unique, since no name of a query has a dot."""
         return f"{self.name}.{self.part}" if self.part else self.name
 
     @property
     def adds_cells(self) -> bool:
-        """True if its rows are named sums of cells."""
+        """True if the rows of the table are sums of several cells."""
         return any(axis.adds_cells for axis in self.axes)
 
     @property
     def listed_cells(self) -> int | None:
-        """Number of rows before any is left out; None if nobody listed the groups."""
+        """Number of rows before any is left out; None with unlisted groups."""
         if self.conditions:
             return len(self.conditions)
         groups = [axis.groups for axis in self.axes]
@@ -65,30 +66,30 @@ class TableShape(ABC):
 
     @property
     def cells(self) -> int:
-        """Number of rows, or 1 where nobody knows how many groups there are."""
+        """Number of rows, or 1 with unlisted groups."""
         return 1 if self.listed_cells is None else self.listed_cells
 
     @property
     def unlisted(self) -> tuple[Unlisted, ...]:
-        """The columns whose keys nobody listed."""
+        """The columns whose keys the spec doesn't list."""
         return tuple(axis for axis in self.axes if isinstance(axis, Unlisted))
 
     @property
     def most_rows(self) -> int | None:
-        """The most rows that are published; None where nobody knows how many groups there are."""
+        """The most rows that are published; None if the number of groups isn't public."""
         return min(filter(None, (self.listed_cells, self.top)), default=None)
 
     @property
     def rows_are_public(self) -> bool:
-        """True if there is a row for every group, whatever the rows of the source are."""
+        """True if every group has a row in the table, whatever the data."""
         return self.listed_cells is not None and self.decides is None
 
     @property
     @abstractmethod
     def limits(self) -> str:
-        """The moves of one unit, to end a sentence that begins with the unit."""
+        """The limit of one unit, to end a sentence that begins with the unit."""
 
     @property
     def leaves_out(self) -> bool:
-        """True if whoever is in too many cells is left out of some, and numbers tell of it."""
+        """True if a unit in too many cells is left out of some, which changes the numbers."""
         return False

@@ -2,8 +2,8 @@
 
 | file | what |
 |---|---|
-| `shared_draws`, `estimates` | groups of queries that may share a draw, guessed in floats |
-| `joint_budget` | all draws under the budget together, in place of a share for each |
-| `errors`, `baselines` | the errors of published numbers, and those of plain noise |
+| `shared_draws`, `estimates` | groups of queries that may share a draw, estimated in floats |
+| `joint_budget` | all draws under the budget together, instead of a share for each |
+| `errors`, `baselines` | the errors of published numbers, and the errors of plain noise |
 | `trees` | certificates of noise on trees of counts, and the errors of their tables |
 """

@@ -1,4 +1,4 @@
-"""What a block would need in the standard ways: the noise that a plan compares with."""
+"""The standard noise for a query, with which a plan compares its own."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _SPHERICAL = ("gaussian", "l2")  # in one dimension "l2" is laplace
 @final
 @dataclass(frozen=True, kw_only=True)
 class Baselines:
-    """Noise for the block's norms alone.
+    """Noise for the norms of a query alone: the best spherical, Laplace and Gaussian noise.
 
-    `laplace` for its l1 norm, `gaussian` for its l2 norm, and the least `spherical`. One that can't
-    serve is None, as `gaussian` at δ = 0. Of a series each is for all of its releases together, and
-    `spherical` is the Gaussian if δ > 0. Where numbers are sums of several that noise is in, its
-    error is `summed` times as large.
+    `laplace` is for the l1 norm, `gaussian` for the l2 norm; `spherical` is the least noise for the
+    l2 norm. A family that can't serve is None, such as `gaussian` at δ = 0. In a series each is for
+    all releases together, and `spherical` is Gaussian if δ > 0. If published numbers are sums of
+    noisy numbers, their std is `summed` times the std of the noise.
     """
 
     laplace: Noise | None
@@ -47,37 +47,37 @@ class Baselines:
     @classmethod
     def of(
         cls,
-        ways: Sequence[Layout],
+        layouts: Sequence[Layout],
         budget: Budget,
         releases: int = 1,
         *,
         summed: float = 1.0,
         known: Sequence[Certificate] = (),
     ) -> Baselines:
-        """Return what the block needs if no more than the least of its norms is known.
+        """Find the noise that a query needs if only its smallest norms are known.
 
-        `ways` are its layouts, one for each way to bound a unit. What answers the very question is
-        taken from the certificates that are `known`, not searched and proved again.
+        The query has one of the `layouts` for each way to bound a unit. `known` certificates that
+        answer the same question are used again instead of a new search and proof.
         """
-        dimension = ways[0].dimension
+        dimension = layouts[0].dimension
         question = Question(
             budget=budget,
-            sensitivities=(_smallest(ways),),
+            sensitivities=(_find_smallest(layouts),),
             dimension=dimension,
             compositions=releases,
         )
-        found = _spherical(question, known)
-        spherical = min(found.values(), key=lambda noise: noise.mse)
-        laplace = plain_laplace(min(way.l1 for way in ways), budget, dimension, releases)
+        noises = _find_spherical(question, known)
+        spherical = min(noises.values(), key=lambda noise: noise.mse)
+        laplace = plain_laplace(min(layout.l1 for layout in layouts), budget, dimension, releases)
         return cls(
-            laplace=laplace, gaussian=found.get("gaussian"), spherical=spherical, summed=summed
+            laplace=laplace, gaussian=noises.get("gaussian"), spherical=spherical, summed=summed
         )
 
-    def saved(self, certificate: Certificate, layout: Layout, first: int) -> float | None:
-        """Return the part of the spherical noise's variance that fitting to the shape saves.
+    def find_saving(self, certificate: Certificate, layout: Layout, first: int) -> float | None:
+        """The fraction of the spherical noise's variance that noise fitted to the shape saves.
 
-        The mean over the numbers of a cell; `first` is the block's first coordinate of the noise.
-        None for noise that is as large in every direction.
+        It is the mean over the numbers of a cell; `first` is the query's first coordinate in the
+        noise. None for noise that is spherical itself.
         """
         geometry, noise = certificate.geometry, certificate.noise
         if geometry is None and not isinstance(noise, VectorNoise):
@@ -93,9 +93,9 @@ class Baselines:
 
 
 def plain_laplace(norm: Fraction, budget: Budget, dimension: int, releases: int) -> Noise | None:
-    """Return Laplace noise for an l1 norm, so many draws of it together; None if it can't serve.
+    """Laplace noise for an l1 norm under the budget of all releases; None if it can't serve.
 
-    One draw has the scale of ε alone, several have that of their composition.
+    The scale for a single release depends on ε alone, for several on their composition.
     """
     if not budget.epsilon:
         return None
@@ -107,37 +107,51 @@ def plain_laplace(norm: Fraction, budget: Budget, dimension: int, releases: int)
 
 @lru_cache(maxsize=256)
 def _laplace_scale(budget: Budget, releases: int) -> Fraction:
-    """Return the scale for a norm of 1, whichever number of a vector it is the norm of."""
+    """The scale of Laplace noise for an l1 norm of 1."""
     if releases == 1 or not budget.delta:
         return releases / budget.epsilon
-    return _calibrated(
+    return _calibrate(
         Laplace, Question(budget=budget, sensitivities=(L1(1),), compositions=releases)
     ).scale
 
 
-def _smallest(ways: Sequence[Layout]) -> Sensitivity:
-    """Return what the search for spherical noise is about: the first that has the least radius."""
-    least = min(way.l2 for way in ways)
-    offered = (one for way in ways for one in way.sensitivities)
-    radii = ((one, one.radius("l2", dimension=ways[0].dimension)) for one in offered)
-    return next((one for one, radius in radii if radius == least), L2(least))
+def _find_smallest(layouts: Sequence[Layout]) -> Sensitivity:
+    """The first sensitivity with the least l2 radius."""
+    least = min(layout.l2 for layout in layouts)
+    offered = (sensitivity for layout in layouts for sensitivity in layout.sensitivities)
+    radii = (
+        (sensitivity, sensitivity.radius("l2", dimension=layouts[0].dimension))
+        for sensitivity in offered
+    )
+    return next((sensitivity for sensitivity, radius in radii if radius == least), L2(least))
 
 
-def _spherical(question: Question, known: Sequence[Certificate]) -> dict[str, Noise]:
-    found: dict[str, Noise] = {}
+def _find_spherical(question: Question, known: Sequence[Certificate]) -> dict[str, Noise]:
+    noises: dict[str, Noise] = {}
     for name in _SPHERICAL:
-        if found and question.compositions > 1 and question.budget.delta:
+        if noises and question.compositions > 1 and question.budget.delta:
             break  # l2 noise takes seconds for each number of dimensions
         family = choose_family(name, dimension=question.dimension)
-        own = (one for one in known if one.proved and isinstance(one.noise, family))
-        proved = next((one.noise for one in own if ask_again(one, one.budget) == question), None)
+        candidates = (
+            certificate
+            for certificate in known
+            if certificate.proved and isinstance(certificate.noise, family)
+        )
+        proved = next(
+            (
+                certificate.noise
+                for certificate in candidates
+                if ask_again(certificate, certificate.budget) == question
+            ),
+            None,
+        )
         try:
-            found[name] = proved or _calibrated(family, question)
+            noises[name] = proved or _calibrate(family, question)
         except Refused:
             continue
-    return found
+    return noises
 
 
 @lru_cache(maxsize=256)
-def _calibrated(family: type[Noise], question: Question) -> Noise:
+def _calibrate(family: type[Noise], question: Question) -> Noise:
     return calibrate_family(family, question).certificate.noise

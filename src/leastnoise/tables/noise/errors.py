@@ -1,7 +1,7 @@
-"""The error that the noise of a block causes, and the accuracy that the block asks for.
+"""The errors that the noise of a query causes, and the accuracy that the query asks for.
 
-Every number stays in float64's range. `parse.query_checks` says whether a spec asks well for an
-accuracy, and this module whether a plan has it.
+Every number stays in float64's range. `parse.query_checks` checks the accuracy in a spec; this
+module decides if a plan reaches it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from leastnoise.tables.noise.baselines import Baselines
 
 PROBABILITIES = (0.95, 1 - 0.05 / 2, 1 - 0.05 / 3)
-"""Of the half-widths of a `NoiseError`."""
+"""The probabilities of the half-widths of a `NoiseError`."""
 
 
 def measure_error(certificate: Certificate, coordinate: int = 0) -> NoiseError:
-    """Return the error of one coordinate."""
-    halves = [half_width(certificate, one, coordinate) for one in PROBABILITIES]
+    """The error of one coordinate."""
+    halves = [half_width(certificate, probability, coordinate) for probability in PROBABILITIES]
     std = standard_deviation(certificate, coordinate)
     return NoiseError(std=std, half95=halves[0], half975=halves[1], half983=halves[2])
 
@@ -42,32 +42,31 @@ def measure_error(certificate: Certificate, coordinate: int = 0) -> NoiseError:
 def noise_errors(
     certificate: Certificate, layout: Layout, first: int = 0
 ) -> tuple[NoiseError, ...]:
-    """Return the error of each component of a layout, whose first coordinate is `first`.
+    """The error of each component of a layout, whose first coordinate is `first`.
 
-    Every cell is alike: a geometry and a body treat the cells of a block the same.
+    It is the same in every cell: a geometry and a body treat the cells of a query alike.
     """
-    found: dict[float, NoiseError] = {}
+    error_by_std: dict[float, NoiseError] = {}
     errors: list[NoiseError] = []
     for coordinate in range(first, first + len(layout.components)):
         std = standard_deviation(certificate, coordinate)
-        if std not in found:  # numbers of one box with one bound have one law, others another std
-            found[std] = measure_error(certificate, coordinate)
-        # given that a group is published its noise has another law, for which there is room
+        if std not in error_by_std:  # coordinates with the same std have the same law
+            error_by_std[std] = measure_error(certificate, coordinate)
+        # the law of noise differs given that a group is published, so no exact law is stated then
         drawn = (certificate, coordinate) if layout.rows_are_public else None
-        errors.append(replace(found[std], drawn=drawn))
+        errors.append(replace(error_by_std[std], drawn=drawn))
     return tuple(errors)
 
 
 def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
-    """Return how many rows of a cell can be rounded alike, and be off by 1 % of an interval.
+    """The number of rows in a cell whose roundings may add up to 1 % of a half-width.
 
-    Each value is rounded to a multiple of 2^(−bits) of the largest. Values that differ are off by
-    far less together, since they are rounded either way. Rounded down to two digits, which another
-    machine's floats give as well. None where no values are summed.
+    Each value is rounded to a multiple of 2^(−bits) of the largest. This is the worst case, where
+    all are rounded in the same direction by the most. The number is cut to two digits, so that it
+    doesn't depend on a machine's floats. None if no values are summed.
     """
-    widths = [
-        error.half95 for one, error in zip(layout.components, noise, strict=True) if one.of_values
-    ]
+    pairs = zip(layout.components, noise, strict=True)
+    widths = [error.half95 for component, error in pairs if component.of_values]
     if not widths:
         return None
     rows = math.floor(min(widths) * 2 ** (layout.bits + 1) / 100)
@@ -76,18 +75,18 @@ def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
 
 
 def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[float]:
-    """Return the variance of each component of a layout, whose first coordinate is `first`."""
+    """The variance of each component of a layout, whose first coordinate is `first`."""
     coordinates = range(first, first + len(layout.components))
-    return [standard_deviation(certificate, one) ** 2 for one in coordinates]
+    return [standard_deviation(certificate, coordinate) ** 2 for coordinate in coordinates]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExpectedError:
-    """The error of one number in a cell, in the statistic's own units.
+    """The error of one published number in a cell, in the statistic's units.
 
-    That of a mean, if its group has so many `rows`, is at most so large. A half-width is infinite
-    where noise may make the denominator of a ratio 0.
+    For a mean it is a bound for groups of `rows` rows. A half-width is infinite if noise may make
+    the denominator of a ratio 0.
     """
 
     statistic: str
@@ -98,8 +97,8 @@ class ExpectedError:
     plain_gaussian_std: float | None
 
     def to_record(self) -> dict[str, Any]:
-        """Return it as JSON values, of which none is infinite: null stands for no bound."""
-        return {key: None if one == math.inf else one for key, one in vars(self).items()}
+        """The error as JSON values; null stands for infinity."""
+        return {key: None if value == math.inf else value for key, value in vars(self).items()}
 
 
 def expected_errors(
@@ -107,37 +106,39 @@ def expected_errors(
     noise: Sequence[NoiseError],
     baselines: Baselines,
     *,
-    statistic: str | None = None,
+    label: str | None = None,
 ) -> tuple[ExpectedError, ...]:
-    """Return what `BlockPlan.errors` says, of one `statistic` alone if its label is given.
+    """The errors that a plan shows, or only the errors of the statistic with this `label`.
 
-    `noise` holds an error a component.
+    `noise` has the error of each component.
     """
     plain = [
-        None if one is None else math.sqrt(one.variance) * baselines.summed
-        for one in (baselines.laplace, baselines.gaussian)
+        None if law is None else math.sqrt(law.variance) * baselines.summed
+        for law in (baselines.laplace, baselines.gaussian)
     ]
-    found: list[ExpectedError] = []
-    for asked, own in zip(layout.statistics, layout.ingredients(noise), strict=True):
-        if statistic not in {None, asked.label}:
+    expected: list[ExpectedError] = []
+    for statistic, ingredients in zip(layout.statistics, layout.ingredients(noise), strict=True):
+        if label not in {None, statistic.label}:
             continue
-        stds = [one.std for one in own.noise]
-        for rows in layout.assumed if asked.needs_size else (None,):
+        stds = [error.std for error in ingredients.noise]
+        for rows in layout.assumed if statistic.needs_size else (None,):
             laplace, gaussian = (
-                None if one is None else asked.expected_std(own, [one] * len(stds), rows)
-                for one in plain
+                None
+                if std is None
+                else statistic.expected_std(ingredients, [std] * len(stds), rows)
+                for std in plain
             )
-            found.append(
+            expected.append(
                 ExpectedError(
-                    statistic=asked.label,
+                    statistic=statistic.label,
                     rows=rows,
-                    std=asked.expected_std(own, stds, rows),
-                    half_width_95=asked.expected_half_width(own, rows),
+                    std=statistic.expected_std(ingredients, stds, rows),
+                    half_width_95=statistic.expected_half_width(ingredients, rows),
                     plain_laplace_std=laplace,
                     plain_gaussian_std=gaussian,
                 )
             )
-    return tuple(found)
+    return tuple(expected)
 
 
 def check_range(
@@ -146,17 +147,17 @@ def check_range(
     baselines: Baselines,
     errors_of: Callable[[], Sequence[NoiseError]],
 ) -> None:
-    """Raise Refused, naming the bounds, if a published number could overflow, or vanish.
+    """Raise Refused, naming the bounds, if a published number could overflow or underflow.
 
-    `errors_of` returns the error of each component, or raises OverflowError.
-    Whatever the rows and the noise are. What is drawn is at most LARGEST_RESULT·g, and a geometry
-    makes it at most √d·factor times as large (Cauchy & Schwarz). Totals are monotone in it, means
-    and variances stay in their bounds, and a ratio is largest over the least denominator above 0,
-    so that the ends and one step, of each number, are enough. What no bound holds may be infinite,
-    but for the value.
+    `errors_of` returns the error of each component, or raises OverflowError. The check holds for
+    all data and all draws. A noisy number is at most LARGEST_RESULT·g for the grid g; a geometry
+    multiplies it by at most √d·factor (Cauchy & Schwarz). Totals are monotone in each number, means
+    and variances stay in their bounds, and a ratio is largest at the least denominator above 0. So
+    it is enough to try both ends and one step for each number. The error of an unbounded statistic
+    may be infinite, but not its value.
     """
     try:
-        noise = [replace(one, rows=None) for one in errors_of()]
+        noise = [replace(error, rows=None) for error in errors_of()]
         step = float(certificate.grid or 0)
         if certificate.geometry is not None:
             step *= float(certificate.geometry.deviations[0]) * math.sqrt(certificate.dimension)
@@ -167,27 +168,27 @@ def check_range(
         ) from None
     largest = step * LARGEST_RESULT
     ends = (-largest, step, largest)
-    for asked, own in zip(layout.statistics, layout.ingredients(noise), strict=True):
-        drawn = np.array([*itertools.product(ends, repeat=len(own.components))]).T
+    for statistic, ingredients in zip(layout.statistics, layout.ingredients(noise), strict=True):
+        drawn = np.array([*itertools.product(ends, repeat=len(ingredients.components))]).T
         with np.errstate(all="ignore"):
-            value, *others = asked.values(own, [*drawn])
+            value, *others = statistic.values(ingredients, [*drawn])
         shown = [*value, *itertools.chain.from_iterable(others)]
         for error in errors:
-            if error.statistic == asked.label:
+            if error.statistic == statistic.label:
                 shown += [error.std, error.half_width_95]
                 shown += [error.plain_laplace_std or 0.0, error.plain_gaussian_std or 0.0]
-        if asked.is_open(own):
-            shown = [*value, *(0.0 if math.isinf(one) else one for one in shown)]
-        vanishes = asked.unit(own) * step < sys.float_info.min
+        if statistic.is_open(ingredients):
+            shown = [*value, *(0.0 if math.isinf(number) else number for number in shown)]
+        vanishes = statistic.unit(ingredients) * step < sys.float_info.min
         if vanishes or not all(map(math.isfinite, shown)):
-            raise Refused(_why_out_of_range(layout, asked))
+            raise Refused(_explain_overflow(layout, statistic))
 
 
-def _why_out_of_range(layout: Layout, asked: Statistic) -> str:
-    why = f"{asked.label} of {layout.name!r} could be out of the range of float64, "
-    if asked.counts:
-        return why + "since this budget needs so much noise. Raise epsilon or delta."
-    columns = [one.column for one in asked.parts if one.of_values]
+def _explain_overflow(layout: Layout, statistic: Statistic) -> str:
+    why = f"{statistic.label} of {layout.name!r} could be out of the range of float64, "
+    if statistic.counts:
+        return why + "because the budget is so small. Raise epsilon or delta."
+    columns = [part.column for part in statistic.parts if part.of_values]
     bounds = _words.join_names([f"columns.{column}.bounds" for column in columns], "and")
     return why + (
         f"with the noise that this budget needs at {bounds}. Give "
@@ -198,61 +199,69 @@ def _why_out_of_range(layout: Layout, asked: Statistic) -> str:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """An error that a block may have at most, and the one that it has.
+    """The largest error that a query accepts, `wished`, and its `actual` error.
 
-    `measure` is "half_width_95" or "std". The error of what depends on it, such
-    as a mean, is that of a group of so many values, `rows`. It may be infinite.
+    `measure` is "half_width_95" or "std". The error of a statistic that depends on the size of a
+    group, such as a mean, is for a group of `rows` values. The actual error may be infinite.
     """
 
     statistic: str
     rows: int | None
     measure: str
     wished: float
-    found: float
+    actual: float
 
     def to_record(self) -> dict[str, Any]:
-        """Return it as JSON values; null stands for no bound."""
-        return vars(self) | {"found": self.found if math.isfinite(self.found) else None}
+        """The wish as JSON values; null stands for an infinite error."""
+        return {
+            "statistic": self.statistic,
+            "rows": self.rows,
+            "measure": self.measure,
+            "wished": self.wished,
+            "found": self.actual if math.isfinite(self.actual) else None,
+        }
 
     @property
     def met(self) -> bool:
         """True if the error is as small as wished."""
-        return self.found <= self.wished
+        return self.actual <= self.wished
 
     def in_words(self) -> str:
-        """Return it as a sentence."""
+        """A sentence about the wish, for a plan."""
         group = "" if self.rows is None else f" of {self.rows:,} values"
         measure = "95 % of the noise within ±" if self.measure == "half_width_95" else "std"
-        found = f"it is {self.found:.4g}" if math.isfinite(self.found) else "nothing bounds it"
-        verdict = "met" if self.met else f"not met, {found}"
+        actual = f"it is {self.actual:.4g}" if math.isfinite(self.actual) else "nothing bounds it"
+        verdict = "met" if self.met else f"not met, {actual}"
         return f"Wished for {self.statistic}{group}: {measure} {self.wished:.6g}: {verdict}."
 
 
 def wished_statistic(layout: Layout) -> str | None:
-    """Return the label of the only statistic that a block's `accuracy` is about; None if of all."""
-    asked = layout.accuracy
-    return None if asked is None or asked.statistic is None else parse(asked.statistic).label
+    """The label of the statistic that a query's `accuracy` is about; None if about all."""
+    accuracy = layout.accuracy
+    if accuracy is None or accuracy.statistic is None:
+        return None
+    return parse(accuracy.statistic).label
 
 
 def wishes(layout: Layout, errors: Sequence[ExpectedError]) -> tuple[Wish, ...]:
-    """Return what a block wishes of each of its errors; nothing if it has no `accuracy`."""
-    asked = layout.accuracy
-    if asked is None:
+    """The wishes of a query for each of its errors; none if it has no `accuracy`."""
+    accuracy = layout.accuracy
+    if accuracy is None:
         return ()
     only = wished_statistic(layout)
-    found: list[Wish] = []
+    compared: list[Wish] = []
     for error in errors:
         if only in {None, error.statistic}:
             for measure in ("half_width_95", "std"):
-                wished = getattr(asked, measure)
+                wished = getattr(accuracy, measure)
                 if wished is not None:
-                    found.append(
+                    compared.append(
                         Wish(
                             statistic=error.statistic,
                             rows=error.rows,
                             measure=measure,
                             wished=float(wished),
-                            found=getattr(error, measure),
+                            actual=getattr(error, measure),
                         )
                     )
-    return tuple(found)
+    return tuple(compared)

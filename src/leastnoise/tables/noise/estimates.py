@@ -1,9 +1,10 @@
-"""How much noise one draw for several blocks needs, in floats: what a search compares.
+"""Estimates in floats of the variance of one draw for several queries, for a search.
 
-Nothing here is proved: what is chosen by it is proved later, and compared with what each block has
-alone.
+Nothing here is proved: the noise that the search chooses is proved later, and compared with
+separate draws.
 
-notation: D numbers in all; E A^j the moments of how far noise reaches above 0, E B^j below.
+notation: D = the number of all coordinates; the noise reaches A above 0 and B below, with moments
+E A^j and E B^j.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MOST_ADDED = 160  # beyond it blocks alone come near, and volumes underflow
+MOST_ADDED = 160  # beyond it separate draws are nearly as good, and volumes underflow
 _RATIOS = np.geomspace(0.01, 2.0, 24)  # of a core to D/ε
-_STEPPED = 1.5  # an ε beyond which the steps of noise are worth their time
+_STEPPED = 1.5  # an ε above which the gain from steps in the noise is worth its time
 _CORES = np.geomspace(1e-4, 40.0, 120)
 _POWERS, _GAMMAS = np.linspace(0.0, 1.0, 40), np.linspace(0.05, 1.0, 39)
-_SMOOTH = 0.3  # an ε below which steps take less than 0.4 % off the variance
-_STEPS_MATTER = 0.04  # times the numbers: an ε² below which steps take nothing off either
+_SMOOTH = 0.3  # an ε below which steps reduce the variance by less than 0.4 %
+_STEPS_MATTER = 0.04  # with ε² < 0.04·D steps don't reduce the variance either
 
 _Shape = tuple[int, int, float]  # the `queries`, `most` and `bound` of `Counts`
 
 
 @cache
 def log_radial(d: int, epsilon: float) -> float:
-    """Return ln F(d, ε): of the staircase at its best γ, or of e^(−N) where that is as good."""
+    """Estimate ln F(d, ε) for the staircase at its best γ, or for e^(−N) where that is as good."""
     if epsilon**2 < _STEPS_MATTER * d:
         return math.log((d + 1) * (d + 2)) - 2 * math.log(epsilon)
     k = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / epsilon) + 2, dtype=float)
@@ -50,9 +51,9 @@ def log_radial(d: int, epsilon: float) -> float:
 
 
 def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> float:
-    """Return ln of the least variance of one of so many numbers, of which a unit may move all.
+    """Estimate ln of the least variance of a number if one unit may move all of them by up to 1.
 
-    One that is replaced moves them within a box, whose c_i is 1/3.
+    A replaced unit moves them within a box, whose c_i is 1/3.
     """
     if neighbours == "add-remove" or queries == 1:
         return log_of_counts(queries, epsilon)
@@ -61,10 +62,10 @@ def log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> floa
 
 @cache
 def log_of_counts(queries: int, epsilon: float) -> float:
-    """Return ln of the variance of a query of the count staircase, at its best core (§3).
+    """Estimate ln of the variance of a number with the count staircase, at its best core (§3).
 
-    Of one query it is that of noise on the whole numbers, which is less. Where ε is small the law
-    is that of another ε but for its scale.
+    A single number gets noise on the whole numbers, which has less variance. For small ε the law
+    depends on ε only by its scale.
     """
     if queries == 1:
         return math.log(2) - epsilon - 2 * math.log(-math.expm1(-epsilon))
@@ -81,23 +82,25 @@ def log_of_counts(queries: int, epsilon: float) -> float:
     return math.log(least)
 
 
-# Counts of several blocks, of cubes and simplices. A unit that is added raises all at once, and one
-# that is removed lowers them: noise that keeps these signs is less (theory/bodies.md §3).
+# Counts of several queries, in cubes and simplices. An added unit raises them all, and a removed
+# unit lowers them all: noise that uses these signs is less (theory/bodies.md §3).
 
 
 def log_of_additions(parts: Sequence[Counts], epsilon: float) -> Floats:
-    """Return ln of the variance of a number of each block, with two-sided noise at its best core.
+    """Estimate ln of the variance of each query's numbers, with two-sided noise at its best core.
 
-    Of cubes and simplices with at most MOST_ADDED numbers together.
+    The cubes and simplices `parts` have at most MOST_ADDED numbers together.
     """
-    shapes = [(one.queries, one.most, float(one.bound)) for one in parts]
-    found = _of_shapes(tuple(sorted(shapes)), epsilon if epsilon > _STEPPED else 0.0)
-    return np.log([found[shape] for shape in shapes]) - 2 * math.log(epsilon)
+    shapes = [(counts.queries, counts.most, float(counts.bound)) for counts in parts]
+    squares = _scaled_variances(tuple(sorted(shapes)), epsilon if epsilon > _STEPPED else 0.0)
+    return np.log([squares[shape] for shape in shapes]) - 2 * math.log(epsilon)
 
 
 @lru_cache(maxsize=1024)
-def _of_shapes(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape, float]:
-    """Return ε² times the variance of a number, by shape.
+def _scaled_variances(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape, float]:
+    """ε² times the variance of a number, by shape.
+
+    notation: t = the coordinates above 0 of all D; s = those among the q numbers of this shape.
 
     The mean square of a number is 2b² Σ_t Σ_s (s/q)·κ(s)·volumes·E A^(t + 2)·E B^(D − t) over
     Σ_t volumes·E A^t·E B^(D − t), κ(s) = E x² of a point of a cube or a simplex of s numbers.
@@ -106,28 +109,28 @@ def _of_shapes(shapes: tuple[_Shape, ...], epsilon: float) -> dict[_Shape, float
     volumes = [_volumes(queries, most) for queries, most, _ in shapes]
     moments = _moments(d, epsilon)
     beneath = moments[d::-1]
-    whole = (_convolved(volumes)[:, None] * moments[:-2] * beneath).sum(axis=0)
+    whole = (_convolve(volumes)[:, None] * moments[:-2] * beneath).sum(axis=0)
     squares: dict[_Shape, Floats] = {}
-    for place, shape in enumerate(shapes):
+    for index, shape in enumerate(shapes):
         if shape not in squares:
             queries, most, bound = shape
             s = np.arange(queries + 1.0)
             inside = 2 / ((s + 1) * (s + 2)) if most < queries else 1 / 3
-            own = volumes[place] * s / queries * inside
-            weights = _convolved([own, *volumes[:place], *volumes[place + 1 :]])
+            weight = volumes[index] * s / queries * inside
+            weights = _convolve([weight, *volumes[:index], *volumes[index + 1 :]])
             above = (weights[:, None] * moments[2:] * beneath).sum(axis=0)
             squares[shape] = 2 * (bound * d) ** 2 * above / whole
     best = np.argmin(sum(squares[shape] * shape[0] for shape in shapes))
-    return {shape: float(own[best]) for shape, own in squares.items()}
+    return {shape: float(weight[best]) for shape, weight in squares.items()}
 
 
-def _convolved(factors: Sequence[Floats]) -> Floats:
+def _convolve(factors: Sequence[Floats]) -> Floats:
     return reduce(np.convolve, factors)
 
 
 @lru_cache(maxsize=64)
 def _volumes(queries: int, most: int) -> Floats:
-    """Return C(q, s) times the volumes of both sides, for s = 0 … q."""
+    """C(q, s) times the volumes of both sides, for s = 0 … q."""
     power = 2 if most < queries else 1
     return np.array(
         [
@@ -139,9 +142,10 @@ def _volumes(queries: int, most: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def _moments(d: int, epsilon: float) -> Floats:
-    """Return E (Aε/D)^j for j = 0 … D + 2, of each core b: shape (D + 3, cores).
+    """E (Aε/D)^j for j = 0 … D + 2 and each core b: shape (D + 3, cores).
 
-    A − b is a unit exponential over ε, or, for ε > 0, a geometric number of steps.
+    A − b is exponential with rate ε, or, for an argument `epsilon` > 0, a geometric number of
+    steps.
     """
     if not epsilon:
         powers = accumulate(

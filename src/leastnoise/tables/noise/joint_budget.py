@@ -1,4 +1,4 @@
-"""The blocks of one release under their budget together, instead of a share of it each."""
+"""Noise of all draws under the budget together, instead of a share of the budget for each draw."""
 
 from __future__ import annotations
 
@@ -29,110 +29,130 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
 
 _SPHERICAL = {"gaussian", "l2"}
-_MANY = 8  # draws of pure noise, fewer of which cost what their shares add up to
-_MARGIN = 1e-3  # of the least share of a block, for what a proof needs above the float
+_MANY = 8  # fewer draws of pure noise gain nothing over the sum of their shares
+_MARGIN = 1e-3  # added to the least share of a draw, because its proof needs more than the float
 
 Chosen = tuple[Mechanism, ...]
 Offers = tuple[Mechanism, ...]
-"""What serves a block at its share of the budget, the best first."""
+"""The mechanisms for a draw at its share of the budget, the best first."""
 
 
-def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] | None:
-    """Return (mechanisms that meet `budget` together, the same before they were scaled down).
+def scale_jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] | None:
+    """Scale noise down until all draws meet `budget` only together.
 
-    Every block has less mean square error than the best of its offers, or None is returned. Tried
-    are the best families that can be scaled together, by one factor (a few draws of pure noise are
-    not), and Gaussian noise in all blocks, as large in each as is best for Σ share·ln(variance).
-    Public numbers decide alone.
+    Two strategies are tried. The first scales the best scalable offers by a common factor, except
+    for a few draws of pure noise. The second takes Gaussian noise for all draws, with the scales
+    that are best for Σ share·ln(variance). The choice depends on public numbers only.
+
+    Returns the scaled mechanisms and the same mechanisms before scaling, or None unless every draw
+    has less mean square error than its best offer.
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None
-    if not all(some[0].mse for some in offers):  # of an error that is 0 as a float none is less
+    if not all(options[0].mse for options in offers):  # nothing is less than an error of 0
         return None
-    able = [[one for one in some if is_scalable(one.certificate)] for some in offers]
-    gaussian = [[one for one in some if one.noise.name == "gaussian"] for some in able]
-    shares = np.array([float(some[0].certificate.budget.delta) for some in offers])
-    found: list[tuple[Chosen, Chosen]] = []
-    for kind in (able, gaussian):
+    scalable = [
+        [mechanism for mechanism in options if is_scalable(mechanism.certificate)]
+        for options in offers
+    ]
+    gaussian = [
+        [mechanism for mechanism in options if mechanism.noise.name == "gaussian"]
+        for options in scalable
+    ]
+    shares = np.array([float(options[0].certificate.budget.delta) for options in offers])
+    solutions: list[tuple[Chosen, Chosen]] = []
+    for kind in (scalable, gaussian):
         if not all(kind):
             continue
-        alone = tuple(some[0] for some in kind)
-        if len(alone) < _MANY and not any(one.noise.name in _SPHERICAL for one in alone):
+        mechanisms = tuple(options[0] for options in kind)
+        if len(mechanisms) < _MANY and not any(
+            mechanism.noise.name in _SPHERICAL for mechanism in mechanisms
+        ):
             continue
-        ratios = [1.0] * len(alone)
+        ratios = [1.0] * len(mechanisms)
         if kind is gaussian:
-            unequal = _ratios(budget, alone, offers, shares)
+            unequal = _ratios(budget, mechanisms, offers, shares)
             if unequal is None:
                 continue
             ratios = unequal
-        best = [some[0].mse for some in offers]
-        scaled = scale_together(budget, alone, ratios, below=best)
-        if scaled and all(new.mse < some[0].mse for new, some in zip(scaled, offers, strict=True)):
-            found.append((scaled, alone))
+        best = [options[0].mse for options in offers]
+        scaled = scale_together(budget, mechanisms, ratios, below=best)
+        if scaled and all(
+            new.mse < options[0].mse for new, options in zip(scaled, offers, strict=True)
+        ):
+            solutions.append((scaled, mechanisms))
     return min(
-        found,
-        key=lambda pair: float(shares @ np.log([one.mse for one in pair[0]])),
+        solutions,
+        key=lambda pair: float(shares @ np.log([mechanism.mse for mechanism in pair[0]])),
         default=None,
     )
 
 
 def _ratios(
-    budget: Budget, alone: Chosen, offers: Sequence[Offers], shares: NDArray[np.float64]
+    budget: Budget, mechanisms: Chosen, offers: Sequence[Offers], shares: NDArray[np.float64]
 ) -> list[float] | None:
-    """Return what to multiply the scales of Gaussian noise by; None if some block has to lose.
+    """The factors for the scales of Gaussian noise; None if some draw would get a larger error.
 
-    notation: u_i = (l2 norm)²/σ_i², over what it is of one draw that spends the whole budget. They
-    add up to 1, and each is at least that at which the block has the error of its best offer: then
-    these add up to less than 1.
+    notation: u_i = (l2 norm)²/σ_i², relative to a single draw that spends the whole budget.
+
+    The u_i add up to 1, and each is at least the value at which the draw has the error of its best
+    offer. There is a solution if these least values add up to less than 1.
     """
     whole = float(find_gaussian(budget).scale)
-    parts = np.array([float(find_gaussian(one.certificate.budget).scale) for one in alone])
+    parts = np.array(
+        [float(find_gaussian(mechanism.certificate.budget).scale) for mechanism in mechanisms]
+    )
     now = (whole / parts) ** 2
-    worst = np.array([one.mse / some[0].mse for one, some in zip(alone, offers, strict=True)])
+    worst = np.array(
+        [
+            mechanism.mse / options[0].mse
+            for mechanism, options in zip(mechanisms, offers, strict=True)
+        ]
+    )
     least = now * worst
     if least.sum() >= 1:
         return None
     best = raised_shares(shares, least * (1 + _MARGIN))
-    return [1.0] * len(alone) if best is None else np.sqrt(now / best).tolist()
+    return [1.0] * len(mechanisms) if best is None else np.sqrt(now / best).tolist()
 
 
 def scale_together(
     budget: Budget,
-    alone: Chosen,
+    mechanisms: Chosen,
     ratios: Sequence[float],
     *,
     below: Sequence[float] | None = None,
 ) -> Chosen | None:
-    """Return noise that meets `budget` together, each `ratios` times one factor as large.
+    """Scale mechanisms by their `ratios` and a common factor so that they meet `budget` together.
 
-    None if that isn't proved, or the mean square error of some is above what it has to be `below`.
+    None if no proof is found, or if a mean square error exceeds its limit in `below`.
     """
-    certificates = [one.certificate for one in alone]
+    certificates = [mechanism.certificate for mechanism in mechanisms]
     try:
         factor = find_joint_factor(certificates, budget, ratios=ratios)
         scales = [factor * ratio for ratio in ratios]
-        if below and any(  # then nothing has to be proved
-            one.mse * scale * scale > most
-            for one, scale, most in zip(alone, scales, below, strict=True)
+        if below and any(  # checked first, because it needs no proof
+            mechanism.mse * scale * scale > most
+            for mechanism, scale, most in zip(mechanisms, scales, below, strict=True)
         ):
             return None
         pairs = list(zip(certificates, scales, strict=True))
         once = {pair: rescale(*pair) for pair in dict.fromkeys(pairs)}  # many queries are alike
         moved = [once[pair] for pair in pairs]
         PlanCertificate.prove(
-            budget=budget, blocks=tuple((str(i), one) for i, one in enumerate(moved))
+            budget=budget, blocks=tuple((str(i), proved) for i, proved in enumerate(moved))
         )
     except (NotApplicable, NotCertified):
         return None
-    return tuple(Mechanism(one) for one in moved)
+    return tuple(Mechanism(certificate) for certificate in moved)
 
 
 def split_noise(certificate: Certificate, share: Budget) -> Noise:
-    """Return the same family's least noise if the block had to meet its `share` alone.
+    """The least noise of the same family if the draw had to meet its `share` of the budget alone.
 
-    Raises NotApplicable unless it is noise that `jointly` chooses.
+    Raises NotApplicable unless `scale_jointly` can choose this noise.
     """
     if not is_scalable(certificate):
         raise NotApplicable(family=certificate.noise.name, why="it isn't scaled with others")
-    found = calibrate_family(type(certificate.noise), ask_again(certificate, share))
-    return found.certificate.noise
+    calibrated = calibrate_family(type(certificate.noise), ask_again(certificate, share))
+    return calibrated.certificate.noise

@@ -1,17 +1,17 @@
-"""Blocks that one draw of noise serves together, because one unit moves them all at once.
+"""Groups of queries that share a draw of noise, because one unit moves them all at once.
 
-Persons that are counted, in all of which a unit may be, are as many counting queries (theory/
-bodies.md §3): an added unit moves all of them up, a removed one all of them down, and one replaced
-by another any of them either way. So do counts of rows, in cubes or simplices of what a unit adds.
-Any blocks that a unit moves within bodies K_i lie together
-within (Σ (N_i/r_i)^p)^(1/p) <= 1, for any p >= 1 and Σ r_i^(−p) <= 1 (§2, §7). p = 1 is what shares
-of the budget are; beyond it small blocks gain and large ones lose.
+Counts of persons are counting queries that one unit may all move (theory/bodies.md §3): an added
+unit raises them, a removed unit lowers them, and a replaced unit does either. Counts of rows behave
+in the same way within cubes or simplices. Any queries that a unit moves within bodies K_i lie
+together in the set (Σ (N_i/r_i)^p)^(1/p) <= 1, for any p >= 1 and Σ r_i^(−p) <= 1 (§2, §7), where
+N_i is the gauge of K_i. p = 1 corresponds to shares of the budget; with larger p small queries gain
+and large queries lose.
 
-What is best is looked for in floats, beside the noise that each block has alone. It is proved
-later, and compared with that noise again.
+The search compares estimates in floats with the noise of separate draws. Its result is proved
+later, and then compared again.
 
-notation: D_i the numbers of block i, D of all; w_i its share of ε and δ; c_i = E U² of a number of
-U uniform in K_i, the mean over its numbers; F(D, ε) = E R², R·U the noise in the gauge of a body.
+notation: D_i = the numbers of query i, D = their sum; w_i = its share of ε and δ; c_i = the mean
+over its numbers of E U², U uniform in K_i; F(D, ε) = E R², R·U the noise in the gauge of a body.
 """
 
 from __future__ import annotations
@@ -47,66 +47,68 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.counts import Counts
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
 
     Floats = NDArray[np.float64]
 
-MOST_BLOCKS = 8  # of a kind: 255 groups of them are looked at
-MOST_EPSILON = 30  # beyond it there is hardly any noise
-MOST_PERSONS = 30  # numbers together; beyond it spherical noise comes near
+MOST_QUERIES = 8  # of a kind, with 255 groups to compare
+MOST_EPSILON = 30  # above it there is hardly any noise
+MOST_PERSONS = 30  # numbers together; above it spherical noise is nearly as good
 _EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
 _RADIUS_UNITS = 10**6  # of radii, rounded up
-_ROOM = 1e-5  # of ln(variance), below which a block must stay that would have as much alone
+_ROOM = 1e-5  # the least gain in ln(variance) over a separate draw, for errors of the floats
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class DrawQuery:
-    """A query, or a part of one: the ways to bound a unit in it, and its `share` of the budget.
+    """A query, or a part of a query, that needs noise, with its `share` of the budget.
 
-    `index` is its place among all blocks of the release.
+    It has one layout for each way to bound a unit. `index` is its position in the release.
     """
 
     index: int
-    ways: tuple[Layout, ...]
+    layouts: tuple[Layout, ...]
     share: Fraction
 
     @property
     def persons(self) -> bool:
-        """True if a unit adds 0 or 1 to each cell, to all of them at most."""
+        """True if some layout lets a unit add 0 or 1 to every cell."""
         return self.counting is not None
 
     @cached_property
     def counting(self) -> Layout | None:
-        """The way in which a unit adds 0 or 1 to all cells at most; None if there is none."""
-        return next((way for way in self.ways if _fills_cells(way)), None)
+        """The layout in which a unit may add 0 or 1 to every cell, if any."""
+        return next((layout for layout in self.layouts if _fills_cells(layout)), None)
 
     @property
     def name(self) -> str:
         """The name of the query."""
-        return self.ways[0].name
+        return self.layouts[0].name
 
     @property
     def label(self) -> str:
         """The label in certificates."""
-        return self.ways[0].label
+        return self.layouts[0].label
 
     @property
     def numbers(self) -> int:
         """D_i."""
-        return self.ways[0].dimension
+        return self.layouts[0].dimension
 
     @cached_property
     def shaped(self) -> tuple[Body, Layout] | None:
-        """The best of the bodies that a unit is bounded into, and how; None if there is none."""
-        found = [(body, way) for way in self.ways for body in way.bodies]
-        return min(found, key=lambda pair: pair[0].second_moment, default=None)
+        """The body with the least second moment, and its layout; None without a body."""
+        pairs = [(body, layout) for layout in self.layouts for body in layout.bodies]
+        return min(pairs, key=lambda pair: pair[0].second_moment, default=None)
 
     @cached_property
     def additions(self) -> tuple[tuple[Counts, Layout], ...]:
-        """What a unit adds to it, with the way in which it is bounded so."""
-        found = {added: way for way in reversed(self.ways) for added in way.additions}
-        return tuple(found.items())
+        """The sets that hold what a unit adds, each with its layout."""
+        layout_by_counts = {
+            added: layout for layout in reversed(self.layouts) for added in layout.additions
+        }
+        return tuple(layout_by_counts.items())
 
     @cached_property
     def moment(self) -> float:
@@ -114,171 +116,180 @@ class DrawQuery:
         return math.inf if self.shaped is None else self.shaped[0].second_moment / self.numbers
 
 
-def _fills_cells(way: Layout) -> bool:
-    return isinstance(way.bounding, FirstCells) and way.bounding.most >= way.cells
+def _fills_cells(layout: Layout) -> bool:
+    return isinstance(layout.bounding, FirstCells) and layout.bounding.most >= layout.cells
 
 
-def list_blocks(laid: LaidOut) -> tuple[DrawQuery, ...]:
-    """Return the blocks of a release that noise is added to, those of one query side by side."""
-    found = list[DrawQuery]()
-    for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True):
-        for ways, own in zip(parts, share_parts(parts, ranks), strict=False):
-            share = laid.spec.share(query) * own
-            found.append(DrawQuery(index=len(found), ways=ways, share=share))
-    return tuple(found)
+def list_draw_queries(spec_layout: SpecLayout) -> tuple[DrawQuery, ...]:
+    """List the queries of a release that need noise, with the parts of a query side by side."""
+    queries = list[DrawQuery]()
+    laid_out = zip(spec_layout.spec.query, spec_layout.queries, spec_layout.quantiles, strict=True)
+    for query, parts, quantiles in laid_out:
+        for layouts, part in zip(parts, share_parts(parts, quantiles), strict=False):
+            share = spec_layout.spec.share(query) * part
+            queries.append(DrawQuery(index=len(queries), layouts=layouts, share=share))
+    return tuple(queries)
 
 
-def share_budget(budget: Budget, blocks: Iterable[DrawQuery]) -> Budget:
-    """Return the part of the `budget` that one draw for these blocks spends: that of all."""
-    return budget.share(sum((block.share for block in blocks), Fraction(0)))
+def share_budget(budget: Budget, queries: Iterable[DrawQuery]) -> Budget:
+    """The sum of these queries' shares of the budget."""
+    return budget.share(sum((query.share for query in queries), Fraction(0)))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class DrawGroup:
-    """Blocks of one draw, by index; `sensitivity` is that of all together, if they are several."""
+    """Queries that share a draw, by index, and their joint `sensitivity` if there are several."""
 
     members: tuple[int, ...]
     sensitivity: Sensitivity | None = None
 
 
 def partition(
-    blocks: Sequence[DrawQuery], logs: Sequence[float], budget: Budget, releases: int = 1
+    queries: Sequence[DrawQuery], logs: Sequence[float], budget: Budget, releases: int = 1
 ) -> list[DrawGroup]:
-    """Return which of `blocks` are best drawn together, in order of their first.
+    """Find the groups of queries that are best drawn together, sorted by their first member.
 
-    `logs` are ln of the variance that a number of each has alone, at its share of `budget`, the
-    mean over its numbers. Of all partitions in which no block has more noise, the one with the
-    least Σ share·ln(variance); each alone where Gaussian noise in all of them has less. Of a series
-    `budget` is that of all `releases`, of which the noise of a body has an equal part in each.
+    `logs` has, for each query, ln of the mean variance of its numbers in a separate draw at its
+    share of `budget`. The result is the partition with the least Σ share·ln(variance) in which no
+    query gets more noise. Queries stay separate if Gaussian noise in all of them has less. In a
+    series, `budget` is for all `releases`, and noise of a body gets an equal part for each.
     """
-    alone = [DrawGroup(members=(block.index,)) for block in blocks]
-    one = _part_of(budget, Fraction(1, releases))
-    if len(blocks) < 2 or one is None or not np.isfinite(logs).all():
+    alone = [DrawGroup(members=(query.index,)) for query in queries]
+    release_budget = _part_of(budget, Fraction(1, releases))
+    if len(queries) < 2 or release_budget is None or not np.isfinite(logs).all():
         return alone
-    if not 0 < one.epsilon <= MOST_EPSILON:
+    if not 0 < release_budget.epsilon <= MOST_EPSILON:
         return alone
-    found, gained = list[DrawGroup](), 0.0
-    for kind in _kinds(blocks):
-        groups, gain = _best(kind, logs, one)
-        found += groups
+    shared, gained = list[DrawGroup](), 0.0
+    for kind in _split_kinds(queries):
+        groups, gain = _best_groups(kind, logs, release_budget)
+        shared += groups
         gained += gain
-    gaussian = _gained_by_gaussians(blocks, logs, budget, releases)
+    gaussian = _gaussian_gain(queries, logs, budget, releases)
     if gaussian is not None and gaussian > gained:
         return alone
-    apart = {block.index for block in blocks}.difference(*(group.members for group in found))
-    found += [group for group in alone if group.members[0] in apart]
-    return sorted(found, key=lambda group: group.members)
+    unshared = {query.index for query in queries}.difference(*(group.members for group in shared))
+    shared += [group for group in alone if group.members[0] in unshared]
+    return sorted(shared, key=lambda group: group.members)
 
 
-def _kinds(blocks: Sequence[DrawQuery]) -> list[list[DrawQuery]]:
-    """Return the blocks that may be drawn together: all, or of many those of persons and of rows.
+def _split_kinds(queries: Sequence[DrawQuery]) -> list[list[DrawQuery]]:
+    """The sets of queries within which groups are searched: all, or persons and rows separately.
 
-    So that the groups that are looked at are not too many.
+    With many queries the separate sets keep the number of groups small.
     """
-    able = [b for b in blocks if b.persons or b.shaped is not None or b.additions]
-    persons = [block for block in able if block.persons]
-    kinds = [able] if len(able) <= MOST_BLOCKS else [persons, [b for b in able if not b.persons]]
-    return [kind for kind in kinds if 2 <= len(kind) <= MOST_BLOCKS]
+    able = [query for query in queries if query.persons or query.shaped or query.additions]
+    kinds = [able]
+    if len(able) > MOST_QUERIES:
+        rows = [query for query in able if not query.persons]
+        kinds = [[query for query in able if query.persons], rows]
+    return [kind for kind in kinds if 2 <= len(kind) <= MOST_QUERIES]
 
 
 def find_layouts(
-    blocks: Sequence[DrawQuery], sensitivity: Sensitivity
+    queries: Sequence[DrawQuery], sensitivity: Sensitivity
 ) -> tuple[Layout, ...] | None:
-    """Return a layout of each block, under which `sensitivity` is true of all together.
-
-    None if there are none.
-    """
-    ways = [block.ways for block in blocks]
-    if len(ways) == 1:
-        own = next((one for one in ways[0] if sensitivity in one.sensitivities), None)
-        return None if own is None else (own,)
+    """A layout for each query such that `sensitivity` holds for all queries together, if any."""
+    options = [query.layouts for query in queries]
+    if len(options) == 1:
+        match = next((layout for layout in options[0] if sensitivity in layout.sensitivities), None)
+        return None if match is None else (match,)
     if isinstance(sensitivity, CountingQueries):
-        first = tuple(block.counting or block.ways[0] for block in blocks)
-        return first if _counting(first) == sensitivity else None
-    known = tuple(_found(ways, sensitivity))
-    return known if len(known) == len(ways) and same_integers(known) else None
+        first = tuple(query.counting or query.layouts[0] for query in queries)
+        return first if _join_counts(first) == sensitivity else None
+    known = tuple(_match_layouts(options, sensitivity))
+    return known if len(known) == len(options) and same_integers(known) else None
 
 
-def _found(ways: Sequence[Sequence[Layout]], sensitivity: Sensitivity) -> Iterator[Layout]:
-    """Yield of each block a layout that bounds a unit as its part of `sensitivity` says."""
+def _match_layouts(
+    options: Sequence[Sequence[Layout]], sensitivity: Sensitivity
+) -> Iterator[Layout]:
+    """Yield, for each query, a layout whose shifts lie in the query's part of `sensitivity`."""
     if isinstance(sensitivity, Added) and isinstance(sensitivity.of, Jointly):
         parts = sensitivity.of.parts
-        if len(parts) == len(ways):
-            for some, part in zip(ways, parts, strict=True):
-                yield from [way for way in some if part in way.additions][:1]
+        if len(parts) == len(options):
+            for layouts, part in zip(options, parts, strict=True):
+                yield from [layout for layout in layouts if part in layout.additions][:1]
     hull = sensitivity.hull if isinstance(sensitivity, Within) else None
-    if isinstance(hull, Together) and len(hull.bodies) == len(ways):
-        for some, body in zip(ways, hull.bodies, strict=True):
-            yield from [way for way in some if body in way.bodies][:1]
+    if isinstance(hull, Together) and len(hull.bodies) == len(options):
+        for layouts, body in zip(options, hull.bodies, strict=True):
+            yield from [layout for layout in layouts if body in layout.bodies][:1]
 
 
 def same_integers(layouts: Iterable[Layout]) -> bool:
-    """Whether the integers of all can be on one scale: those of rows are, and persons fit any."""
-    return len({one.bits for one in layouts if not isinstance(one.bounding, FirstCells)}) <= 1
+    """True if the integers of all layouts can have the same scale; counts of persons fit any."""
+    rows = (layout for layout in layouts if not isinstance(layout.bounding, FirstCells))
+    return len({layout.bits for layout in rows}) <= 1
 
 
-_Found = tuple[float, "Sensitivity"]
+_Joint = tuple[float, "Sensitivity"]
 
 
-def _best(
-    blocks: Sequence[DrawQuery],
+def _best_groups(
+    queries: Sequence[DrawQuery],
     logs: Sequence[float],
     budget: Budget,
 ) -> tuple[list[DrawGroup], float]:
-    """Return the best groups of two or more blocks, and Σ share·ln(variance) that they gain.
+    """The best groups of two or more queries, and the Σ share·ln(variance) that they gain.
 
-    By dynamic programming over subsets, since each group's gain is its own.
+    Found by dynamic programming over subsets, because the gains of groups are independent.
     """
-    size = len(blocks)
+    size = len(queries)
     gains = dict[int, tuple[float, DrawGroup]]()
     for chosen in range(1, 2**size):
-        members = [blocks[i] for i in range(size) if chosen >> i & 1]
-        apart = [logs[block.index] for block in members]
-        found = _together(members, apart, budget) if len(members) > 1 else None
-        if found is not None:
-            own = math.fsum(float(b.share) * log for b, log in zip(members, apart, strict=True))
-            group = DrawGroup(members=tuple(b.index for b in members), sensitivity=found[1])
-            gains[chosen] = (own - found[0], group)
+        members = [queries[i] for i in range(size) if chosen >> i & 1]
+        separate = [logs[query.index] for query in members]
+        joint = _find_joint(members, separate, budget) if len(members) > 1 else None
+        if joint is not None:
+            pairs = zip(members, separate, strict=True)
+            cost = math.fsum(float(query.share) * log for query, log in pairs)
+            indices = tuple(query.index for query in members)
+            gains[chosen] = (cost - joint[0], DrawGroup(members=indices, sensitivity=joint[1]))
     best: list[tuple[float, list[DrawGroup]]] = [(0.0, [])]
     for chosen in range(1, 2**size):
         first = chosen & -chosen
-        some = best[chosen ^ first]  # the first block alone
+        candidate = best[chosen ^ first]  # the first query drawn separately
         for part, (gain, group) in gains.items():
             if part & first and part & chosen == part:
                 gain_of_rest, rest = best[chosen ^ part]
-                if gain + gain_of_rest > some[0]:
-                    some = (gain + gain_of_rest, [*rest, group])
-        best.append(some)
+                if gain + gain_of_rest > candidate[0]:
+                    candidate = (gain + gain_of_rest, [*rest, group])
+        best.append(candidate)
     gained, groups = best[-1]
     return groups, gained
 
 
-def _together(blocks: Sequence[DrawQuery], alone: Sequence[float], budget: Budget) -> _Found | None:
-    """Return the least Σ share·ln(variance), and what the blocks have for it; None if one loses."""
-    ways = (_cost_of_persons, _cost_of_additions, _cost_of_bodies)
-    found = [one for way in ways if (one := way(blocks, alone, budget)) is not None]
-    return min(found, key=lambda one: one[0], default=None)
+def _find_joint(
+    queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
+) -> _Joint | None:
+    """The least Σ share·ln(variance) of a joint draw, and its sensitivity; None if a query loses.
+
+    `alone` has ln of the variance of each query in a separate draw.
+    """
+    methods = (_cost_of_persons, _cost_of_additions, _cost_of_bodies)
+    joints = (method(queries, alone, budget) for method in methods)
+    return min(filter(None, joints), key=lambda joint: joint[0], default=None)
 
 
 def _cost_of_persons(
-    blocks: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
-) -> _Found | None:
-    """Return what `_together` does of persons that are counted, None of others."""
-    if not all(block.persons for block in blocks):
+    queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
+) -> _Joint | None:
+    """The result of `_find_joint` for counts of persons; None for other queries."""
+    if not all(query.persons for query in queries):
         return None
-    numbers, part = sum(block.numbers for block in blocks), _share_of(blocks, budget)
-    counting = _counting([block.counting or block.ways[0] for block in blocks])
+    numbers, part = sum(query.numbers for query in queries), _share_of(queries, budget)
+    counting = _join_counts([query.counting or query.layouts[0] for query in queries])
     if numbers > MOST_PERSONS or counting is None or part is None:
         return None
     log = log_of_persons(numbers, float(part.epsilon), counting.neighbours)
-    share = math.fsum(float(block.share) for block in blocks)
+    share = math.fsum(float(query.share) for query in queries)
     return None if log > min(alone) else (share * log, counting)
 
 
-def _share_of(blocks: Sequence[DrawQuery], budget: Budget) -> Budget | None:
-    """Return the part of `budget` that blocks have together; None if it has too many digits."""
-    return _part_of(budget, sum((block.share for block in blocks), Fraction(0)))
+def _share_of(queries: Sequence[DrawQuery], budget: Budget) -> Budget | None:
+    """The sum of the queries' shares of `budget`; None if it has too many digits."""
+    return _part_of(budget, sum((query.share for query in queries), Fraction(0)))
 
 
 def _part_of(budget: Budget, part: Fraction) -> Budget | None:
@@ -288,45 +299,45 @@ def _part_of(budget: Budget, part: Fraction) -> Budget | None:
         return None
 
 
-def _counting(layouts: Sequence[Layout]) -> CountingQueries | None:
-    """Return what blocks are together, if a unit adds 0 or 1 to each cell of each."""
+def _join_counts(layouts: Sequence[Layout]) -> CountingQueries | None:
+    """The joint counting queries, if a unit adds 0 or 1 to each cell of every layout."""
     most = 0
     for layout in layouts:
         if not isinstance(layout.bounding, FirstCells):
             return None
         most += min(layout.bounding.most, layout.cells)
     return CountingQueries(
-        dimension=sum(one.cells for one in layouts),
+        dimension=sum(layout.cells for layout in layouts),
         max_nonzero=most,
         neighbours=layouts[0].neighbours,
     )
 
 
 def _cost_of_additions(
-    blocks: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
-) -> _Found | None:
-    """Return what `_together` does of counts that a unit raises all at once, None of others."""
-    part, limits = _share_of(blocks, budget), np.array(alone) - _ROOM
-    if part is None or any(not block.additions for block in blocks):
+    queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
+) -> _Joint | None:
+    """The result of `_find_joint` for counts that a unit raises together; None for others."""
+    part, limits = _share_of(queries, budget), np.array(alone) - _ROOM
+    if part is None or any(not query.additions for query in queries):
         return None
-    if sum(block.numbers for block in blocks) > MOST_ADDED:
+    if sum(query.numbers for query in queries) > MOST_ADDED:
         return None
-    shares = np.array([float(block.share) for block in blocks])
+    shares = np.array([float(query.share) for query in queries])
     epsilon = float(part.epsilon)
-    begun = [
-        min(block.additions, key=lambda one: log_of_additions([one[0]], epsilon)[0])
-        for block in blocks
+    start = [
+        min(query.additions, key=lambda pair: log_of_additions([pair[0]], epsilon)[0])
+        for query in queries
     ]
     best: tuple[float, list[tuple[Counts, Layout]]] | None = None
-    for place, block in enumerate(blocks):
-        for option in block.additions:
-            tried = [*(begun if best is None else best[1])]
-            tried[place] = option
-            logs = log_of_additions([added for added, _ in tried], epsilon)
+    for index, query in enumerate(queries):
+        for option in query.additions:
+            trial = [*(start if best is None else best[1])]
+            trial[index] = option
+            logs = log_of_additions([added for added, _ in trial], epsilon)
             cost = float(shares @ logs)
-            fits = (logs <= limits).all() and same_integers(way for _, way in tried)
+            fits = (logs <= limits).all() and same_integers(layout for _, layout in trial)
             if fits and (best is None or cost < best[0]):
-                best = cost, tried
+                best = cost, trial
     if best is None:
         return None
     parts = [added for added, _ in best[1]]
@@ -334,27 +345,31 @@ def _cost_of_additions(
 
 
 def _cost_of_bodies(
-    blocks: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
-) -> _Found | None:
-    """Return what `_together` does of blocks that a unit moves within bodies, at the best p.
+    queries: Sequence[DrawQuery], alone: Sequence[float], budget: Budget
+) -> _Joint | None:
+    """The result of `_find_joint` for queries that a unit moves within bodies, at the best p.
 
-    p = ∞: the variance of a number is c_i·F(D, ε). Less p: it is r_i² c_i (D_i + 2)/D_i times
-    D(D + 1)/ε²·E S^(2/p), S ~ Beta(D_i/p, (D − D_i)/p), and r_i^(−p) is w_i/Σw, or more where the
-    block would have more noise than alone.
+    With p = ∞ the variance of a number is c_i·F(D, ε). With finite p it is r_i² c_i (D_i + 2)/D_i
+    times D(D + 1)/ε²·E S^(2/p), S ~ Beta(D_i/p, (D − D_i)/p). r_i^(−p) is proportional to w_i, or
+    larger where the query would otherwise have more noise than in a separate draw.
     """
-    part = _share_of(blocks, budget)
-    shaped = [block.shaped for block in blocks if block.shaped is not None]
-    if part is None or len(shaped) < len(blocks) or not same_integers(way for _, way in shaped):
+    part = _share_of(queries, budget)
+    shaped = [query.shaped for query in queries if query.shaped is not None]
+    if (
+        part is None
+        or len(shaped) < len(queries)
+        or not same_integers(layout for _, layout in shaped)
+    ):
         return None
     bodies = [body for body, _ in shaped]
-    shares = np.array([float(block.share) for block in blocks])
-    sizes = np.array([block.numbers for block in blocks], dtype=float)
-    logs, limits = np.log([block.moment for block in blocks]), np.array(alone) - _ROOM
+    shares = np.array([float(query.share) for query in queries])
+    sizes = np.array([query.numbers for query in queries], dtype=float)
+    logs, limits = np.log([query.moment for query in queries]), np.array(alone) - _ROOM
     epsilon, d = float(part.epsilon), sizes.sum()
     best: tuple[float, Fraction | None, list[Fraction]] | None = None
     product = logs + log_radial(int(d), epsilon)
     if (product <= limits).all():
-        best = (float(shares @ product), None, [Fraction(1)] * len(blocks))
+        best = (float(shares @ product), None, [Fraction(1)] * len(queries))
     for exponent in _EXPONENTS:
         p = float(exponent)
         moved = logs + np.log((sizes + 2) / sizes * d * (d + 1)) - 2 * math.log(epsilon)
@@ -364,7 +379,7 @@ def _cost_of_bodies(
             continue
         cost = float(shares @ (moved - 2 / p * np.log(parts)))
         if best is None or cost < best[0]:
-            radii = [_rounded_up(part ** (-1 / p)) for part in parts.tolist()]
+            radii = [_round_up(part ** (-1 / p)) for part in parts.tolist()]
             best = (cost, exponent, radii)
     if best is None:
         return None
@@ -372,27 +387,27 @@ def _cost_of_bodies(
 
 
 def _log_share_moment(sizes: Floats, d: float, p: float) -> Floats:
-    """Return ln E S^(2/p) of each block."""
+    """The value of ln E S^(2/p) for each query."""
     whole = math.lgamma(d / p) - math.lgamma((d + 2) / p)
-    own = [math.lgamma((size + 2) / p) - math.lgamma(size / p) for size in sizes.tolist()]
-    return np.array(own) + whole
+    parts = [math.lgamma((size + 2) / p) - math.lgamma(size / p) for size in sizes.tolist()]
+    return np.array(parts) + whole
 
 
-def _rounded_up(radius: float) -> Fraction:
+def _round_up(radius: float) -> Fraction:
     return Fraction(math.floor(radius * _RADIUS_UNITS) + 1, _RADIUS_UNITS)
 
 
-def _gained_by_gaussians(
-    blocks: Sequence[DrawQuery], logs: Sequence[float], budget: Budget, releases: int
+def _gaussian_gain(
+    queries: Sequence[DrawQuery], logs: Sequence[float], budget: Budget, releases: int
 ) -> float | None:
-    """Return Σ share·ln(variance) that Gaussian noise in all blocks gains; None if one loses."""
+    """The gain in Σ share·ln(variance) of Gaussian noise in all queries; None if one loses."""
     if not budget.delta:
         return None
-    # σ of the draws of one block in all releases, for an l2 norm of 1
+    # ln σ for the draws of a query in all releases, for an l2 norm of 1
     whole = math.log(common_fit.gaussian(1, budget)) + math.log(releases) / 2
-    radii = np.log([float(min(way.l2 for way in block.ways)) for block in blocks])
-    alone = np.array([logs[block.index] for block in blocks])
-    shares = np.array([float(block.share) for block in blocks])
+    radii = np.log([float(min(layout.l2 for layout in query.layouts)) for query in queries])
+    alone = np.array([logs[query.index] for query in queries])
+    shares = np.array([float(query.share) for query in queries])
     parts = raised_shares(shares, _exp(2 * (radii + whole) - alone))
     if parts is None:
         return None
@@ -400,5 +415,5 @@ def _gained_by_gaussians(
 
 
 def _exp(logs: Floats) -> Floats:
-    """Return e^logs, or e where that is more: more than the whole, however much."""
+    """The values of e^logs, capped at e: a share above 1 is impossible, whatever its size."""
     return np.exp(np.minimum(logs, 1.0))

@@ -1,4 +1,4 @@
-"""Noise on trees of counts: its certificate, found and proved, its errors, and its record."""
+"""Certificates of noise on trees of counts, the errors of their tables, and their records."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from leastnoise.workloads.base import Strategy
     from leastnoise.workloads.tree_search import Trees
 
-WIDTH_UNKNOWN = "its sums have so much noise that their ± can't be told from rounding"
-"""Why there is no plan where a law of sums is known too badly for a half-width."""
+WIDTH_UNKNOWN = "the noise of its sums is too large to compute their ±"
+"""The refusal of a plan whose sums have a law that is bounded too loosely for a half-width."""
 
 
 def prove_tree(
     noise: Agreeing, moves: Sensitivity, budget: Budget, *, neighbours: Neighbours, releases: int
 ) -> Certificate:
-    """Prove noise on this tree with these shares, of the least scale for a budget.
+    """Find and prove the least scale of this noise on a tree, for a budget.
 
-    Each release has an equal part of ε, and δ is left unspent. Counts and noise are whole.
+    Each release gets an equal part of ε, and δ isn't spent. Counts and noise are whole numbers.
     """
     question = Question(
         budget=replace(budget, delta=Fraction(0)),
@@ -48,9 +48,9 @@ def prove_tree(
 def find_tree(
     trees: Trees, budget: Budget, releases: int, read: Callable[[Certificate], object]
 ) -> Certificate:
-    """The best noise on one of the trees that is proved and that `read` can read.
+    """Find the best noise on one of these trees whose certificate is proved and readable by `read`.
 
-    Raises Refused if there is none, and CertificateRejected if `read` does.
+    Raises Refused if no tree has such a certificate, and CertificateRejected if `read` raises it.
     """
     refusal: Refused | InvalidArgument
     try:
@@ -60,7 +60,7 @@ def find_tree(
                     noise,
                     trees.moves,
                     budget,
-                    neighbours=trees.moves.neighbours,
+                    neighbours=trees.neighbours,
                     releases=releases,
                 )
                 read(claim)
@@ -78,14 +78,14 @@ def find_tree(
 
 
 def measure_table(strategy: Strategy, table: int, *, groups: int = 1) -> NoiseError:
-    """The error of the numbers of a table, and of each row if rows have unlike errors.
+    """The error of the numbers of a table, and of each row if the errors of rows differ.
 
-    The strategy says the errors in one of the `groups`, which are alike.
+    The strategy gives the errors in one of the `groups`, and they are the same in all groups.
     """
     variances = strategy.variance(table)
     halves = [strategy.half_width(table, probability) for probability in PROBABILITIES]
     rows = None
-    if not strategy.alike(table):
+    if not strategy.is_alike(table):
         stds, halves95 = (variances**0.5).tolist() * groups, halves[0].tolist() * groups
         rows = RowErrors(std=tuple(stds), half95=tuple(halves95))
     half95, half975, half983 = (float(widths.max()) for widths in halves)
@@ -94,13 +94,13 @@ def measure_table(strategy: Strategy, table: int, *, groups: int = 1) -> NoiseEr
 
 
 def tree_in_words(noise: Agreeing) -> str:
-    """The branches of a tree and the noise in a count, to stand in a sentence."""
+    """The branches of a tree and the noise in a count, as a part of a sentence."""
     tree = " × ".join(f"{b:,}" for b in noise.branches)
     std = math.sqrt(noise.variance)
     return f"({tree}) that partly cancels in sums (agreeing, std {std:.4g} in a count)"
 
 
 def tree_to_record(noise: Agreeing) -> dict[str, Any]:
-    """A tree as JSON values."""
+    """The tree of this noise as JSON values."""
     shares = [decimal_text(share) for share in noise.shares]
     return {"branches": list(noise.branches), "shares": shares}

@@ -1,1 +1,1 @@
-"""From TOML, dictionaries or SQL to a spec, with every problem listed; `spec_file` begins it."""
+"""Read a spec from TOML, dictionaries or SQL, and list all its problems; start at `spec_file`."""

@@ -1,6 +1,6 @@
-"""Which column a spec uses, under which key, what that asks of its type, and what is wrong with it.
+"""The uses of columns in a spec: their keys, the types that they need, and their problems.
 
-One table for the types that a spec declares and for those that its source has.
+The same checks serve the types that a spec declares and the types that its source has.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import ColumnType, Key
 
 Problem = tuple[str, str]
-"""The key that is wrong, and what is wrong with it."""
+"""A key of the spec, and the error message for it."""
 _KEY_TYPES: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ColumnUse:
-    """A column of the source, and the `key` of the spec that names it.
+    """A use of a column under the `key` of the spec that names it.
 
-    For its `purpose` the column must have one of the `types`. A `bounded` column is summed, and
-    needs public bounds. If it is compared with public `keys`, these stand under `keys_at`.
+    For this `purpose` the column must have one of the `types`. A `bounded` column is summed, and
+    needs public bounds. Public `keys` with which it is compared stand in the spec at `keys_at`.
     """
 
     column: str
@@ -47,7 +47,7 @@ class ColumnUse:
     keys_at: str = ""
 
     def problems(self, kind: ColumnType | None) -> Iterator[Problem]:
-        """Yield the problems of this column if it has this type, and those for every type."""
+        """Yield the problems of this column if it has type `kind`, None if its type is unknown."""
         if kind is None:
             if len({type(value) for value in self.keys or ()}) > 1:
                 yield self.keys_at, "Expected keys of one type."
@@ -68,9 +68,9 @@ class ColumnUse:
                 yield f"{self.keys_at}[{index}]", why
 
     def long_keys(self) -> Iterator[Problem]:
-        """Yield a problem for each text that no row can have: longer ones are read as missing."""
+        """Yield a problem for each key that no row can have: longer texts count as missing."""
         for index, key in enumerate(self.keys or ()):
-            # as a CSV holds it
+            # its length in a CSV file
             if isinstance(key, str) and len(key.replace('"', '""').encode()) + 2 > MAX_TEXT:
                 why = f"Expected a text of less than {MAX_TEXT:,} bytes in quotes."
                 yield f"{self.keys_at}[{index}]", why
@@ -79,24 +79,24 @@ class ColumnUse:
 def unit_problems(kind: ColumnType | None, column: str) -> Iterator[Problem]:
     """Yield a problem if a column of this type can't identify persons."""
     if kind == "float":
-        why = "floats that print alike differ, and would split a person in two. If it holds whole "
-        why += 'numbers, declare it "int" in data.types.'
+        why = "floats that look the same may differ, which would split a person in two. If it has "
+        why += 'whole numbers, declare it "int" in data.types.'
     elif kind == "bool":
-        why = "a bool tells two persons apart, and makes one of all the others."
+        why = "a bool can't identify more than two persons."
     else:
         return
     message = f"Expected an int or text column, got the {kind} column {column!r}: {why}"
     yield "privacy.unit", message
 
 
-def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
-    """Yield what a block uses columns for; what couldn't be read of it is None, or empty."""
-    for place, asked in read_statistics(query, by_row=spec.privacy.by_row):
+def list_uses(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
+    """Yield the uses of columns in a query, of which some values may not have been readable."""
+    for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         for part in () if isinstance(asked, ValueError) else asked.parts:
             if part.column:
                 yield ColumnUse(
                     column=part.column,
-                    key=f"{path}.statistics[{place}]",
+                    key=f"{path}.statistics[{index}]",
                     purpose=part.kind,
                     types=part.column_types,
                     bounded=part.of_values,
@@ -115,8 +115,8 @@ def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
             column=query.histogram.column, key=key, purpose="histogram", types=RANKED_COLUMN
         )
     by_name = isinstance(query.group_by, tuple)
-    for place, (column, grouping) in enumerate(spec.groupings(query).items()):
-        key = f"{path}.group_by[{place}]" if by_name else f"{path}.group_by.{column}"
+    for index, (column, grouping) in enumerate(spec.groupings(query).items()):
+        key = f"{path}.group_by[{index}]" if by_name else f"{path}.group_by.{column}"
         if isinstance(grouping, Bands):
             yield ColumnUse(column=column, key=key, purpose="bands", types=RANKED_COLUMN)
         elif isinstance(grouping, PrivateKeys):
@@ -126,20 +126,20 @@ def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
             yield ColumnUse(column=column, key=key, keys=grouping or (), keys_at=at)
 
 
-# What is scaled by less, to integers of 28 bits or from them, may pass the range of floats.
+# Scaling values of a smaller width to integers of 28 bits could leave the range of floats.
 SMALLEST_WIDTH = Fraction(1, 10**290)
 
 
 def reads_csv(spec: Spec) -> bool:
-    """Say whether the source is CSV by its name."""
+    """True if the source is a CSV by its name."""
     return any(map(source.is_csv, spec.data.sources))
 
 
 def column_problems(spec: Spec) -> Iterator[Problem]:
-    """Yield what is wrong with what a spec says of its columns."""
+    """Yield the problems of the sections [columns.…] of a spec."""
     for name, column in spec.columns.items():
         path = f"columns.{name}"
-        yield from undeclared(spec, name, path)
+        yield from check_declared(spec, name, path)
         rest = column.model_copy(update={"keys": (), "label": None})
         useful = (column.keys or column.label) and rest == Column()
         if spec.data.types.get(name) == "text" and not useful:
@@ -155,37 +155,37 @@ def _bounds(name: str, column: Column, widest: tuple[Fraction, Fraction]) -> Ite
     (low, high), path, number = widest, f"columns.{name}", column.number
     if column.finds is not None:
         if number not in {None, column.finds.low, column.finds.high}:
-            why = "It may be outside of the bounds that are found, and would be clamped. "
-            yield f"{path}.missing", why + 'Write "skip", "none", or the bound that is known.'
+            why = "It may be outside the bounds that are found, and would be clamped. "
+            yield f"{path}.missing", why + 'Write "skip", "none", or the bound that is given.'
     elif low > high:
         yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
     elif float(low) >= float(high):
-        yield f"{path}.bounds", "Expected low < high, apart by more than float64 can tell."
+        yield f"{path}.bounds", "Expected low < high, but they are equal as float64."
     elif high - low < SMALLEST_WIDTH:
-        why = f"Expected bounds apart by 1e-290 at least. Give {name} in a smaller unit."
+        why = f"Expected bounds that differ by 1e-290 at least. Give {name} in a smaller unit."
         yield f"{path}.bounds", why
     elif number is not None and not low <= number <= high:
         why = f"Expected a number within the bounds, got {float(number):g}: it would be clamped. "
-        yield f"{path}.missing", why + "Let the bounds hold it, or choose another."
+        yield f"{path}.missing", why + "Widen the bounds, or choose another number."
 
 
-def undeclared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
-    """Yield a problem if a CSV's column, which has no type of its own, is given none."""
+def check_declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
+    """Yield a problem if a column of a CSV source has no declared type."""
     declared = spec.data.types
     if reads_csv(spec) and declared and column not in declared and column not in spec.derive:
         hint = _validate.nearest(column, (*declared, *spec.derive))
-        hint = f" {hint} If both are one column, correct one of the two." if hint else ""
+        hint = f" {hint} If both names mean the same column, correct one of them." if hint else ""
         yield key, f"The column {column!r} has no type in data.types.{hint}"
 
 
 def has_bounds(spec: Spec, column: str) -> bool:
-    """Say whether a column has public bounds."""
+    """True if a column has public bounds."""
     known = spec.columns.get(column)
     return known is not None and known.limits is not None
 
 
-def unbounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
-    """Yield a problem if a column, whose values are summed, has no bounds."""
+def check_bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
+    """Yield a problem if a column whose values are summed has no bounds."""
     if not has_bounds(spec, column):
         hint = "" if column in spec.columns else _validate.nearest(column, tuple(spec.columns))
         needs = f"The column {column!r} needs bounds: [columns.{column}] bounds = [low, high]."

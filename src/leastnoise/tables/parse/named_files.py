@@ -1,4 +1,4 @@
-"""Files of public keys, and of sums, that a spec names: they are read once, with the spec."""
+"""Files of public keys and of sums that a spec names; they are read once, with the spec."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def resolved(
+def read_named_files(
     raw: dict[str, Any], folder: Path | None, problems: list[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return the plain spec `raw` with the keys themselves wherever it names a file of them.
+    """Replace the names of files in the plain spec `raw` by the keys or sums that they hold.
 
-    Paths start at `folder`; without one no file is read, and each is a problem. A file that can't
-    serve adds its problem, and no keys.
+    Paths are relative to `folder`; without a folder no file is read, and each file is a problem. A
+    file that can't be used adds a problem instead of keys.
     """
-    blocks, columns, data = raw.get("query"), raw.get("columns"), raw.get("data")
+    queries, columns, data = raw.get("query"), raw.get("columns"), raw.get("data")
     types = data.get("types") if isinstance(data, dict) else None
     known = types if isinstance(types, dict) else {}
 
     def read(column: object, entry: Any, key: str, *, levels: bool = False) -> Any:
         if not (isinstance(column, str) and isinstance(entry, dict) and "file" in entry):
             return entry
-        # a spec without such files need not wait for DuckDB
+        # a spec without such files needn't import DuckDB
         from leastnoise.tables.parse.key_files import (  # noqa: PLC0415
             find_type_in_source,
             read_keys,
@@ -41,36 +41,37 @@ def resolved(
             problems.append((f"{key}.file", str(error)))
             return UNREAD
 
-    found = dict(raw)
+    plain = dict(raw)
     if isinstance(columns, dict):
-        found["columns"] = {
-            name: {**one, "keys": read(name, one["keys"], f"columns.{name}.keys")}
-            if isinstance(one, dict) and "keys" in one
-            else one
-            for name, one in columns.items()
+        plain["columns"] = {
+            name: {**column, "keys": read(name, column["keys"], f"columns.{name}.keys")}
+            if isinstance(column, dict) and "keys" in column
+            else column
+            for name, column in columns.items()
         }
-    if not isinstance(blocks, list):
-        return found
-    found["query"] = [*blocks]
-    for index, block in enumerate(blocks):
-        sums = block.get("sums") if isinstance(block, dict) else None
+    if not isinstance(queries, list):
+        return plain
+    plain["query"] = [*queries]
+    for index, query in enumerate(queries):
+        sums = query.get("sums") if isinstance(query, dict) else None
         if isinstance(sums, dict) and sums.keys() == {"file"}:
-            block = {**block, "sums": _read_sums(sums["file"], folder, index, problems)}  # noqa: PLW2901
-            found["query"][index] = block
-        groups = block.get("group_by") if isinstance(block, dict) else None
+            query = {**query, "sums": _read_sums(sums["file"], folder, index, problems)}  # noqa: PLW2901
+            plain["query"][index] = query
+        groups = query.get("group_by") if isinstance(query, dict) else None
         if isinstance(groups, dict):
             key = f"query[{index}].group_by"
-            own = {
-                name: read(name, one, f"{key}.{name}", levels=True) for name, one in groups.items()
+            read_groups = {
+                name: read(name, entry, f"{key}.{name}", levels=True)
+                for name, entry in groups.items()
             }
-            found["query"][index] = {**block, "group_by": own}
-    return found
+            plain["query"][index] = {**query, "group_by": read_groups}
+    return plain
 
 
 def _read_sums(
     name: object, folder: Path | None, index: int, problems: list[tuple[str, str]]
 ) -> Any:
-    """The text of a CSV of sums; a file that can't serve adds its problem."""
+    """Read the text of a CSV file of sums; a file that can't be used adds its problem."""
     why = ""
     if folder is None:
         why = "Files are read only if the spec is a file. Write the CSV's text here."

@@ -1,4 +1,4 @@
-"""What only two or more values show to be wrong in one query: each problem with its key."""
+"""Checks of a query that need two or more of its values; each problem comes with its key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from leastnoise import _validate
 from leastnoise.tables.answers import kinds
 from leastnoise.tables.layout.lay_out import tree_count
 from leastnoise.tables.parse import added_queries
-from leastnoise.tables.parse.columns import Problem, has_bounds, unbounded, undeclared, uses_of
+from leastnoise.tables.parse.columns import (
+    Problem,
+    check_bounded,
+    check_declared,
+    has_bounds,
+    list_uses,
+)
 from leastnoise.tables.spec.query import TREE, PrivateKeys
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.base import Statistic
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
 
 
 MOST_CONDITIONS = 64
-MOST_KEY_COLUMNS = 32  # with which the engine already takes seconds, without rows
+MOST_KEY_COLUMNS = 32  # with so many the engine already takes seconds, even without rows
 
 
 def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -37,7 +43,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if query.statistics:
             yield f"{path}.statistics", f"Not used beside {other}: use another query."
         return
-    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
+    private = any(isinstance(grouping, PrivateKeys) for grouping in spec.groupings(query).values())
     if not query.statistics and private:
         yield from kinds.KEYS.problems(spec, query, path)
     elif not query.statistics:
@@ -54,47 +60,50 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             yield key, f"{query.statistics[index]!r} is asked for twice."
         else:
             seen.add(asked)
-            if all(has_bounds(spec, one.column) for one in asked.parts if one.of_values):
+            if all(has_bounds(spec, part.column) for part in asked.parts if part.of_values):
                 yield from ((key, why) for why in asked.problems(spec))
             if private and not isinstance(asked, Statistic):
-                why = "Not proved for groups that nobody listed. List the keys of group_by here, or"
-                yield key, f"{why} ask for {asked.label} in another query."
+                why = "Not proved for unlisted groups. List the keys of group_by here, or ask for "
+                yield key, f"{why}{asked.label} in another query."
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    for use in dict.fromkeys(uses_of(spec, query, path)):
-        wrong = [*undeclared(spec, use.column, use.key)]
+    for use in dict.fromkeys(list_uses(spec, query, path)):
+        wrong = [*check_declared(spec, use.column, use.key)]
         wrong += use.problems(spec.data.types.get(use.column))
-        yield from wrong or (unbounded(spec, use.column, use.key) if use.bounded else ())
+        yield from wrong or (check_bounded(spec, use.column, use.key) if use.bounded else ())
 
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if query.round and query.round_to is not None:
-        yield f"{path}.round_to", "Not used beside round: what is a multiple of it is whole, too."
+        yield f"{path}.round_to", "Not used beside round: multiples of round_to are whole numbers."
     if query.histogram is not None or query.conditions:
         return
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
-    if len(asked) < len(query.statistics):
+    statistics = known_statistics(query, by_row=spec.privacy.by_row)
+    if len(statistics) < len(query.statistics):
         return
-    if asked and not any(one.counts for one in asked):
+    if statistics and not any(statistic.counts for statistic in statistics):
         yield from _without_count(spec, query, path)
     if not query.clamp:
         return
-    if asked and not any(one.clamps for one in asked):
-        yield f"{path}.clamp", "Not used without a count or a sum: the others have bounds anyway."
-    for one in (part for each in asked if each.clamps for part in each.parts):
-        known = spec.columns.get(one.column)
-        low = known.widest[0] if one.of_values and known and known.widest else 0
+    if statistics and not any(statistic.clamps for statistic in statistics):
+        why = "Not used without a count or a sum: other statistics have bounds anyway."
+        yield f"{path}.clamp", why
+    for part in (part for item in statistics if item.clamps for part in item.parts):
+        known = spec.columns.get(part.column)
+        low = known.widest[0] if part.of_values and known and known.widest else 0
         if low < 0:
-            why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
-            why += "below 0. Leave clamp out, or ask for the "
-            yield f"{path}.clamp", f"{why}{one.kind} in another query."
+            why = (
+                f"{part.kind}({part.column}) can be negative, because columns.{part.column}.bounds "
+            )
+            why += "start below 0. Leave clamp out, or ask for the "
+            yield f"{path}.clamp", f"{why}{part.kind} in another query."
 
 
 def _quantiles(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
-    every = len(asked) == len(query.statistics)
-    asks = any(isinstance(one, Quantile) for one in asked)
+    statistics = known_statistics(query, by_row=spec.privacy.by_row)
+    every = len(statistics) == len(query.statistics)
+    asks = any(isinstance(statistic, Quantile) for statistic in statistics)
     if query.quantiles_by is not None and every and not asks:
         yield f"{path}.quantiles_by", "Not used: the query asks for no quantile."
 
@@ -102,51 +111,53 @@ def _quantiles(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 def _objective(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if query.objective is None:
         return
-    key, asked = f"{path}.objective", known_statistics(query, by_row=spec.privacy.by_row)
-    others = [one.label for one in asked if not (one.adds_up and one.counts)]
+    key, statistics = f"{path}.objective", known_statistics(query, by_row=spec.privacy.by_row)
+    others = [
+        statistic.label for statistic in statistics if not (statistic.adds_up and statistic.counts)
+    ]
     if not any(kinds.kinds_of_sums(query)):
-        why = "Not used: it is about tables that add up. Give margins, levels or cumulative = true,"
-        yield key, f"{why} or leave it out."
+        why = "Not used: the query has no tables that add up. Give margins, levels or "
+        yield key, f"{why}cumulative = true, or leave it out."
     elif others:
-        why = f"Expected counts alone: errors of {others[0]} aren't in their unit. Use another"
-        yield key, f"{why} query for it."
+        why = f"Expected only counts: errors of {others[0]} have another unit. Ask for "
+        yield key, f"{why}{others[0]} in another query."
 
 
 def _prefer(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield a problem if no threshold decides which groups of the query are published."""
-    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
-    together = any(one.of_all_groups for one in asked)
+    """Yield a problem of `prefer` if no threshold decides which groups are published."""
+    private = any(isinstance(grouping, PrivateKeys) for grouping in spec.groupings(query).values())
+    statistics = known_statistics(query, by_row=spec.privacy.by_row)
+    together = any(statistic.of_all_groups for statistic in statistics)
     if query.prefer is not None and (not private or together):
-        why = 'Not used: it is about numbers of groups that nobody listed (keys = "private"). Leave'
-        yield f"{path}.prefer", f"{why} it out."
+        why = 'Not used: the query has no unlisted groups (keys = "private"). Leave it out.'
+        yield f"{path}.prefer", why
 
 
 def _without_count(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    """Yield what a query has no use for that asks for no count."""
+    """Yield the problems of keys that need a count, for a query without one."""
     for name in ("round", "round_to"):
         if getattr(query, name):
-            why = "Expected a count or count_units to round: other statistics aren't whole numbers."
+            why = "Expected count or count_units: other statistics aren't rounded to whole numbers."
             yield f"{path}.{name}", why
     if tree_count(query, by_row=spec.privacy.by_row) is not None:
         return
     for name in ("min_count", "top"):
         if getattr(query, name):
-            why = "Expected a count or count_units among the statistics, which decides."
-            yield f"{path}.{name}", why + _which_count(spec, query)
+            why = "Expected count or count_units among the statistics, to choose the groups."
+            yield f"{path}.{name}", why + _suggest_count(spec, query)
 
 
-def _which_count(spec: Spec, query: Query) -> str:
-    """What a query of quantiles should say so that a count decides, in sentences."""
-    asked = known_statistics(query, by_row=spec.privacy.by_row)
-    if not any(isinstance(one, Quantile) for one in asked):
+def _suggest_count(spec: Spec, query: Query) -> str:
+    """Sentences that suggest a count for a query of quantiles."""
+    statistics = known_statistics(query, by_row=spec.privacy.by_row)
+    if not any(isinstance(statistic, Quantile) for statistic in statistics):
         return ""
     first, *others = query.statistics
     more = ", …" if others else ""
-    said = f' Write statistics = ["count", "{first}"{more}].'
+    sentences = f' Write statistics = ["count", "{first}"{more}].'
     if spec.privacy.by_row:
-        said += f' With quantiles_by = "{TREE}" the total of its counts decides and costs nothing.'
-    return said
+        sentences += f' With quantiles_by = "{TREE}" the total of its counts decides at no cost.'
+    return sentences
 
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -187,76 +198,78 @@ def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if not column:
             yield key, "Expected a column with a name. Give it one in the source."
         if isinstance(grouping, PrivateKeys) and spec.privacy.delta == 0:
-            why = "Needs delta > 0: a group that one person alone is in has to come out sometimes, "
-            why += "and its key tells of them. Give privacy.delta, or list the keys here."
+            why = "Needs delta > 0: a group of a single person may be published, and its key alone "
+            why += "reveals the person. Give privacy.delta, or list the keys here."
             yield key, why
 
 
 def _declared_groups(spec: Spec, names: Sequence[str], key: str) -> Iterator[Problem]:
-    """Yield what is wrong with columns that should say themselves what they are grouped by."""
-    for place, name in enumerate(names):
+    """Yield the problems of columns in a list `group_by`, which must declare keys or edges."""
+    for index, name in enumerate(names):
         known = spec.columns.get(name)
-        if name in names[:place]:
-            yield f"{key}[{place}]", f"The column {name!r} is given twice."
+        if name in names[:index]:
+            yield f"{key}[{index}]", f"The column {name!r} is given twice."
         elif known is None:
             hint = _validate.nearest(name, tuple(spec.columns))
             why = f"Expected [columns.{name}] with its public keys, or edges of bands."
-            yield f"{key}[{place}]", f"{why}{' ' if hint else ''}{hint}"
+            yield f"{key}[{index}]", f"{why}{' ' if hint else ''}{hint}"
         elif not known.keys and not known.edges:
-            why = f"Missing: public keys, or edges of bands, as {key} names it alone."
+            why = f"Missing: public keys, or edges of bands, because {key} gives only its name."
             yield f"columns.{name}", f'{why} Write it like keys = ["north", "south"]'
 
 
 def _accuracy(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """Yield the problems of a query's accuracy, assumed size and importance."""
     every = known_statistics(query, by_row=spec.privacy.by_row)
-    sized = any(one.needs_size for one in every)
-    statistics = [one for one in every if isinstance(one, Statistic)]
+    sized = any(statistic.needs_size for statistic in every)
+    statistics = [statistic for statistic in every if isinstance(statistic, Statistic)]
     if query.assume is not None and every and not sized:
-        yield f"{path}.assume", "Not used: the errors of counts and sums are known without it."
+        yield f"{path}.assume", "Not used: the errors of counts and sums don't depend on it."
     if spec.privacy.epsilon == LEAST:
         if query.accuracy is None:
-            why = 'Missing: with epsilon = "least" every query says how far off it may be, such as'
+            why = 'Missing: with epsilon = "least" every query needs an accuracy, such as'
             yield f"{path}.accuracy", f"{why} accuracy = {{ half_width_95 = 10 }}."
         if query.importance not in {1, None}:
-            why = 'Not used with epsilon = "least": the accuracies say how much each error counts.'
+            why = 'Not used with epsilon = "least": the accuracies decide the shares of the budget.'
             yield f"{path}.importance", why
     if query.accuracy is not None and every and not statistics:
-        why = "Not used: the error of a quantile is one in ranks, which no accuracy is about."
+        why = "Not used: the error of a quantile is in ranks, which accuracy doesn't cover."
         yield f"{path}.accuracy", why
     elif query.accuracy is not None:
-        yield from _of_wish(query.accuracy, statistics, query.assume, path)
+        yield from _check_wish(query.accuracy, statistics, query.assume, path)
     if query.accuracy is not None:
-        yield from _of_found_bounds(spec, statistics, path)
+        yield from _check_found_bounds(spec, statistics, path)
 
 
-def _of_wish(
-    asked: Accuracy, statistics: Sequence[Statistic], assume: Assumed | None, path: str
+def _check_wish(
+    accuracy: Accuracy, statistics: Sequence[Statistic], assume: Assumed | None, path: str
 ) -> Iterator[Problem]:
-    if (asked.half_width_95 is None) == (asked.std is None):
-        yield f"{path}.accuracy", "Expected half_width_95 or std, one of the two."
-    if asked.statistic is not None:
+    if (accuracy.half_width_95 is None) == (accuracy.std is None):
+        yield f"{path}.accuracy", "Expected either half_width_95 or std."
+    if accuracy.statistic is not None:
         try:
-            named = parse(asked.statistic)
+            named = parse(accuracy.statistic)
         except ValueError as error:
             yield f"{path}.accuracy.statistic", str(error)
             return
         if statistics and named not in statistics:
-            known = ", ".join(one.label for one in statistics)
+            known = ", ".join(statistic.label for statistic in statistics)
             yield f"{path}.accuracy.statistic", f"The query has no {named.label}, only {known}."
         statistics = [named] if isinstance(named, Statistic) else []
-    if assume is None and any(one.needs_size for one in statistics):
-        why = "Its error depends on how many values a group has: say how many, such as"
+    if assume is None and any(statistic.needs_size for statistic in statistics):
+        why = "Missing: the error depends on the number of values in a group. Write, for example,"
         yield f"{path}.assume", f"{why} assume = {{ n = 1000 }}, or give the accuracy a statistic."
 
 
-def _of_found_bounds(spec: Spec, statistics: Sequence[Statistic], path: str) -> Iterator[Problem]:
-    """Yield a problem if an accuracy has no unit before bounds are found."""
-    used = [part.column for one in statistics for part in one.parts if part.of_values]
+def _check_found_bounds(
+    spec: Spec, statistics: Sequence[Statistic], path: str
+) -> Iterator[Problem]:
+    """Yield a problem if the unit of an accuracy depends on bounds that are found later."""
+    used = [part.column for item in statistics for part in item.parts if part.of_values]
     for name in used:
         if name in spec.columns and spec.columns[name].finds is not None:
-            why = f"Not used where columns.{name}.bounds are found: no error in units is known"
-            yield f"{path}.accuracy", f"{why} before. Leave it out, or give the bounds."
+            why = f"Not used where columns.{name}.bounds are found: its unit isn't known before."
+            yield f"{path}.accuracy", f"{why} Leave it out, or give the bounds."
             return
 
 

@@ -1,4 +1,4 @@
-"""TOML and dictionaries to a `Spec` and back; every problem found is listed at once."""
+"""Convert TOML and dictionaries to a `Spec` and back; all problems are listed at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.parse import checks, named_files, spec_text
 from leastnoise.tables.spec.model import Spec
 from leastnoise.tables.spec.query import SQL, Assumed
@@ -31,18 +31,24 @@ if TYPE_CHECKING:
     Problems = list[tuple[str, str]]
 
 _PLAIN = {bool, float, int, str}
-DEEPEST = 12  # lists and tables in each other: twice what any key of a spec has
-_LONGEST_KEY = 200  # characters, of a key that isn't one of a spec
+DEEPEST = 12  # levels of nested lists and tables: twice as many as a key of a spec has
+_LONGEST_KEY = 200  # characters quoted of an unknown key
 
 
 def read(
     path: Path, *, assume: int | None = None, engine: str | None = None, sql: str | None = None
-) -> LaidOut:
-    """Return the spec in the TOML file `path`, laid out.
+) -> SpecLayout:
+    """Read the spec in the TOML file `path`, and lay out its queries.
 
-    With `assume`, for means of groups of that size, with `engine` read by that in place of its own,
-    with `sql` of that query, which is the only one. Raises SourceError if the file
-    can't be read, SpecError listing every problem it has.
+    Args:
+        path: The file.
+        assume: The size of groups for the errors of means, instead of that in the spec.
+        engine: The engine, instead of the spec's own.
+        sql: The only query, for a spec without queries.
+
+    Raises:
+        SourceError: The file can't be read.
+        SpecError: The spec has problems; all are listed.
     """
     if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
         raise SourceError(f"Expected a spec file, found none at {path}.")
@@ -53,26 +59,26 @@ def read(
         if "query" in raw:
             raise SpecError([("query", "Not used with a query of SQL beside the spec.")])
         raw["query"] = [{"name": "result", "sql": sql}]
-    found = lay_out(raw, folder=path.parent, assume=assume)
-    if assume is not None and all(query.assume is None for query in found.spec.query):
+    layout = lay_out(raw, folder=path.parent, assume=assume)
+    if assume is not None and all(query.assume is None for query in layout.spec.query):
         raise InvalidArgument(
             name="assume",
             value=f"n={assume}",
-            expected="no assumed size, as no query's error depends on it",
+            expected="no assumed size, because no error depends on it",
         )
-    return found
+    return layout
 
 
 def loads(text: str, *, folder: Path | None = None) -> Spec:
-    """Return the spec that the TOML `text` spells; raises SpecError listing every problem.
+    """Parse the spec in the TOML `text`; raises SpecError with all problems.
 
-    Files of keys are read from `folder`, and none without it.
+    Files of keys are read from `folder`; without it no file is read.
     """
     return parse(parse_toml(text), folder=folder)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what the TOML `text` says, which may be no spec; raises SpecError."""
+    """Parse the TOML `text` into a dictionary, which may not be a spec; raises SpecError."""
     too_deep = SpecError([("TOML", "A number is too long, or values are nested too deep.")])
     if spec_text.has_long_names(text, 2 * DEEPEST):
         raise too_deep
@@ -85,50 +91,50 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
-    """Return the spec that `lay_out` reads."""
+    """The spec in the nested dictionary `raw`; see `lay_out`."""
     return lay_out(raw, folder=folder).spec
 
 
 def lay_out(
     raw: Mapping[str, Any], *, folder: Path | None = None, assume: int | None = None
-) -> LaidOut:
-    """The spec in the nested dictionary `raw`, and the layouts of its queries.
+) -> SpecLayout:
+    """Read the spec in the nested dictionary `raw`, and lay out its queries.
 
-    Files of keys are read from `folder`, and none without it. With `assume`, what depends on the
-    size of groups is for groups of so many rows. Raises SpecError listing every problem.
+    Files of keys are read from `folder`; without it no file is read. With `assume`, errors that
+    depend on the size of groups are for groups of this size. Raises SpecError with all problems.
     """
     problems: Problems = []
     plain = _plain_value(raw, "", problems, DEEPEST + 1)
     if any(isinstance(query, dict) and SQL in query for query in _queries(plain)):
         from leastnoise.tables.parse import sql_queries  # noqa: PLC0415  (0.1 s)
 
-        plain = sql_queries.translated(plain, problems)
-    plain = named_files.resolved(plain, folder, problems)
+        plain = sql_queries.translate_queries(plain, problems)
+    plain = named_files.read_named_files(plain, folder, problems)
     written = _read_model(plain, problems)
     if assume is not None:
-        written = _with_assumed(written, Assumed(n=assume))
-    found = checks.check(written, unread={key for key, _ in problems})
-    if isinstance(found, LaidOut):
-        return found
-    raise SpecError(problems + found)
+        written = _assume_size(written, Assumed(n=assume))
+    layout = checks.check(written, unread={key for key, _ in problems})
+    if isinstance(layout, SpecLayout):
+        return layout
+    raise SpecError(problems + layout)
 
 
 def _read_model(plain: dict[str, Any], problems: Problems) -> Spec:
-    """The spec that pydantic reads; what can't be read is a problem, and `UNREAD` in the spec.
+    """Validate the spec with pydantic; a value that can't be read is a problem, and left `UNREAD`.
 
-    So one bad value doesn't hide what the checks would find of others. Raises SpecError if nothing
-    can be read without it. A spec with a problem never leaves `parse`.
+    So a bad value doesn't hide the problems that the checks find in other values. Raises SpecError
+    if the spec can't be read without the bad values. A spec with a problem never leaves `parse`.
     """
     try:
         return Spec.model_validate(plain)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-    # An unknown section stands before those that are missing: it may be one of them.
+        errors = error.errors(include_url=False)
+    # An unknown section comes before missing sections, because it may be one of these, misspelt.
     sections = {(name,) for name in Spec.model_fields}
-    found.sort(key=lambda one: one["loc"][:1] in sections)
-    places = [_locate(one["loc"], one.get("ctx", {})["within"], plain) for one in found]
-    for one, (key, unread) in zip(found, places, strict=True):
-        problems.append((key, one["msg"]))
+    errors.sort(key=lambda item: item["loc"][:1] in sections)
+    locations = [_locate(item["loc"], item.get("ctx", {})["within"], plain) for item in errors]
+    for item, (key, unread) in zip(errors, locations, strict=True):
+        problems.append((key, item["msg"]))
         inner: Any = plain
         for part in unread[:-1]:
             inner = inner if inner is UNREAD else inner[part]
@@ -141,16 +147,16 @@ def _read_model(plain: dict[str, Any], problems: Problems) -> Spec:
 
 
 def _locate(
-    place: tuple[int | str, ...], within: int, plain: dict[str, Any]
+    location: tuple[int | str, ...], within: int, plain: dict[str, Any]
 ) -> tuple[str, list[int | str]]:
-    """The key of an error's place, and the path of what is unread, `within` parts shorter.
+    """The key of an error, and the path of the unread value, which is `within` parts shorter.
 
-    Between keys pydantic names the form that a value seems to have, such as "bands[]": a value of
-    several forms is unread as a whole.
+    Between keys pydantic names the form that a value seems to have, such as "bands[]": a value that
+    may have several forms is unread as a whole.
     """
     value: Any = plain
     key, unread, is_whole = "", list[int | str](), False
-    for left, part in zip(range(len(place))[::-1], place, strict=True):
+    for left, part in zip(range(len(location))[::-1], location, strict=True):
         if isinstance(value, list) and isinstance(part, int):
             value = value[part] if part < len(value) else None
             key += f"[{part}]"
@@ -170,38 +176,38 @@ def _queries(plain: Mapping[str, Any]) -> list[Any]:
     return queries if isinstance(queries, list) else []
 
 
-def _with_assumed(spec: Spec, size: Assumed) -> Spec:
-    """The spec in which every query assumes groups of this size whose errors depend on it."""
+def _assume_size(spec: Spec, size: Assumed) -> Spec:
+    """Assume groups of this size in every query whose errors depend on it."""
     queries: list[Query] = []
     for query in spec.query:
-        asked = known_statistics(query, by_row=spec.privacy.by_row)
-        sized = any(one.needs_size for one in asked)
+        statistics = known_statistics(query, by_row=spec.privacy.by_row)
+        sized = any(statistic.needs_size for statistic in statistics)
         queries.append(query.model_copy(update={"assume": size}) if sized else query)
     return spec.model_copy(update={"query": tuple(queries)})
 
 
 def _plain_value(value: Any, key: str, problems: Problems, left: int = DEEPEST) -> Any:
-    """`value` with lists for arrays, texts for paths, and Python's own ints and bools.
+    """Convert arrays to lists, paths to texts, and numbers of other libraries to Python's own.
 
-    A name that is no text is a problem, and left out. Raises SpecError for more than `left` lists
-    and tables in each other.
+    A name that isn't a text is a problem, and left out. Raises SpecError for more than `left`
+    levels of nested lists and tables.
     """
     if left < 0:
-        why = f"Values are nested more than {DEEPEST} deep, as none of a spec are."
+        why = f"Values are nested more than {DEEPEST} levels deep, which no spec needs."
         raise SpecError([(key[:_LONGEST_KEY], why)])
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Mapping):
-        found: dict[str, Any] = {}
+        plain: dict[str, Any] = {}
         for given, inner in value.items():
             name = given.item() if isinstance(given, np.str_) else given
             within = f"{key}." if key else ""
             if isinstance(name, str) and not SURROGATE.search(name):
-                found[name] = _plain_value(inner, f"{within}{name}", problems, left - 1)
+                plain[name] = _plain_value(inner, f"{within}{name}", problems, left - 1)
             else:
-                why = "Expected a name that is a text, and that UTF-8 can hold."
+                why = "Expected a text as the name, without characters that UTF-8 can't encode."
                 problems.append((f"{within}{name!r}"[:_LONGEST_KEY], why))
-        return found
+        return plain
     is_array = isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray)
     if isinstance(value, list | tuple) or (is_array and value.ndim):  # no tolist(): float64
         return [
@@ -217,20 +223,20 @@ def _plain_value(value: Any, key: str, problems: Problems, left: int = DEEPEST) 
 
 
 def to_dict(spec: Spec) -> dict[str, Any]:
-    """Return the normalised spec as plain values; fractions become exact ints or texts.
+    """The normalised spec as plain values; fractions become exact ints or texts.
 
-    Floats are left only where an edge is −∞ or ∞, which TOML has words for.
+    The only floats are the edges −∞ and ∞, which TOML can write.
     """
     return _plain(spec)
 
 
 def dumps(spec: Spec) -> str:
-    """Return TOML that reads back as an equal spec, every group_by in its order."""
+    """Write TOML that parses into an equal spec, with every group_by in its order."""
     return spec_text.write(to_dict(spec))
 
 
-def _says_none(section: BaseModel, name: str) -> bool:
-    """Whether a section says that it has none of these: `statistics = []` asks for keys alone."""
+def _is_explicit(section: BaseModel, name: str) -> bool:
+    """True if an empty list is kept, such as `statistics = []`, which asks for keys alone."""
     return name == "statistics" and name in section.model_fields_set
 
 
@@ -242,7 +248,7 @@ def _plain(value: Any) -> Any:
             name: _plain(inner)
             for name, inner in fields.items()
             if inner is not False  # 0 == False, and is kept
-            and (inner not in (None, (), {}) or _says_none(value, name))
+            and (inner not in (None, (), {}) or _is_explicit(value, name))
         }
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}

@@ -1,14 +1,14 @@
-"""A spec as text: its TOML, the line on which a key stands, and its JSON Schema for editors.
+"""A spec as text: its TOML, the lines of its keys, and its JSON Schema for editors.
 
-The schema says of each value alone what the models of `spec` say: draft 7 without references, as
-all editors read it. What needs two values, or the columns of the source, only `leastnoise release
-SPEC --plan` can tell.
+The schema has the checks of single values in the models of `spec`. It is draft 7 without
+references, which all editors can read. Checks that need two values, or the columns of the source,
+are made only by `leastnoise release SPEC --plan`.
 
-In TOML every group_by keeps its order, which is that of the columns and rows of a published table.
-A writer of TOML puts tables, such as edges, behind all lists.
+In TOML every group_by keeps its order, because it is the order of the columns and rows of the
+published table. Writers of TOML put tables, such as edges, after all lists.
 
-Lines are looked up in what tomllib read before, so that it is valid TOML: keys, values and comments
-are told apart, and nothing else. Keys are spelled as errors spell them:
+Lines are looked up in a text that tomllib has already read, so that it is valid TOML. The reader
+here only distinguishes keys, values and comments. Keys are spelled as in errors:
 `query[0].group_by.plan[2]`.
 """
 
@@ -35,67 +35,70 @@ if TYPE_CHECKING:
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _REFERENCE = "#/$defs/"
 _SQL = (
-    "The query as SQL, in place of statistics and filter. Example:\n\n"
+    "The query as SQL, instead of statistics and filter. Example:\n\n"
     'sql = "select region, avg(income) from data where age >= 18 group by region"'
 )
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema of a spec's TOML, with the keys as TOML spells them."""
+    """The JSON schema of a spec in TOML."""
     about = {"title": "leastnoise spec", "description": "A release of a table by leastnoise."}
     return {"$schema": _DRAFT} | Spec.model_json_schema(schema_generator=_Draft7) | about
 
 
 @final
 class _Draft7(GenerateJsonSchema):
-    """Draft 7 without references, titles and null, which TOML doesn't have."""
+    """Generate draft 7 without references and titles, and without null, which TOML doesn't have."""
 
     def generate(self, schema: Any, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
-        found = super().generate(schema, mode)
-        definitions = found.pop("$defs")
+        result = super().generate(schema, mode)
+        definitions = result.pop("$defs")
         query = definitions["Query"]["properties"]
         statistics = query["statistics"]
         statistics["items"]["pattern"] = registry.PATTERN
         statistics["description"] += f"\n\nEach is {registry.SPELLINGS}."
         query[SQL] = {"type": "string", "description": _SQL}
-        found["properties"]["query"]["minItems"] = 1
-        return _inlined(found, definitions)
+        result["properties"]["query"]["minItems"] = 1
+        return _inline(result, definitions)
 
     def generate_inner(self, schema: Any) -> dict[str, Any]:
-        found = super().generate_inner(schema)
-        if examples := found.pop("examples", None):  # as TOML, for people
-            meaning = found["description"]
-            text = f"{meaning[0].upper()}{meaning[1:]}. Example:\n\n{examples[0]}"
-            found["description"] = text
-        return found
+        result = super().generate_inner(schema)
+        if examples := result.pop("examples", None):  # as TOML, for people
+            meaning = result["description"]
+            first = meaning[0].upper() if meaning[0].isascii() else meaning[0]  # ε isn't Ε
+            text = f"{first}{meaning[1:]}. Example:\n\n{examples[0]}"
+            result["description"] = text
+        return result
 
     def nullable_schema(self, schema: Any) -> dict[str, Any]:
         return self.generate_inner(schema["schema"])
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
-        found = super().default_schema(schema)
-        return {key: one for key, one in found.items() if key != "default" or one is not None}
+        result = super().default_schema(schema)
+        return {
+            key: value for key, value in result.items() if key != "default" or value is not None
+        }
 
     def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
         return {"anyOf": super().tagged_union_schema(schema)["oneOf"]}
 
     def tuple_schema(self, schema: Any) -> dict[str, Any]:
-        found = super().tuple_schema(schema)
-        return {"items" if key == "prefixItems" else key: one for key, one in found.items()}
+        result = super().tuple_schema(schema)
+        return {"items" if key == "prefixItems" else key: value for key, value in result.items()}
 
 
-def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:
-    """A schema in which each reference is replaced by its definition, without titles."""
+def _inline(node: Any, definitions: Mapping[str, Any]) -> Any:
+    """Replace each reference in a schema by its definition, and drop titles."""
     if isinstance(node, list):
-        return [_inlined(one, definitions) for one in node]
+        return [_inline(child, definitions) for child in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
         node = definitions[node["$ref"].removeprefix(_REFERENCE)] | node
     named = not isinstance(node.get("title"), str)  # a property may have this name, too
     return {
-        key: _inlined(one, definitions)
-        for key, one in node.items()
+        key: _inline(child, definitions)
+        for key, child in node.items()
         if key != "$ref" and (named or key != "title")
     }
 
@@ -105,32 +108,32 @@ _SECTION = re.compile(r"^\[(?!\[query\]\]$)|\Z", re.MULTILINE)  # values of list
 
 
 def write(record: Mapping[str, Any]) -> str:
-    """Return TOML that reads back as `record`, what `spec_file.to_dict` made."""
+    """Write TOML that parses into `record`, which comes from `spec_file.to_dict`."""
     queries = [dict(query) for query in record["query"]]
     moved = {
-        place: query.pop("group_by")
-        for place, query in enumerate(queries)
+        index: query.pop("group_by")
+        for index, query in enumerate(queries)
         if _would_move(query.get("group_by"))
     }
     start, *texts = _QUERY.split(tomli_w.dumps({**record, "query": queries}))
-    for place, group_by in moved.items():
-        found = _SECTION.search(texts[place])
-        end = found.start() if found else 0
-        body, others = texts[place][:end].rstrip(), texts[place][end:]
-        texts[place] = f"{body}\n\n[query.group_by]\n{''.join(_in_order(group_by))}\n{others}"
+    for index, group_by in moved.items():
+        section = _SECTION.search(texts[index])
+        end = section.start() if section else 0
+        body, others = texts[index][:end].rstrip(), texts[index][end:]
+        texts[index] = f"{body}\n\n[query.group_by]\n{''.join(_in_order(group_by))}\n{others}"
     return f"{start}{''.join(texts)}".rstrip() + "\n"
 
 
 def _would_move(group_by: object) -> bool:
-    """Whether a list stands behind a table."""
+    """True if a list follows a table, which a writer of TOML would put first."""
     if not isinstance(group_by, dict):
         return False
-    tables = [isinstance(one, dict) for one in group_by.values()]
+    tables = [isinstance(value, dict) for value in group_by.values()]
     return tables != sorted(tables)
 
 
 def _in_order(group_by: Mapping[str, Any]) -> list[str]:
-    """Return the lines of the section, in which a table has keys with dots."""
+    """The lines of the section, where tables are written as keys with dots."""
     lines: list[str] = []
     for name, value in group_by.items():
         if isinstance(value, dict):
@@ -156,7 +159,7 @@ _STRING = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_UNREAD = re.compile(  # texts and comments; what has no end goes on to that of the file
+_UNREAD = re.compile(  # texts and comments; without an end they extend to the end of the file
     r"""
     ""\"(?:(?:\\.|[^\\])*?"{3,5}|.*)
     | '''(?:.*?'{3,5}|.*)
@@ -170,11 +173,11 @@ _SYNTAX = re.compile(r"\(at line (\d+), column \d+\)")
 
 
 def has_long_names(text: str, most: int) -> bool:
-    """Say whether a key in `text`, which may be no TOML, is `most` names with dots or more.
+    """True if a key in `text`, which may not be TOML, has at least `most` names with dots.
 
-    Of n names tomllib copies n² on its way, and the tables that they open are in each other.
+    tomllib takes n² steps for n names, and opens n nested tables.
     """
-    bare = _UNREAD.sub(lambda found: "" if found[0][0] == "#" else "s", text)
+    bare = _UNREAD.sub(lambda match: "" if match[0][0] == "#" else "s", text)
     name = r"[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+"
     return re.search(rf"(?<![A-Za-z0-9_-])(?:{name}){{{most}}}", bare) is not None
 
@@ -182,46 +185,45 @@ def has_long_names(text: str, most: int) -> bool:
 def lines(
     text: str, problems: Sequence[tuple[str, str]], *, elsewhere: Collection[str] = ()
 ) -> list[int | None]:
-    """Return the line of the TOML `text` that each problem of it is on, None where none is.
+    """The line of the TOML `text` for each problem, or None if it has no line.
 
-    A key that is missing is looked for in the table that it is missing from. Keys `elsewhere` were
-    given beside the file.
+    A missing key gets the line of its table. The keys `elsewhere` were given outside the file.
     """
-    places = _Places(text)
-    found: list[int | None] = []
+    positions = _KeyPositions(text)
+    numbers: list[int | None] = []
     for key, message in problems:
         wrong = _SYNTAX.search(message) if key == "TOML" else None
         if wrong:
-            found.append(int(wrong[1]))
+            numbers.append(int(wrong[1]))
         elif key == "TOML" or key in elsewhere:
-            found.append(None)
+            numbers.append(None)
         else:
-            found.append(places.line(key))
-    return found
+            numbers.append(positions.line(key))
+    return numbers
 
 
 @final
-class _Places:
-    """Where each key of a TOML text starts; the text is read when the first one is asked for."""
+class _KeyPositions:
+    """The positions of keys in a TOML text, which is read when the first line is looked up."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._ends: list[int] = []  # of the lines
+        self._ends: list[int] = []  # ends of lines
         self._at = 0
-        self._found: dict[str, tuple[Parts, int | None]] = {}
+        self._starts: dict[str, tuple[Parts, int | None]] = {}
         self._last: dict[Parts, int] = {}  # the index of the last [[table]] of a name
         self._is_read = False
 
     def line(self, key: str) -> int | None:
-        """Return the line of `key`, or else of the innermost table around it that is there."""
+        """The line of `key`, or else of the innermost table around it in the text."""
         if not self._is_read:
             self._is_read = True
             self._ends = [match.start() for match in re.finditer("\n", self._text)]
             with suppress(RecursionError):  # nested too deep for this, and for a spec
                 self._read()
-        while key and key not in self._found:
+        while key and key not in self._starts:
             key = key[: max(key.rfind("."), key.rfind("["), 0)]
-        start = self._found[key][1] if key else None
+        start = self._starts[key][1] if key else None
         return None if start is None else bisect_left(self._ends, start) + 1
 
     def _read(self) -> None:
@@ -233,16 +235,16 @@ class _Places:
                 self._pair(table)
 
     def _header(self) -> Parts:
-        """Read [a.b] or [[a.b]]; return the parts of what it opens."""
+        """Read [a.b] or [[a.b]]; return the path of the table that it opens."""
         start, is_list = self._at, self._text.startswith("[[", self._at)
         self._at += 2 if is_list else 1
         names = self._names()
         self._at += 2 if is_list else 1
         parts: Parts = ()
-        for place, name in enumerate(names, start=1):
+        for depth, name in enumerate(names, start=1):
             parts = (*parts, name)
             self._note(parts, start)
-            if is_list and place == len(names):
+            if is_list and depth == len(names):
                 self._last[parts] = self._last.get(parts, -1) + 1
             if parts in self._last:
                 parts = (*parts, self._last[parts])
@@ -260,7 +262,7 @@ class _Places:
         self._value(parts)
 
     def _names(self) -> list[str]:
-        """Read the names between dots that make a key, and the blanks behind them."""
+        """Read the names of a key, which dots separate, and the blanks after it."""
         names: list[str] = []
         while True:
             start = self._skip(_SPACE)
@@ -277,11 +279,11 @@ class _Places:
     def _value(self, parts: Parts) -> None:
         first = self._text[self._at]
         if first in "[{":
-            self._several(parts, is_list=first == "[")
+            self._container(parts, is_list=first == "[")
         else:
             self._skip(_STRING if first in "\"'" else _PLAIN)
 
-    def _several(self, parts: Parts, *, is_list: bool) -> None:
+    def _container(self, parts: Parts, *, is_list: bool) -> None:
         """Read a list or an inline table."""
         self._at += 1
         index = 0
@@ -297,15 +299,13 @@ class _Places:
         self._at += 1
 
     def _skip(self, pattern: re.Pattern[str]) -> int:
-        """Go on behind what matches here, if anything does; return the place."""
+        """Skip the text that matches here, if any; return the position."""
         match = pattern.match(self._text, self._at)
         self._at = match.end() if match else self._at
         return self._at
 
     def _note(self, parts: Parts, start: int) -> None:
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-        known = self._found.setdefault(key[1:], (parts, start))
-        if (
-            known[0] != parts
-        ):  # a name with a dot or a bracket in it: nobody can tell which is meant
-            self._found[key[1:]] = (known[0], None)
+        known = self._starts.setdefault(key[1:], (parts, start))
+        if known[0] != parts:  # ambiguous, because a name has a dot or a bracket in it
+            self._starts[key[1:]] = (known[0], None)

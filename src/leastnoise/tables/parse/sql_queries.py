@@ -1,7 +1,7 @@
-"""From a query of SQL to the keys of a spec's query, which the plan shows and the spec stores.
+"""Translate SQL into the keys of a spec's query, which the plan shows and the spec stores.
 
-What isn't one of the statistics is refused by name, with what to write instead. The query means
-what its keys mean: every public key has a row, sums are of values within their bounds.
+Anything but the statistics is refused by name, with a suggestion. The query has the meaning of its
+keys: every public key has a row, and sums are of values within their bounds.
 """
 
 from __future__ import annotations
@@ -23,64 +23,64 @@ if TYPE_CHECKING:
     from leastnoise.tables.parse.columns import Problem
 
 TABLE = "data"
-"""What the rows are called."""
+"""The name of the rows in SQL."""
 _BESIDE = ("filter", "statistics", "histogram", "conditions", "max_conditions")
 _KINDS = {"Sum": "sum", "Avg": "mean", "VariancePop": "var", "StddevPop": "std", "Median": "median"}
-"""The parser's names of functions, and the statistics of the same meaning."""
+"""sqlglot's names of functions, and the statistics with the same meaning."""
 _BY_ONE_LESS = {"Variance": "var_pop", "Stddev": "stddev_pop", "StddevSamp": "stddev_pop"}
 _INSTEAD = {
-    "with_": "with: write each of its queries as one of its own, or what it computes in [derive]",
-    "joins": "join: write [data.join.NAME] with its source, and on",
+    "with_": "with: write each of its queries separately, or compute its columns in [derive]",
+    "joins": "join: write [data.join.NAME] with the keys source and on",
     "laterals": "lateral: compute columns of a row in [derive]",
     "distinct": "distinct: group by the columns, whose keys are public",
     "having": "having: min_count = 10 beside sql leaves out groups of a published count below 10",
     "order": "order by: keys have the order of the spec. Sort the published table, or write "
     "top = 10 beside sql for the groups of the largest published counts",
     "limit": "limit: top = 10 beside sql keeps the groups of the largest published counts",
-    "offset": "offset: publish all, and leave rows out then",
+    "offset": "offset: publish all groups, and drop rows afterwards",
     "windows": "window: it looks at other rows",
     "qualify": "qualify: it looks at other rows",
-    "sample": "sample: draw it before the release, by a coin for each person",
+    "sample": "sample: draw the sample before the release, with a coin for each person",
 }
 _PARTS = {"expressions", "from_", "where", "group"}
 
 
-def translated(raw: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """The plain spec `raw` with the keys of a query in place of its `sql`.
+def translate_queries(raw: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """Replace the `sql` of queries in the plain spec `raw` by their keys.
 
-    A query that can't be said by keys adds its problem, and no keys.
+    A query that can't be written in keys adds its problem, and no keys.
     """
-    given = raw.get("query")
-    if not isinstance(given, list | tuple):
+    queries_of_spec = raw.get("query")
+    if not isinstance(queries_of_spec, list | tuple):
         return dict(raw)
     queries: list[Any] = []
-    for index, query in enumerate(given):
+    for index, query in enumerate(queries_of_spec):
         if not isinstance(query, dict) or SQL not in query:
             queries.append(query)
             continue
         rest = {name: value for name, value in query.items() if name != SQL}
         try:
-            queries.append(_keys(query[SQL], rest, raw))
+            queries.append(_translate(query[SQL], rest, raw))
         except ValueError as error:
             problems.append((f"query[{index}].{SQL}", str(error)))
             queries.append(rest)
     return {**raw, "query": queries}
 
 
-def _keys(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that SQL says, and the `rest` beside it."""
+def _translate(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Translate the SQL of a query into keys, and add the `rest` of its keys."""
     if not isinstance(text, str):
         raise ValueError('Expected a text, such as "select count(*) from data".')  # noqa: TRY004  # a problem of the spec
     if beside := [name for name in _BESIDE if name in rest]:
-        raise ValueError(f"Not used beside {beside[0]}: sql says it, or leave sql out.")
+        raise ValueError(f"Not used beside {beside[0]}: write it in sql, or leave sql out.")
 
-    query = _checked(language.parse_sql(text))
+    query = _check_clauses(language.parse_sql(text))
     known = _known_names(rest, raw)
     _spell_as_known(query, known)
     keys = dict(rest)
     if where := query.args.get("where"):
         keys["filter"] = language.write(where.this)
-    grouped = [_name(node, "group by", known) for node in _grouped(query)]
+    grouped = [_name(node, "group by", known) for node in _group_nodes(query)]
     asked = [node for node in query.expressions if not _is_grouped(node, grouped, known)]
     keys["statistics"] = [_statistic(node, raw, known) for node in asked]
     groups = _groups(grouped, rest.get("group_by"), raw)
@@ -90,8 +90,8 @@ def _keys(text: object, rest: Mapping[str, Any], raw: Mapping[str, Any]) -> dict
     return keys | ({"group_by": groups} if groups else {})
 
 
-def _checked(query: exp.Expr) -> exp.Select:
-    """The query, if keys can say all its clauses; raises ValueError naming one that they can't."""
+def _check_clauses(query: exp.Expr) -> exp.Select:
+    """Return the query if keys can express all its clauses; raises ValueError naming another."""
     if not isinstance(query, exp.Select):
         why = 'Expected one select, such as "select count(*) from data", in each query.'
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec
@@ -102,22 +102,24 @@ def _checked(query: exp.Expr) -> exp.Select:
     source = query.args.get("from_")
     table = None if source is None else source.this
     if not isinstance(table, exp.Table) or table.sql(comments=False).lower() != TABLE:
-        raise ValueError(f"Expected from {TABLE}, which is what [data] says, and no other table.")
+        raise ValueError(
+            f"Expected from {TABLE}, the rows that [data] describes, and no other table."
+        )
     return query
 
 
 def _known_names(rest: Mapping[str, Any], raw: Mapping[str, Any]) -> set[str]:
-    """The names of columns that the spec says somewhere."""
+    """The names of columns that occur in the spec."""
     data, privacy = raw.get("data"), raw.get("privacy")
     types = data.get("types") if isinstance(data, dict) else None
-    places = (rest.get("group_by"), raw.get("columns"), raw.get("derive"), types)
-    names = {name for place in places if isinstance(place, dict) for name in place}
+    mappings = (rest.get("group_by"), raw.get("columns"), raw.get("derive"), types)
+    names = {name for mapping in mappings if isinstance(mapping, dict) for name in mapping}
     unit = privacy.get("unit") if isinstance(privacy, dict) else None
     return names | ({unit} if isinstance(unit, str) else set())
 
 
 def _spell_as_known(query: exp.Select, known: Collection[str]) -> None:
-    """Spell names without quotes as the spec does: to SQL, capitals are small letters."""
+    """Spell names without quotes as in the spec, because SQL ignores capitals in them."""
     for column in query.find_all(exp.Column):
         if isinstance(name := column.this, exp.Identifier) and not name.args.get("quoted"):
             alike = [other for other in known if other.lower() == column.name.lower()]
@@ -125,8 +127,8 @@ def _spell_as_known(query: exp.Select, known: Collection[str]) -> None:
                 name.set("this", alike[0])
 
 
-def _grouped(query: exp.Select) -> list[exp.Expr]:
-    """The nodes after group by."""
+def _group_nodes(query: exp.Select) -> list[exp.Expr]:
+    """The nodes of the clause group by."""
     group = query.args.get("group")
     if group is None:
         return []
@@ -144,15 +146,15 @@ def _name(node: exp.Expr | None, where: str, known: Collection[str]) -> str:
 
     text = language.quote(node)
     why = f"Expected the name of a column in {where}, got {text[:60]!r}."
-    raise ValueError(f"{why} {_named_first(node, text, known)}".rstrip())
+    raise ValueError(f"{why} {_suggest_name(node, text, known)}".rstrip())
 
 
-def _named_first(node: exp.Expr, text: str, known: Collection[str]) -> str:
-    """How to get the values of a node that isn't the name of a column; "" if nothing is known."""
+def _suggest_name(node: exp.Expr, text: str, known: Collection[str]) -> str:
+    """A suggestion for a node that isn't the name of a column, or ""."""
     if isinstance(node, exp.Distinct):
-        return "Leave distinct out: whether a value is a first one depends on other rows."
+        return "Leave distinct out: which rows it keeps depends on other rows."
     if isinstance(node, exp.Column):
-        return f"Write {node.name} alone: there is one table."
+        return f"Write {node.name} alone: there is only one table."
     if isinstance(node, exp.Literal):
         return "Write the column's name, not a constant."
     try:
@@ -166,36 +168,34 @@ def _named_first(node: exp.Expr, text: str, known: Collection[str]) -> str:
 
 
 def _is_grouped(node: exp.Expr, grouped: list[str], known: Collection[str]) -> bool:
-    """True if a node is a column that is grouped by; ValueError if it has an alias."""
+    """True if a node is a column of group by; raises ValueError if it has an alias."""
     if isinstance(node, exp.Alias):
-        why = f"Leave 'as {node.alias}' out: results are called as statistics are."
+        why = f"Leave 'as {node.alias}' out: result columns have the names of statistics."
         raise ValueError(why)  # noqa: TRY004  # a problem of the spec
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return False
     if (name := _name(node, "select", known)) not in grouped:
-        raise ValueError(f"The column {name!r} isn't in group by, nor in a statistic.")
+        raise ValueError(f"The column {name!r} is neither in group by nor in a statistic.")
     return True
 
 
 def _statistic(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> str:
-    """The spelling of the statistic of the same meaning; raises ValueError if there is none."""
+    """The statistic with the meaning of this node; raises ValueError for other nodes."""
     kind = type(node).__name__
     if kind == "Count":
         return _count(node, raw, known)
     if kind in _BY_ONE_LESS:
         instead = f"{_BY_ONE_LESS[kind]}({language.quote(node.this)})"
-        raise ValueError(
-            f"That variance is divided by n - 1, which noise may make 0. Write {instead}."
-        )
+        raise ValueError(f"It divides by n - 1, which noise may make 0. Write {instead}.")
     if (quantile := _quantile(node, known)) is not None:
         return quantile
     if kind not in _KINDS:
         raise ValueError(_refusal(node))
-    return _spelled(_KINDS[kind], _name(node.this, "a statistic", known))
+    return _spell(_KINDS[kind], _name(node.this, "a statistic", known))
 
 
 def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> str:
-    """The spelling of a count: of rows, of rows with a value, or of units."""
+    """The statistic for a count of rows, of rows with a value, or of units."""
     if node.expressions:
         text = language.quote(node)[:60]
         raise ValueError(f"{text!r} counts two columns: write a count for each of them.")
@@ -208,20 +208,20 @@ def _count(node: exp.Expr, raw: Mapping[str, Any], known: Collection[str]) -> st
     ):
         return "count"
     if not isinstance(counted, exp.Distinct):
-        return _spelled("count", _name(counted, "count", known))
+        return _spell("count", _name(counted, "count", known))
     privacy = raw.get("privacy")
     unit = privacy.get("unit") if isinstance(privacy, dict) else None
     names = [_name(column, "count", known) for column in counted.expressions]
     if names != [unit]:
         raise ValueError(
-            f"count(distinct x) is of the unit {unit!r} alone, as count_units. How many values "
-            "there are of another column may depend on one person."
+            f"count(distinct x) counts only the unit {unit!r}, as count_units. The number of "
+            "different values of another column may depend on one person."
         )
     return "count_units"
 
 
 def _quantile(node: exp.Expr, known: Collection[str]) -> str | None:
-    """The spelling of a quantile, which is one of the public candidates; None for another node."""
+    """The statistic for a quantile, which is one of the public candidates; None for other nodes."""
     inner = node.this if isinstance(node, exp.WithinGroup) else node
     if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc | exp.Quantile):
         return None
@@ -232,16 +232,18 @@ def _quantile(node: exp.Expr, known: Collection[str]) -> str | None:
             raise ValueError("Expected percentile_cont(0.9) within group (order by x).")
         (ordered,) = order.expressions
         if ordered.args.get("desc"):
-            raise ValueError("Expected a quantile in rising order: for desc take 1 less the level.")
+            raise ValueError(
+                "Expected rising order: instead of desc, write 1 - level as the level."
+            )
         column, level = ordered.this, inner.this
     if not isinstance(level, exp.Literal) or level.is_string:
-        why = "Expected one level of a quantile, such as quantile_cont(income, 0.9)."
+        why = "Expected a single level of a quantile, such as quantile_cont(income, 0.9)."
         raise ValueError(why)  # a problem of the spec
-    return _spelled("quantile", _name(column, "a quantile", known), f", {level.this}")
+    return _spell("quantile", _name(column, "a quantile", known), f", {level.this}")
 
 
-def _spelled(kind: str, name: str, more: str = "") -> str:
-    """The spelling of a statistic of a column, which has to read back as it is."""
+def _spell(kind: str, name: str, more: str = "") -> str:
+    """The spelling of a statistic of a column, which must parse into the same column."""
     text = f"{kind}({name}{more})"
     parsed = registry.parse(text)
     if [part.column for part in parsed.parts] != [name]:
@@ -250,31 +252,31 @@ def _spelled(kind: str, name: str, more: str = "") -> str:
 
 
 def _refusal(node: exp.Expr) -> str:
-    """What is wrong with a node that is no statistic, and what to write instead."""
+    """The error message for a node that isn't a statistic, with a suggestion."""
     text = language.quote(node)[:60]
     if isinstance(node, exp.Filter):
-        return f"{text!r} has a filter of its own: write where, in a query of its own."
+        return f"{text!r} has its own filter: write it after where, in a separate query."
     if isinstance(node, exp.Window) and node.args.get("partition_by"):
         return f"{text!r} {WITHIN_A_UNIT}"
     if isinstance(node, exp.Window):
-        return f"{text!r} looks at other rows, so one person would change another's."
+        return f"{text!r} looks at other rows, so one person would change another's value."
     if isinstance(node, exp.Div):
         return (
-            f'{text!r}: write statistics = ["ratio(sum(a), sum(b))"], of rows with both values, '
-            'or "mean(a)". With missing = 0 in both columns each sum is of its own rows.'
+            f'{text!r}: write statistics = ["ratio(sum(a), sum(b))"], over rows with both values, '
+            'or "mean(a)". With missing = 0 in both columns the sums are over all rows.'
         )
     statistics = (
         "count(*), count(x), count(distinct unit), sum(x), avg(x), var_pop(x), stddev_pop(x), "
         "median(x) and quantile_cont(x, 0.9)"
     )
-    return f"{text!r} isn't a statistic. There are {statistics}."
+    return f"{text!r} isn't a statistic. You can use {statistics}."
 
 
 def _groups(grouped: list[str], given: object, raw: Mapping[str, Any]) -> Any:
-    """The query's `group_by` in the order of its SQL: keys, or names of columns that have keys."""
+    """The query's `group_by` in the order of the SQL: keys, or names of columns that have keys."""
     if given is not None:
         if not isinstance(given, dict) or set(given) != set(grouped):
-            raise ValueError(f"Expected group_by of the same columns beside it: {grouped}.")
+            raise ValueError(f"Expected group_by with the same columns as the SQL: {grouped}.")
         return {name: given[name] for name in grouped}
     columns = raw.get("columns")
     for name in grouped:
@@ -282,6 +284,6 @@ def _groups(grouped: list[str], given: object, raw: Mapping[str, Any]) -> Any:
         if not isinstance(column, dict) or not {"keys", "edges"} & {*column}:
             raise ValueError(
                 f"Missing: the public keys of {name!r}. Write them beside sql, such as group_by = "
-                f'{{ {name} = ["a", "b"] }}: keys that are read off the data would tell of persons.'
+                f'{{ {name} = ["a", "b"] }}: keys taken from the data would reveal persons.'
             )
     return grouped

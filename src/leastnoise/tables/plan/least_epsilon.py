@@ -25,11 +25,11 @@ from leastnoise.tables.spec.values import LEAST
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
 
     Progress = Callable[[str], object]
-    Found = tuple[LaidOut, Plan]
+    Found = tuple[SpecLayout, Plan]
 
 _SMALLEST, _LARGEST = 1e-6, 100.0  # of ε: no search goes beyond
 _CLOSE = 0.002  # of ε: as near as the least is found
@@ -43,7 +43,7 @@ _MET, _FAR = 1e-9, 50.0  # ln(wish/error) where they are equal, and where the er
 _FIRST = 5.0  # of ln ε: the first step is no longer
 
 
-def find_plan(laid: LaidOut, progress: Progress | None = None) -> Found:
+def find_plan(laid: SpecLayout, progress: Progress | None = None) -> Found:
     """Return a spec with a number for ε, and its plan.
 
     It is `laid` itself unless that asks for the least ε; then ε and all weights are what was found.
@@ -63,7 +63,7 @@ def find_plan(laid: LaidOut, progress: Progress | None = None) -> Found:
     return _evened(found)
 
 
-def find_needed_epsilon(laid: LaidOut, found: Plan) -> Fraction | None:
+def find_needed_epsilon(laid: SpecLayout, found: Plan) -> Fraction | None:
     """Return the ε with which all wishes are met at the same weights; None if `found` meets them.
 
     Raises Refused if there is none from 1e-6 to 100.
@@ -75,14 +75,14 @@ def find_needed_epsilon(laid: LaidOut, found: Plan) -> Fraction | None:
     return settled.spec.budget.epsilon
 
 
-def scale_epsilon(laid: LaidOut, factor: float) -> LaidOut:
+def scale_epsilon(laid: SpecLayout, factor: float) -> SpecLayout:
     """Return `laid` at `factor` times its ε, rounded down to six digits."""
     down = Context(prec=_DIGITS, rounding=ROUND_DOWN)
     scaled = Decimal(float(laid.spec.budget.epsilon) * factor).normalize(down)
     return _with(laid, epsilon=Fraction(scaled))
 
 
-def _parts_alone(laid: LaidOut) -> list[float]:
+def _parts_alone(laid: SpecLayout) -> list[float]:
     """Return the least ε of each block by itself, at its share of δ."""
     indices = range(len(laid.queries))
     even = 1 / len(indices)
@@ -139,7 +139,7 @@ def _evened(found: Found) -> Found:
     return found
 
 
-def _least(laid: LaidOut, *, guess: float) -> Found:
+def _least(laid: SpecLayout, *, guess: float) -> Found:
     """Return `laid` at the least ε that meets all wishes at its weights, and its plan.
 
     That is an ε which does, where one that is less by `_CLOSE` doesn't. Where errors grow with ε,
@@ -206,7 +206,7 @@ def _ratios(found: Plan) -> dict[str, float]:
     ratios = dict.fromkeys(found.names, 0.0)
     for part in found.parts:
         for wish in part.wishes:
-            ratios[part.query] = max(ratios[part.query], wish.found / wish.wished)
+            ratios[part.query] = max(ratios[part.query], wish.actual / wish.wished)
     return ratios
 
 
@@ -214,20 +214,20 @@ def _inside(epsilon: float) -> float:
     return min(max(epsilon, _SMALLEST), _LARGEST)
 
 
-def _only(laid: LaidOut, indices: Sequence[int], *, of_delta: float) -> LaidOut:
+def _only(laid: SpecLayout, indices: Sequence[int], *, of_delta: float) -> SpecLayout:
     """Return a spec of these blocks alone, for a part of δ."""
     spec = laid.spec
     delta = Fraction(f"{float(spec.privacy.delta) * of_delta:.{_DIGITS}g}")
     privacy = spec.privacy.model_copy(update={"delta": delta})
     queries = tuple(spec.query[i] for i in indices)
     alone = spec.model_copy(update={"privacy": privacy, "query": queries})
-    queries, ranks = (tuple(of[i] for i in indices) for of in (laid.queries, laid.ranks))
-    return replace(laid, spec=alone, queries=queries, ranks=ranks)
+    queries, ranks = (tuple(of[i] for i in indices) for of in (laid.queries, laid.quantiles))
+    return replace(laid, spec=alone, queries=queries, quantiles=ranks)
 
 
 def _with(
-    laid: LaidOut, *, epsilon: Fraction | None = None, shares: Sequence[float] | None = None
-) -> LaidOut:
+    laid: SpecLayout, *, epsilon: Fraction | None = None, shares: Sequence[float] | None = None
+) -> SpecLayout:
     """Return `laid` with another ε, and with weights in proportion to `shares`."""
     spec, changed = laid.spec, dict[str, object]()
     if epsilon is not None:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Offer
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
 
     Splits = Mapping[tuple[str, ...], Noise | None]
     """The noise of each draw before all were scaled down, by the labels of its queries."""
 
 
 def plan(
-    laid: LaidOut, *, progress: Callable[[str], object] | None = None, check: bool = True
+    laid: SpecLayout, *, progress: Callable[[str], object] | None = None, check: bool = True
 ) -> Plan:
     """Return the plan of a spec: for each query the proved noise with the least variance.
 
@@ -56,13 +56,13 @@ def check_range(made: Plan) -> None:
         part.check_range()
 
 
-def _proved(laid: LaidOut, offers: Sequence[Offer]) -> Plan:
+def _proved(laid: SpecLayout, offers: Sequence[Offer]) -> Plan:
     """The plan with this noise; raises NotCertified if it doesn't meet the budget."""
     ordered = sorted(offers, key=lambda offer: offer.index)
     certificate = PlanCertificate.prove(
         budget=laid.spec.budget,
         blocks=tuple(claim for offer in ordered for claim in offer.claims),
-        releases=laid.spec.releases,
+        releases=laid.spec.compositions,
     )
     splits = {tuple(offer.claims[0][0].split(JOIN)): offer.split for offer in ordered}
     known = [proved for offer in ordered for proved in offer.known]
@@ -70,7 +70,7 @@ def _proved(laid: LaidOut, offers: Sequence[Offer]) -> Plan:
 
 
 def plan_as_certified(
-    laid: LaidOut, certificate: PlanCertificate, splits: Splits | None = None
+    laid: SpecLayout, certificate: PlanCertificate, splits: Splits | None = None
 ) -> Plan:
     """Return the plan of a spec that is released as `certificate` says, proved or not.
 
@@ -84,7 +84,7 @@ def plan_as_certified(
 
 
 def _as_certified(
-    laid: LaidOut,
+    laid: SpecLayout,
     certificate: PlanCertificate,
     splits: Splits | None,
     *,
@@ -96,7 +96,7 @@ def _as_certified(
     """
     if certificate.budget != laid.spec.budget:
         raise CertificateRejected("The certificate's budget is not the spec's.")
-    _check_releases(certificate, laid.spec.releases)
+    _check_releases(certificate, laid.spec.compositions)
     reading = Reading(certificate=certificate, splits=splits, known=known)
     answered = tuple(read_answers(laid, reading))
     return Plan(spec=laid.spec, answered=answered, certificate=certificate)

@@ -12,10 +12,10 @@ from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.tables.answers.base import SECTIONS, Answered, TablePart
-from leastnoise.tables.answers.noisy import BlockPlan
+from leastnoise.tables.answers.noisy import NoisyPart
 from leastnoise.tables.answers.quantiles.plan import QuantilePlan
 from leastnoise.tables.answers.unlisted.keys import KeysPlan
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.layout.layout import MAX_ROWS, MAX_UNITS
 from leastnoise.tables.plan import summary
 
@@ -41,9 +41,9 @@ class QueryPlan:
     parts: tuple[TablePart, ...]
 
     @property
-    def blocks(self) -> tuple[BlockPlan, ...]:
+    def blocks(self) -> tuple[NoisyPart, ...]:
         """The parts that noise is added to."""
-        return _of_kind(self.parts, BlockPlan)
+        return _of_kind(self.parts, NoisyPart)
 
     @property
     def layouts(self) -> tuple[TableShape, ...]:
@@ -91,9 +91,9 @@ class Plan(Framed, Shown):
         return tuple(sorted(every, key=order))
 
     @property
-    def blocks(self) -> tuple[BlockPlan, ...]:
+    def blocks(self) -> tuple[NoisyPart, ...]:
         """The parts that noise is added to."""
-        return _of_kind(self.parts, BlockPlan)
+        return _of_kind(self.parts, NoisyPart)
 
     @property
     def quantiles(self) -> tuple[QuantilePlan, ...]:
@@ -113,7 +113,7 @@ class Plan(Framed, Shown):
     @property
     def unit(self) -> str:
         """The name of the unit in ledgers: a column, or rows."""
-        return self.spec.privacy.unit_label
+        return self.spec.unit_label
 
     @property
     def person(self) -> str:
@@ -126,22 +126,27 @@ class Plan(Framed, Shown):
         return self.certificate.budget
 
     @property
-    def releases(self) -> int:
-        """How many releases the budget is of: 1, but for a series."""
-        return self.certificate.releases
+    def planned_releases(self) -> int:
+        """The number of releases of the series; 1 without a series."""
+        return 1 if self.spec.series is None else self.spec.series.releases
 
     @cached_property
     def epsilon_of_one(self) -> float | None:
-        """An ε that one release of a series has alone, at the δ of all; None without a series."""
-        return None if self.releases == 1 else summary.find_epsilon_of_one(self.certificate)
+        """An ε that one release of a series has alone, at the δ of all.
+
+        None without a series, and where a unit is in one release only.
+        """
+        several = self.certificate.releases > 1
+        return summary.find_epsilon_of_one(self.certificate) if several else None
 
     def __repr__(self) -> str:
         queries = _words.count_noun(len(self.names), "query", "queries")
-        if self.releases > 1:
-            queries += f", {self.releases:,} releases together"
+        if self.planned_releases > 1:
+            queries += f", {self.planned_releases:,} releases together"
         said = _words.format_guarantee(self.budget.epsilon, self.budget.delta)
         return _words.line(
-            "Plan", f"{queries}, {said} for each {self.person}: {_words.list_names(self.names)}"
+            "Plan",
+            f"{queries}, {said} for each {self.spec.protected}: {_words.list_names(self.names)}",
         )
 
     def __str__(self) -> str:
@@ -157,7 +162,7 @@ class Plan(Framed, Shown):
     @property
     def finds_bounds(self) -> bool:
         """True if bounds of columns are found first, with a part of the budget."""
-        return bool(finding.columns_by_query(self.spec))
+        return bool(found_bounds.columns_by_query(self.spec))
 
     @property
     def sections(self) -> dict[str, list[TablePart]]:
@@ -204,7 +209,7 @@ class Plan(Framed, Shown):
         """Return "widest" if an error is that of the widest bounds that may be found."""
         statistics = (asked for layout in part.layouts for asked in layout.statistics)
         (asked,) = (statistic for statistic in statistics if statistic.label == label)
-        return "widest" if finding.rests_on_open(self.spec, asked) else None
+        return "widest" if found_bounds.has_open_bounds(self.spec, asked) else None
 
     def _tables(self) -> dict[str, Columns]:
         rows = zip(*summary.list_rows(self), strict=True)
@@ -240,7 +245,7 @@ class Plan(Framed, Shown):
                 if parts or section == SECTIONS[0]
             },
             **({"derived": dict(self.spec.derive)} if self.spec.derive else {}),
-            **finding.to_record(self.spec),
+            **found_bounds.to_record(self.spec),
             "notes": list(self.notes),
         }
 

@@ -18,7 +18,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import printed_at_least
 from leastnoise.tables.answers.base import NO_NAMES, Topic, texts
 from leastnoise.tables.expressions.weeks import mixes_years
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.statistics.totals import CountInNoGroup
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ def list_rows(plan: Plan) -> list[tuple[str, ...]]:
 def list_sentences(plan: Plan) -> list[str]:
     """Return whom the release protects, what each query shares and limits, and what was wished."""
     layouts = [layout for query in plan.by_query for layout in query.layouts]
-    said = [_words.describe_protection(plan.neighbours, plan.person), *series_sentences(plan)]
+    said = [
+        _words.describe_protection(plan.neighbours, plan.spec.protected),
+        *series_sentences(plan),
+    ]
     said += weak_promises(plan.budget.epsilon, plan.spec.privacy)
     if not plan.budget.epsilon:
         said.append("ε = 0: the tables show hardly more than noise. Give an epsilon above 0.")
@@ -134,7 +137,7 @@ def limits_of_values(spec: Spec, layouts: Sequence[TableShape]) -> list[str]:
             for name, column in spec.columns.items()
             if column.limits is not None and name in used and not column.is_open
         ),
-        *finding.in_words(spec, used),
+        *found_bounds.describe(spec, used),
     ]
 
 
@@ -292,11 +295,31 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     return (*notes, SPLIT_NOTE if plan.budget.delta else PURE_NOTE)
 
 
-# What a plan says of a series: what its releases have together, and what one of them has.
+# The sentences of a plan on a series: the guarantee of all releases, and of one of them.
 
 
 EACH_NOTE = (
     "Limits are those of each release: all together protect who is in every one of them as well."
+)
+REPORT_NOTE = (
+    "A row counts in the release whose number is in {column}, and in no other: a row that comes "
+    "later is not counted. No row may ever be shown with two values of {column}. A date that is "
+    "written once, when the row is loaded, meets that; the date of the last change does not."
+)
+ROW_NOTE = (
+    "Whether one row is in the data changes the probability of anything that these releases "
+    "publish by at most the factor e^{epsilon}{delta}. Somebody with j rows is protected less: ε "
+    "is j times as large{more}."
+)
+REPORTED_NOTE = (
+    "What was reported of one {person} in one release changes the probability of anything that "
+    "these releases publish by at most the factor e^{epsilon}{delta}. It is not hidden that a "
+    "{person} is in the data release after release: with rows in j releases, ε is j times as "
+    "large{more}."
+)
+MOST_NOTE = (
+    "This is promised to each {person} whose rows count in at most {most}. Nothing checks that: no "
+    "{person} is remembered from one release to the next."
 )
 
 
@@ -323,27 +346,48 @@ def find_epsilon_of_one(certificate: PlanCertificate) -> float:
 
 
 def series_sentences(plan: Plan) -> Iterator[str]:
-    """Yield what a series promises, in sentences."""
-    one = plan.epsilon_of_one
-    if one is None:
+    """The guarantee of a series, in sentences; none without a series."""
+    series, person = plan.spec.series, plan.person
+    if series is None:
         return
-    alone = _words.format_guarantee(Fraction(one), plan.budget.delta)
-    yield f"{whole_guarantee(plan)} One of them alone has {alone}. {EACH_NOTE}"
+    whole, alone = whole_guarantee(plan), plan.epsilon_of_one
+    if alone is not None:
+        whole += (
+            f" One of them alone has {_words.format_guarantee(Fraction(alone), plan.budget.delta)}."
+        )
+    if series.each is None and series.max_releases is None:
+        yield f"{whole} {EACH_NOTE}"
+    elif series.each is None:
+        most = _words.count_noun(series.max_releases or series.releases, "release")
+        yield f"{whole} {MOST_NOTE.format(person=person, most=most)}"
+    else:
+        note = ROW_NOTE if series.each == "row" else REPORTED_NOTE
+        epsilon, delta = _words.round_up(plan.budget.epsilon), plan.budget.delta
+        but = f", but for a probability of {_words.round_up(delta)}" if delta else ""
+        more = ""
+        if delta:  # j rows may be in one release, whose guarantee for a group is weaker
+            more = ", and δ j·e^((j−1)ε) times" if series.each == "row" else ", and δ too"
+        yield f"{whole} {note.format(person=person, epsilon=epsilon, delta=but, more=more)}"
+    if series.report is not None:
+        yield REPORT_NOTE.format(column=series.report)
 
 
 def whole_guarantee(plan: Plan) -> str:
-    """Return what the release has, or all of a series together, in a sentence."""
-    guarantee, releases = (
-        _words.format_guarantee(plan.budget.epsilon, plan.budget.delta),
-        plan.releases,
-    )
+    """The guarantee of the release, or of all releases of a series together, in a sentence."""
+    guarantee = _words.format_guarantee(plan.budget.epsilon, plan.budget.delta)
+    releases = plan.planned_releases
     if releases == 1:
         return f"The whole release has {guarantee}."
-    return f"All {releases:,} releases together have {guarantee}."
+    protected = plan.spec.protected
+    whom = "" if protected == plan.person else f" for each {protected}"
+    return f"All {releases:,} releases together have {guarantee}{whom}."
 
 
 def series_record(plan: Plan) -> dict[str, Any]:
-    """Return it as JSON values; {} of one release."""
-    if plan.releases == 1:
+    """The series as JSON values; {} without a series."""
+    series = plan.spec.series
+    if series is None:
         return {}
-    return {"series": {"releases": plan.releases, "epsilon_of_one": plan.epsilon_of_one}}
+    record: dict[str, Any] = {"releases": series.releases, "epsilon_of_one": plan.epsilon_of_one}
+    asked = {"each": series.each, "max_releases": series.max_releases, "report": series.report}
+    return {"series": record | {name: value for name, value in asked.items() if value is not None}}

@@ -1,1 +1,1 @@
-"""A release: rehearsed, charged, drawn, written, sealed, and verified from what was written."""
+"""Run a release: rehearse, charge, draw, write and seal it. Verify it from its directory."""

@@ -1,7 +1,6 @@
-"""A release in calls, a table after another: `release(rows, unit="row", epsilon=1).count()`.
+"""Build a release by method calls, one statistic each: `release(rows, unit="row").count()`.
 
-What it builds is the sections of a spec, which `Release` reads as it does any other: see there for
-what each key means.
+The calls collect the sections of a spec, which `Release` then checks like any other spec.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 By = str | Sequence[str]
 Keys = Mapping[str, Any]
 Bounds = Sequence["Exact"] | Mapping[str, Any]
-"""Two numbers, or how they are found: `{"find": True, "share": "0.02", "candidates": …}`."""
+"""Two numbers, or a table that asks to find them: `{"find": True, "share": …, "candidates": …}`."""
 _EXAMPLES = {"bounds": "(0, 100)", "candidates": '{"from": 0, "to": 100, "step": 1}'}
 _KNOWN = {"keys", "edges"}
 
@@ -52,25 +51,46 @@ def release(  # noqa: PLR0913  # the sections of a spec
     report: Mapping[str, Any] | None = None,
     folder: str | Path = "",
 ) -> ReleaseBuilder:
-    """Return a release without a table yet, of a frame, a file's path, or a spec's `data`.
+    """Begin a release of tables about people; its methods add statistics.
 
-    `unit` is the column that identifies a person, or "row" if each row is one. A person is counted
-    with at most `max_rows` rows, in at most `max_groups` groups of a table, with at most
-    `max_rows_per_group` in each; one of them has to be given where the unit is a column. A `ledger`
-    and an `output` may be paths. The other keywords are the sections and keys of a spec. Raises
-    SpecError listing every problem of them; no row is read.
+    No row is read before `run`. Each keyword is a section or a key of a spec.
+
+    Args:
+        data: The rows: a frame, the path of a file, or the `data` section of a spec.
+        unit: The column that identifies a person, or "row" if each row is a person.
+        epsilon: Privacy budget ε, an exact decimal, or "least" for the smallest ε that meets the
+            accuracies of the queries.
+        delta: Privacy budget δ.
+        neighbours: Whether a person is added or removed ("add-remove"), or replaced
+            ("replace-one").
+        max_rows: Most rows of a person that count. If `unit` is a column, at least one of the
+            three limits is needed.
+        max_groups: Most groups of a table in which a person counts.
+        max_rows_per_group: Most rows of a person that count in one group.
+        columns: Public facts about columns, such as keys and bounds, by column.
+        derive: Expressions that compute further columns, by name.
+        ledger: Path of the ledger that the release is charged to, or the section of a spec.
+        output: Path of the directory that is written, or the section of a spec.
+        report: The `report` section of a spec.
+        folder: Folder to which paths are relative; the current directory by default.
+
+    Returns:
+        A builder without a table yet.
+
+    Raises:
+        SpecError: Sections are invalid; lists every problem.
 
     >>> rows = [{"who": i, "region": "ns"[i % 2], "income": 100.0 * i} for i in range(1000)]
     >>> import pandas as pd
     >>> import leastnoise as ln
-    >>> made = (
+    >>> builder = (
     ...     ln.release(pd.DataFrame(rows), unit="who", epsilon=1, max_rows=1)
     ...     .count(by="region", keys={"region": ["n", "s"]})
     ...     .mean("income", by="region", bounds=(0, 150_000))
     ... )
-    >>> made
+    >>> builder
     <ReleaseBuilder: 1 query, 1-DP for each who: by_region>
-    >>> list(made.run().tables["by_region"].columns)[:2]
+    >>> list(builder.run().tables["by_region"].columns)[:2]
     ['region', 'count']
     """
     limits = {
@@ -80,71 +100,76 @@ def release(  # noqa: PLR0913  # the sections of a spec
     }
     contribution = {name: limit for name, limit in limits.items() if limit is not None}
     privacy = {"unit": unit, "epsilon": epsilon, "delta": delta, "neighbours": neighbours}
-    begun = ReleaseBuilder(
+    builder = ReleaseBuilder(
         sections={
             "data": {"source": str(data)} if isinstance(data, str | Path) else data,
-            "privacy": privacy if ledger is None else privacy | {"ledger": _at(ledger)},
+            "privacy": privacy if ledger is None else privacy | {"ledger": _path_section(ledger)},
             "contribution": contribution or None,
             "derive": derive,
-            "output": None if output is None else _at(output),
+            "output": None if output is None else _path_section(output),
             "report": report,
             "folder": folder,
         },
         columns={
-            name: _validate.table(one, name="columns")
-            for name, one in _validate.table(columns, name="columns").items()
+            name: _validate.table(section, name="columns")
+            for name, section in _validate.table(columns, name="columns").items()
         },
         private={},
-        asked={},
+        queries={},
     )
-    if not (isinstance(epsilon, str) and epsilon == LEAST):  # that needs queries of an accuracy
-        # refuses now what no release can have; max_groups alone bounds no count of rows
-        ask = begun.count_units if set(contribution) == {"max_groups"} else begun.count
-        ask()
-    return begun
+    if not (isinstance(epsilon, str) and epsilon == LEAST):  # "least" needs queries with accuracies
+        # Refuse impossible sections now; max_groups alone doesn't bound a count of rows.
+        add_count = builder.count_units if set(contribution) == {"max_groups"} else builder.count
+        add_count()
+    return builder
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReleaseBuilder:
-    """Tables about people that are asked for one after another. Make one with `release`.
+    """A release of tables about people, built by one call per statistic; begin with `release`.
 
-    Each call returns another builder, and leaves this one as it is. What is asked for `by` the same
-    columns is one table, called "all", "by_region" or "by_region_sex", with one draw of noise. The
-    `keys` of columns are given once, and are public: a list, `{"edges": [0, 18, 65]}` for bands of
-    a number, `{"file": "codes.csv"}`, or "private" for groups that nobody listed. So are `bounds`,
-    which values are limited to, and `candidates`, among which quantiles are. Bounds may be found:
-    `{"find": True, "share": "0.02", "candidates": {"from": 0, "to": 1_000_000, "step": 1_000}}`.
-    What can't be released is refused by the call that asks for it, with a SpecError, or an
-    InvalidArgument.
+    Builders are immutable: each call returns a new one. Statistics `by` the same columns form one
+    table, named "all", "by_region" or "by_region_sex", with one draw of noise.
+
+    Facts about a column are public and need to be given only once:
+
+    - `keys`: a list; `{"edges": [0, 18, 65]}` for bands of a number; `{"file": "codes.csv"}`; or
+      "private" for groups that nobody listed.
+    - `bounds`: values outside them are clamped. To have the release find bounds, give
+      `{"find": True, "share": "0.02", "candidates": {"from": 0, "to": 1_000_000, "step": 1_000}}`.
+    - `candidates`: the values among which quantiles are chosen.
+
+    A call that makes the release impossible raises SpecError or InvalidArgument.
     """
 
     sections: Mapping[str, Any]
     columns: Mapping[str, dict[str, Any]]
     private: Mapping[str, Any]
-    asked: Mapping[tuple[str, ...] | int, Any]
-    made: Release | None = None
+    queries: Mapping[tuple[str, ...] | int, Any]
+    release: Release | None = None
 
     def __repr__(self) -> str:
-        said = "no table yet" if self.made is None else repr(self.made).partition(": ")[2][:-1]
-        return _words.line("ReleaseBuilder", said)
+        release = self.release
+        summary = "no table yet" if release is None else repr(release).partition(": ")[2][:-1]
+        return _words.line("ReleaseBuilder", summary)
 
     def count(
         self, column: str | None = None, *, by: By = (), keys: Keys | None = None
     ) -> ReleaseBuilder:
-        """Return this with the number of rows; of a `column` with that of rows with a value."""
+        """Add the number of rows, or with `column` the number of rows that have a value in it."""
         if column is None:
             return self._with("count", by, keys)
         return self._with(f"count({_validate.text(column, name='column')})", by, keys)
 
     def count_units(self, *, by: By = (), keys: Keys | None = None) -> ReleaseBuilder:
-        """Return this with the number of persons, or of whatever the unit is."""
+        """Add the number of persons, or of other units."""
         return self._with("count_units", by, keys)
 
     def groups(self, *, by: By, keys: Keys | None = None) -> ReleaseBuilder:
-        """Return this with the groups that there are, of private `keys`, and no number of them.
+        """Add the list of groups with private `keys`, without any number about them.
 
-        Without a number smaller groups are published: see `statistics = []` of a spec.
+        Without a number, smaller groups can be published: see `statistics = []` in a spec.
         """
         return self._with(None, by, keys)
 
@@ -157,8 +182,8 @@ class ReleaseBuilder:
         bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
-        """Return this with the sum of a column; a `missing` value is left out, or this number."""
-        return self._of("sum", column, by, keys, bounds=bounds, missing=missing)
+        """Add the sum of a column. Missing values count as `missing`, else they are left out."""
+        return self._with_statistic("sum", column, by, keys, bounds=bounds, missing=missing)
 
     def mean(
         self,
@@ -169,8 +194,8 @@ class ReleaseBuilder:
         bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
-        """Return this with the mean of a column; see `sum`."""
-        return self._of("mean", column, by, keys, bounds=bounds, missing=missing)
+        """Add the mean of a column; missing values as in `sum`."""
+        return self._with_statistic("mean", column, by, keys, bounds=bounds, missing=missing)
 
     def var(
         self,
@@ -181,8 +206,8 @@ class ReleaseBuilder:
         bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
-        """Return this with the population variance of a column; see `sum`."""
-        return self._of("var", column, by, keys, bounds=bounds, missing=missing)
+        """Add the population variance of a column; missing values as in `sum`."""
+        return self._with_statistic("var", column, by, keys, bounds=bounds, missing=missing)
 
     def std(
         self,
@@ -193,17 +218,17 @@ class ReleaseBuilder:
         bounds: Bounds | None = None,
         missing: Exact | None = None,
     ) -> ReleaseBuilder:
-        """Return this with the population standard deviation of a column; see `sum`."""
-        return self._of("std", column, by, keys, bounds=bounds, missing=missing)
+        """Add the population standard deviation of a column; missing values as in `sum`."""
+        return self._with_statistic("std", column, by, keys, bounds=bounds, missing=missing)
 
     def median(
         self, column: str, *, by: By = (), keys: Keys | None = None, candidates: Any = None
     ) -> ReleaseBuilder:
-        """Return this with the median of a column.
+        """Add the median of a column.
 
-        It is one of the `candidates`: `{"from": 0, "to": 150_000, "step": 100}`, or a list.
+        The result is one of the `candidates`: `{"from": 0, "to": 150_000, "step": 100}`, or a list.
         """
-        return self._of("median", column, by, keys, candidates=candidates)
+        return self._with_statistic("median", column, by, keys, candidates=candidates)
 
     def quantile(
         self,
@@ -214,21 +239,23 @@ class ReleaseBuilder:
         keys: Keys | None = None,
         candidates: Any = None,
     ) -> ReleaseBuilder:
-        """Return this with a quantile of a column, one of the `candidates`: see `median`."""
+        """Add the quantile of a column at `level`, such as 0.9: one of the `candidates`."""
         text = decimal_text(exact(level, name="level"))
-        return self._of("quantile", column, by, keys, more=f", {text}", candidates=candidates)
+        return self._with_statistic(
+            "quantile", column, by, keys, more=f", {text}", candidates=candidates
+        )
 
     def query(self, name: str, **section: Any) -> ReleaseBuilder:
-        """Return this with a query of a spec, which is a table of its own: any of its keys."""
-        asked = {**self.asked, len(self.asked): {"name": name, **section}}
-        return self._checked(asked, {}, self.private)
+        """Add a table from a `[[query]]` section of a spec, with any of its keys."""
+        queries = {**self.queries, len(self.queries): {"name": name, **section}}
+        return self._with_queries(queries, {}, self.private)
 
     def build(self) -> Release:
-        """Return the release; raises InvalidArgument before there is a table."""
-        if self.made is None:
+        """The release; raises InvalidArgument if no table was added."""
+        if self.release is None:
             expected = "a release with a table: call count(), mean(…) or query(…) first"
             raise InvalidArgument(name="queries", value="none", expected=expected)
-        return self.made
+        return self.release
 
     @property
     def spec(self) -> Spec:
@@ -236,11 +263,11 @@ class ReleaseBuilder:
         return self.build().spec
 
     def to_toml(self) -> str:
-        """Return the spec as TOML: see `Release.to_toml`."""
+        """The spec as TOML: see `Release.to_toml`."""
         return self.build().to_toml()
 
     def plan(self, *, progress: Progress | None = None) -> Plan:
-        """Return what `run` would do, and how well, without reading a row: see `Release.plan`."""
+        """The plan that `run` would follow, with its errors; no row is read. See `Release.plan`."""
         return self.build().plan(progress=progress)
 
     def run(
@@ -253,19 +280,19 @@ class ReleaseBuilder:
         """Read the rows and return the tables: see `Release.run`. Each call spends ε again."""
         return self.build().run(progress=progress, sign=sign, label=label)
 
-    def _of(
+    def _with_statistic(
         self, kind: str, column: str, by: By, keys: Keys | None, *, more: str = "", **facts: Any
     ) -> ReleaseBuilder:
-        """Return this with a statistic of a column, of which these `facts` are public."""
+        """Add a statistic of a column, with public `facts` about it."""
         name = _validate.text(column, name="column")
-        told = {key: value for key, value in facts.items() if value is not None}
+        given = {key: value for key, value in facts.items() if value is not None}
         needed = "bounds" if "bounds" in facts else "candidates"
-        known = {**self.columns.get(name, {}), **told}
-        found = known.get("bounds")
-        if needed not in known and not (isinstance(found, Mapping) and needed in found):
+        known = {**self.columns.get(name, {}), **given}
+        bounds = known.get("bounds")
+        if needed not in known and not (isinstance(bounds, Mapping) and needed in bounds):
             expected = f"the public {needed} of {name!r}, such as {needed}={_EXAMPLES[needed]}"
             raise InvalidArgument(name=needed, value=None, expected=expected)
-        return self._with(f"{kind}({name}{more})", by, keys, {name: told} if told else {})
+        return self._with(f"{kind}({name}{more})", by, keys, {name: given} if given else {})
 
     def _with(
         self,
@@ -276,78 +303,81 @@ class ReleaseBuilder:
     ) -> ReleaseBuilder:
         like = '"region" or ["region", "sex"]'
         listed = (by,) if isinstance(by, str) else _validate.items(by, name="by", like=like)
-        names = tuple(_validate.text(one, name="by") for one in listed)
-        told = {name: dict(one) for name, one in (facts or {}).items()}
+        names = tuple(_validate.text(column, name="by") for column in listed)
+        given = {name: dict(known) for name, known in (facts or {}).items()}
         private = dict(self.private)
         for name, groups in _validate.table(keys, name="keys").items():
             if _is_private(groups):
                 private[name] = groups if isinstance(groups, Mapping) else {"keys": "private"}
             else:
-                told.setdefault(name, {}).update(_of_column(groups))
-        public = {name for name, one in [*self.columns.items(), *told.items()] if _KNOWN & {*one}}
+                given.setdefault(name, {}).update(_column_section(groups))
+        sections = [*self.columns.items(), *given.items()]
+        public = {name for name, section in sections if _KNOWN & {*section}}
         for name in (*names, *private):
             if name in private and name in public:
-                expected = "groups that are public or private, and not both"
+                expected = "groups that are either public or private"
                 raise InvalidArgument(name="keys", value=name, expected=expected)
             if name not in private and name not in public:
                 raise InvalidArgument(
                     name="by",
                     value=name,
-                    expected=f"a column of known groups: give keys={{{name!r}: [...]}}, which are "
-                    'public and never read off the data, or "private" in place of the list for '
-                    "groups that nobody listed",
+                    expected=f"a column whose groups are known: give keys={{{name!r}: [...]}}. "
+                    'Keys are public and never read off the data. Give "private" in place of the '
+                    "list for groups that nobody listed",
                 )
         added = () if statistic is None else (statistic,)
-        statistics = dict.fromkeys([*self.asked.get(names, ()), *added])
-        return self._checked({**self.asked, names: tuple(statistics)}, told, private)
+        statistics = dict.fromkeys([*self.queries.get(names, ()), *added])
+        return self._with_queries({**self.queries, names: tuple(statistics)}, given, private)
 
-    def _checked(
+    def _with_queries(
         self,
-        asked: Mapping[tuple[str, ...] | int, Any],
-        told: Mapping[str, Mapping[str, Any]],
+        queries: Mapping[tuple[str, ...] | int, Any],
+        given: Mapping[str, Mapping[str, Any]],
         private: Mapping[str, Any],
     ) -> ReleaseBuilder:
-        """Return this with what is asked, and its release.
+        """Return a builder with these queries and facts, after checking them.
 
-        Raises InvalidArgument where what is told of a column was another thing before.
+        Raises InvalidArgument if a fact contradicts an earlier one about the same column.
         """
         columns = {**self.columns}
-        for name, facts in told.items():
+        for name, facts in given.items():
             columns[name] = {**columns.get(name, {}), **facts}
-        changed = replace(self, columns=columns, private=private, asked=asked)
-        made = _release_of(changed)
-        again = [(name, key) for name in told for key in told[name]]
-        again = [(name, key) for name, key in again if key in self.columns.get(name, {})]
-        if again:  # compared as a spec reads them
-            first = {name: {**one, **self.columns.get(name, {})} for name, one in columns.items()}
-            was = _release_of(replace(changed, columns=first)).spec
-            for name, key in again:
-                if _told_of(was, name) != _told_of(made.spec, name):
-                    expected = f"what was told before of the column {name!r}"
-                    value = show_value(told[name][key])
+        changed = replace(self, columns=columns, private=private, queries=queries)
+        release = _release_of(changed)
+        repeated = [(name, key) for name in given for key in given[name]]
+        repeated = [(name, key) for name, key in repeated if key in self.columns.get(name, {})]
+        if repeated:  # compare parsed specs, since a fact can be written in several ways
+            first = {name: {**new, **self.columns.get(name, {})} for name, new in columns.items()}
+            earlier = _release_of(replace(changed, columns=first)).spec
+            for name, key in repeated:
+                if _column_facts(earlier, name) != _column_facts(release.spec, name):
+                    expected = f"the value given before for the column {name!r}"
+                    value = show_value(given[name][key])
                     raise InvalidArgument(name=key, value=value, expected=expected)
-        return replace(changed, made=made)
+        return replace(changed, release=release)
 
 
-def _told_of(spec: Spec, name: str) -> tuple[Column, list[Query]]:
-    """Return what a spec says of a column, and the query that finds its bounds, if one does."""
+def _column_facts(spec: Spec, name: str) -> tuple[Column, list[Query]]:
+    """A column of a spec, and the query that finds its bounds, if any."""
     column = spec.columns[name]
     finds = column.finds
-    return column, [one for one in spec.query if finds is not None and one.name == finds.query]
+    return column, [
+        query for query in spec.query if finds is not None and query.name == finds.query
+    ]
 
 
 def _release_of(builder: ReleaseBuilder) -> Release:
     queries = [
-        {**one} if isinstance(names, int) else _query_of(builder, names, one)
-        for names, one in builder.asked.items()
+        {**query} if isinstance(names, int) else _query_section(builder, names, query)
+        for names, query in builder.queries.items()
     ]
     return Release(**builder.sections, columns=builder.columns, query=queries)
 
 
-def _query_of(
+def _query_section(
     builder: ReleaseBuilder, names: tuple[str, ...], statistics: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the query of what is asked by the columns of these names."""
+    """The query section for statistics by the columns `names`."""
     if not names:
         return {"name": "all", "statistics": statistics}
     table = as_table_name("_".join(["by", *names]))
@@ -364,8 +394,8 @@ def _groups_of(column: Mapping[str, Any]) -> Any:
     return {"edges": column["edges"]} if "edges" in column else column["keys"]
 
 
-def _at(path: object) -> object:
-    """Return the section of a path; what is a section is itself."""
+def _path_section(path: object) -> object:
+    """The section for a path; a section is returned unchanged."""
     return {"path": str(path)} if isinstance(path, str | Path) else path
 
 
@@ -375,8 +405,8 @@ def _is_private(groups: object) -> bool:
     return isinstance(groups, str) and groups == "private"
 
 
-def _of_column(groups: object) -> dict[str, Any]:
-    """Return what the column of public groups says: its keys, or its edges."""
+def _column_section(groups: object) -> dict[str, Any]:
+    """The part of a column's section that describes public groups: keys or edges."""
     if isinstance(groups, Mapping) and "edges" in groups:
-        return {str(key): one for key, one in groups.items()}
+        return {str(key): value for key, value in groups.items()}
     return {"keys": groups}

@@ -1,4 +1,4 @@
-"""What changed between two releases: the difference of each number, and the noise that is in it."""
+"""The difference between two releases, number by number, with the noise of each difference."""
 
 from __future__ import annotations
 
@@ -28,26 +28,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leastnoise._notebooks import Columns
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import Ingredients, Statistic
 
 CONVOLVED, UNION = 0.95, 0.9
-"""How often an interval holds: by both laws of noise, or as both of the two intervals hold."""
+"""Confidence of an interval: from the convolved laws of noise, or from a union bound."""
 
-_Drawn = tuple["BlockPlan", "Statistic", "Ingredients", list[int]]
-"""A block's part, a statistic of it, what that is made of, and the coordinates of these."""
+_NoisyStatistic = tuple["NoisyPart", "Statistic", "Ingredients", list[int]]
+"""A part of a query, a statistic of it, the ingredients of that, and their coordinates."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReleaseDifference(Shown):
-    """The later release less the earlier one, a table a query, with the same columns as theirs.
+    """The later release minus the earlier one: a table per query, with the columns of its tables.
 
-    `_std` is the root of the sum of both variances, since both draws of noise are independent.
-    `_low` and `_high` hold the difference without noise, each by itself, with the probability that
-    the `confidence` of the table states by statistic: 0.95 where both laws of the noise are known,
-    and 0.9 where it is enough that both published intervals hold, as they do with 0.95 each.
+    `_std` is the root of the sum of both variances, since the two draws of noise are independent.
+    Each interval from `_low` to `_high` holds the difference without noise with the probability in
+    the table's `confidence`. That is 0.95 if the laws of both noises are known. Otherwise it is
+    0.9, since both published intervals hold with 0.95 each.
+
+    Attributes:
+        before: The earlier release, verified.
+        after: The later release, verified.
+        tables: The differences, by query.
     """
 
     before: VerifiedRelease
@@ -60,14 +65,19 @@ class ReleaseDifference(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which limits on persons differ: a part of what changed is then what they take away."""
-        every = [found.spec.contribution or Contribution() for found in (self.before, self.after)]
-        both = {name: [getattr(one, name) for one in every] for name in Contribution.model_fields}
+        """The contribution limits that differ; part of a difference is then due to them."""
+        contributions = [
+            release.spec.contribution or Contribution() for release in (self.before, self.after)
+        ]
+        limits = {
+            name: [getattr(contribution, name) for contribution in contributions]
+            for name in Contribution.model_fields
+        }
         return tuple(
-            f"{name} is {_limit(one)} before and {_limit(other)} after: what that takes away "
-            "differs, and is in the difference."
-            for name, (one, other) in both.items()
-            if one != other
+            f"{name} is {_limit(before)} before and {_limit(after)} after: a part of each "
+            "difference is due to that limit."
+            for name, (before, after) in limits.items()
+            if before != after
         )
 
     def _tables(self) -> dict[str, Columns]:
@@ -79,95 +89,110 @@ def _limit(value: Fraction | None) -> str:
 
 
 def subtract_releases(before: str | Path, after: str | Path) -> ReleaseDifference:
-    """Return what changed from the release in the directory `before` to the one in `after`.
+    """Subtract the release in the directory `before` from the release in `after`.
 
-    Both are verified first; raises what `verify_directory` does, with the directory, and Refused
-    unless both have the same queries, by the same keys, of the same statistics and bounds, or if
-    noise decides which groups a table has: differences of those that both have would be biased.
-    It is post-processing, and costs nothing. Together the two cost what both cost.
+    Both are verified first. The difference is post-processing and costs no budget; together the two
+    releases cost the sum of their costs.
+
+    Args:
+        before: Directory of the earlier release.
+        after: Directory of the later release.
+
+    Returns:
+        The differences, with standard deviations and intervals.
+
+    Raises:
+        SourceError: A directory can't be read.
+        CertificateRejected: A release doesn't verify; names its directory.
+        Refused: The releases can't be compared. Both need the same queries, keys, statistics and
+            bounds. Noise must not decide which groups a table has, because differences of the
+            groups in both would be biased.
     """
     folders = [
         _validate.path(before, name="before"),
         _validate.path(after, name="after"),
     ]
-    found = [_verified(folder) for folder in folders]
+    releases = [_verify(folder) for folder in folders]
     if Seal.read(folders[0]).files == Seal.read(folders[1]).files:
         raise Refused(
-            "Both directories hold the same files: one release has one draw of noise. If they are "
-            "two releases whose numbers came out alike, each difference is 0."
+            "Both directories hold the same files, so that they are one release with one draw of "
+            "noise. If they are two releases with equal numbers, each difference is 0."
         )
-    plans = [{query.name: query for query in one.plan.by_query} for one in found]
+    plans = [{query.name: query for query in release.plan.by_query} for release in releases]
     for name in sorted(plans[0].keys() ^ plans[1].keys()):
-        raise Refused(f"The query {name!r} is in one of the two releases alone.")
+        raise Refused(f"The query {name!r} is in only one of the two releases.")
     tables: dict[str, Table] = {}
     for name, query in plans[0].items():
         for part in (*query.parts, *plans[1][name].parts):
             if part.why_no_difference is not None:
                 raise Refused(f"The query {name!r}{part.why_no_difference}")
         both = (query.blocks, plans[1][name].blocks)
-        if why := next(_unlike(found[0], found[1], both), None):
+        if why := next(_find_mismatches(releases[0], releases[1], both), None):
             raise Refused(f"The query {name!r}{why}")
-        told = [
-            _numbers(folder, one, own)
-            for folder, one, own in zip(folders, found, both, strict=True)
+        numbers = [
+            _read_numbers(folder, release, parts)
+            for folder, release, parts in zip(folders, releases, both, strict=True)
         ]
-        tables[name] = _subtract(both, told)
-    return ReleaseDifference(before=found[0], after=found[1], tables=tables)
+        tables[name] = _subtract(both, numbers)
+    return ReleaseDifference(before=releases[0], after=releases[1], tables=tables)
 
 
-def _verified(folder: Path) -> VerifiedRelease:
+def _verify(folder: Path) -> VerifiedRelease:
     try:
         return verify_directory(folder)
     except CertificateRejected as error:
         raise CertificateRejected(f"{folder} doesn't verify: {error}") from None
 
 
-_Both = tuple[tuple["BlockPlan", ...], tuple["BlockPlan", ...]]
+_Both = tuple[tuple["NoisyPart", ...], tuple["NoisyPart", ...]]
 
 
-def _unlike(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Iterator[str]:
-    """Yield why the tables of a query can't be subtracted, to go on from its name."""
-    one, other = (parts[0].layout for parts in both)
-    yield from _unlike_groups(one, other)
+def _find_mismatches(before: VerifiedRelease, after: VerifiedRelease, both: _Both) -> Iterator[str]:
+    """The reasons why the tables of a query can't be subtracted; each continues its name."""
+    first, second = (parts[0].layout for parts in both)
+    yield from _find_group_mismatches(first, second)
     if before.spec.derive != after.spec.derive:
-        yield ": derived columns are computed otherwise in the two releases."
-    drawn = [_drawn(parts) for parts in both]
+        yield ": derived columns are computed differently in the two releases."
+    drawn = [_statistics_by_label(parts) for parts in both]
     for label in sorted(drawn[0].keys() ^ drawn[1].keys()):
-        yield f": {label} is asked for in one of the two releases alone."
-    for label, (_, asked, own, _) in drawn[0].items():
-        # a count or a sum is the same number, whatever it is made of
-        if not isinstance(asked, Count | Sum) and own.components != drawn[1][label][2].components:
+        yield f": {label} is in only one of the two releases."
+    for label, (_, statistic, ingredients, _) in drawn[0].items():
+        # a count or a sum is the same number, whatever components it is computed from
+        if (
+            not isinstance(statistic, Count | Sum)
+            and ingredients.components != drawn[1][label][2].components
+        ):
             yield f": {label} has other bounds in the two releases, or counts missing values."
-        for column in (part.column for part in asked.parts):
-            known = [one.spec.columns.get(column, Column()) for one in (before, after)]
-            bounded = asked.of_all_groups or isinstance(asked, Sum)
+        for column in (part.column for part in statistic.parts):
+            known = [release.spec.columns.get(column, Column()) for release in (before, after)]
+            bounded = statistic.of_all_groups or isinstance(statistic, Sum)
             if bounded and known[0].limits != known[1].limits:
                 yield f": the column {column!r} has other bounds in the two releases."
             if known[0].missing != known[1].missing:
-                yield f": missing values of {column!r} are treated otherwise in the two releases."
+                yield f": missing values of {column!r} are treated differently in the two releases."
 
 
-def _unlike_groups(one: Layout, other: Layout) -> Iterator[str]:
-    columns = [[axis.column for axis in layout.grouped] for layout in (one, other)]
+def _find_group_mismatches(first: Layout, second: Layout) -> Iterator[str]:
+    columns = [[axis.column for axis in layout.grouped] for layout in (first, second)]
     if columns[0] != columns[1]:
         yield " is grouped by other columns in the two releases."
-    for axis, another in zip(one.grouped, other.grouped, strict=False):
+    for axis, another in zip(first.grouped, second.grouped, strict=False):
         if axis != another:
             yield f": the column {axis.column!r} has other keys or edges in the two releases."
-    if one.conditions != other.conditions:
+    if first.conditions != second.conditions:
         yield " has other conditions in the two releases."
-    if one.filters != other.filters:
-        yield " is about other rows in the two releases: its filters differ."
-    if one.joined != other.joined:
+    if first.filters != second.filters:
+        yield " has other filters in the two releases."
+    if first.joined != second.joined:
         yield " has other tables joined to its rows in the two releases."
 
 
-def _drawn(parts: Sequence[BlockPlan]) -> dict[str, _Drawn]:
-    """Return each statistic of a block with the part that draws it."""
+def _statistics_by_label(parts: Sequence[NoisyPart]) -> dict[str, _NoisyStatistic]:
+    """The statistics of a query by label, each with the part that draws it."""
     return {
-        asked.label: (part, asked, own, [part.first + use for use in uses])
+        statistic.label: (part, statistic, ingredients, [part.first + use for use in uses])
         for part in parts
-        for asked, own, uses in zip(
+        for statistic, ingredients, uses in zip(
             part.layout.statistics,
             part.layout.ingredients(part.noise_errors),
             part.layout.uses,
@@ -176,40 +201,40 @@ def _drawn(parts: Sequence[BlockPlan]) -> dict[str, _Drawn]:
     }
 
 
-def _numbers(
-    folder: Path, found: VerifiedRelease, parts: Sequence[BlockPlan]
+def _read_numbers(
+    folder: Path, release: VerifiedRelease, parts: Sequence[NoisyPart]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    """Return the numbers of a verified table, by column."""
-    kind = found.spec.output.format if found.spec.output else "parquet"
+    """The numbers of a verified table, by column."""
+    kind = release.spec.output.format if release.spec.output else "parquet"
     layouts = [part.layout for part in parts]
     columns = read_table(folder / f"{parts[0].name}.{kind}", layouts)
-    labels = [f"{asked.label}{end}" for asked in statistics_of(layouts) for end in SUFFIXES]
-    told = numbers_of(
+    labels = [f"{statistic.label}{end}" for statistic in statistics_of(layouts) for end in SUFFIXES]
+    numbers = numbers_of(
         [pair for part in parts for pair in part.noisy],
         {label: columns[label] for label in labels},
         kind,
     )
-    return {label: np.array(values, dtype=np.float64) for label, values in told.items()}
+    return {label: np.array(values, dtype=np.float64) for label, values in numbers.items()}
 
 
 def _subtract(
-    both: _Both, told: Sequence[dict[str, np.ndarray[Any, np.dtype[np.float64]]]]
+    both: _Both, published: Sequence[dict[str, np.ndarray[Any, np.dtype[np.float64]]]]
 ) -> Table:
-    """Return the difference of a query's tables."""
+    """The difference of the two tables of a query."""
     layouts: list[Layout] = [part.layout for part in both[0]]
     names = [name for axis in layouts[0].axes for name in axis.columns]
     names += ["condition"] if layouts[0].conditions else []
     columns: dict[str, list[Any]] = dict(zip(names, key_columns(layouts[0]), strict=True))
     confidence: dict[str, float] = {}
-    drawn = [_drawn(parts) for parts in both]
-    for asked in statistics_of(layouts):
-        label = asked.label
-        value = told[1][label] - told[0][label]
-        std = np.hypot(told[0][f"{label}_std"], told[1][f"{label}_std"])
+    drawn = [_statistics_by_label(parts) for parts in both]
+    for statistic in statistics_of(layouts):
+        label = statistic.label
+        value = published[1][label] - published[0][label]
+        std = np.hypot(published[0][f"{label}_std"], published[1][f"{label}_std"])
         half = _half_width(drawn[0][label], drawn[1][label])
         if half is None:
-            low = told[1][f"{label}_low"] - told[0][f"{label}_high"]
-            high = told[1][f"{label}_high"] - told[0][f"{label}_low"]
+            low = published[1][f"{label}_low"] - published[0][f"{label}_high"]
+            high = published[1][f"{label}_high"] - published[0][f"{label}_low"]
         else:
             low, high = value - half, value + half
         confidence[label] = UNION if half is None else CONVOLVED
@@ -218,23 +243,23 @@ def _subtract(
     return Table(name=layouts[0].name, columns=columns, confidence=confidence)
 
 
-def _half_width(before: _Drawn, after: _Drawn) -> float | None:
-    """Return t such that the difference of one number has no more noise, with 95 %.
+def _half_width(before: _NoisyStatistic, after: _NoisyStatistic) -> float | None:
+    """The half-width t with which the noise of a difference is within ±t with 95 %.
 
-    Rounded counts are off by half a multiple more. None where a value isn't a sum of numbers of
-    known noise, as with tables that add up, or may have been clamped.
+    Rounding of counts adds half a multiple each. None if a value isn't a sum of numbers whose noise
+    is known, as for tables that add up, or if it may have been clamped.
     """
     half, ends = 0.0, []
-    for part, asked, own, coordinates in (before, after):
-        if not (part.has_coordinates and isinstance(asked, Total)):
+    for part, statistic, ingredients, coordinates in (before, after):
+        if not (part.has_coordinates and isinstance(statistic, Total)):
             return None
-        if own.clamp and asked.clamps:
+        if ingredients.clamp and statistic.clamps:
             return None
-        # counts are cut off 1,000 standard deviations away at least, which no noise reaches
-        if own.multiple and own.noise[0].std > LARGEST_WHOLE / 1000:
+        # a published count is cut off at LARGEST_WHOLE, which noise must not reach
+        if ingredients.multiple and ingredients.noise[0].std > LARGEST_WHOLE / 1000:
             return None
-        half += own.multiple / 2 if asked.counts else 0.0
-        weights = dict(reversed([*zip(coordinates, asked.weights(own), strict=True)]))
+        half += ingredients.multiple / 2 if statistic.counts else 0.0
+        weights = dict(reversed([*zip(coordinates, statistic.weights(ingredients), strict=True)]))
         ends.append((part.certificate, weights))
     try:
         return half + difference_half_width(ends[0], ends[1], CONVOLVED)

@@ -1,4 +1,4 @@
-"""A directory that appears whole or not at all, and what a release has made: tables to publish."""
+"""A directory that appears whole or not at all, and the tables of a release."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ LARGEST = {
     CERTIFICATE: _files.LARGEST_CERTIFICATE,
     SPEC: LARGEST_SPEC,
 }  # bytes
-# What SQLite puts beside a file, and takes for its own where it finds it.
+# Suffixes of the files that SQLite writes beside a database, and reads if they exist.
 _BESIDE_LEDGERS = ("", "-journal", "-wal", "-shm")
 
 
 @contextmanager
 def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
-    """Yield a temporary directory beside `path` that becomes `path` if the block ends well.
+    """Yield a temporary directory beside `path`, which is renamed to `path` if the block succeeds.
 
-    Files are synced, then one rename makes them visible: killed at any time, there is all or
-    nothing at `path`, and the next release to `path` removes what is left beside it. A child that
-    was forked meanwhile publishes and removes nothing. Raises InvalidInput, before the block runs,
-    if `path` exists, its folder can't be written to or it would be in the way of the `ledger`;
-    after it, if the disk fails. What the block raises is its own: see `writing`.
+    Files are synced before the rename. If the process is killed, `path` is complete or absent, and
+    the next release to `path` removes the temporary directory. A child process that was forked in
+    the block publishes and removes nothing. Errors of the block are passed on unchanged.
+
+    Raises InvalidInput before the block runs if `path` exists, if its folder isn't writable, or if
+    it would take a file name that the `ledger` needs; after the block if the disk fails.
     """
     if "\0" in str(path):
         raise InvalidInput("The output path holds a NUL. Nothing was spent.")
@@ -55,55 +56,55 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
             "Nothing was spent."
         )
     if ledger is not None:
-        _check_apart(path, ledger)
+        _check_ledger_names(path, ledger)
     # os.path, because a Path raises for a NUL or a name that is too long.
     if os.path.lexists(path):
         raise InvalidInput(
             f"Expected a new output directory, but {path} exists. Nothing was spent."
         )
-    above = [one for one in path.parents if not os.path.lexists(one)]
+    missing = [folder for folder in path.parents if not os.path.lexists(folder)]
     owner = os.getpid()
     try:
-        with _made_beside(path) as working:
-            with writing(path):
+        with _create_beside(path) as working:
+            with report_write_errors(path):
                 _sync(working)  # not every file system can sync a directory
             yield working
             if os.getpid() != owner:
                 raise InvalidInput("A child of the process that began a release can't publish it.")
-            with writing(path):
+            with report_write_errors(path):
                 _publish(working, path)
     finally:
-        for one in above if os.getpid() == owner else ():
-            with suppress(OSError):  # what was made for nothing, from the innermost on
-                one.rmdir()
+        for folder in missing if os.getpid() == owner else ():
+            with suppress(OSError):  # only an empty folder can be removed; innermost first
+                folder.rmdir()
 
 
-def _check_apart(path: Path, ledger: Path) -> None:
+def _check_ledger_names(path: Path, ledger: Path) -> None:
     """Raise InvalidInput if `path`, or a directory above it, has a name that SQLite may use."""
     beside = os.path.realpath(ledger)
     taken = {f"{beside}{suffix}".casefold() for suffix in _BESIDE_LEDGERS}
     target = Path(os.path.realpath(path))
-    for one in (target, *target.parents):
-        if str(one).casefold() in taken:  # capitals make no other file on some systems
+    for folder in (target, *target.parents):
+        if str(folder).casefold() in taken:  # some file systems ignore case
             raise InvalidInput(
-                f"The output path {path} is in the way of the ledger {ledger}, which needs the "
-                f"name {one.name} for itself. Choose another. Nothing was spent."
+                f"The ledger {ledger} needs the name {folder.name}, which is part of the output "
+                f"path {path}. Choose another output path. Nothing was spent."
             )
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say that `path` can't be written if the block, which only writes, can't."""
+def report_write_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the block, which only writes, into InvalidInput about `path`."""
     try:
         yield
     except OSError as error:
         raise InvalidInput(f"{path} can't be written: {error.strerror}.") from None
-    except duckdb.Error:  # of a table as Parquet
+    except duckdb.Error:  # from writing Parquet
         raise InvalidInput(f"{path} can't be written: is the disk full?") from None
 
 
 def sync_files(folder: Path) -> None:
-    """Have the folder and its files on the disk; raises OSError."""
+    """Flush the folder and its files to the disk; raises OSError."""
     for file in folder.iterdir():
         _sync(file)
     _sync(folder)
@@ -111,7 +112,7 @@ def sync_files(folder: Path) -> None:
 
 def _publish(working: Path, path: Path) -> None:
     sync_files(working)
-    # Renaming over a directory that appeared meanwhile would replace it if it is empty.
+    # A rename would replace an empty directory that appeared meanwhile.
     if path.exists():
         raise InvalidInput(f"{path} appeared during the release, so nothing was published.")
     working.rename(path)
@@ -119,11 +120,11 @@ def _publish(working: Path, path: Path) -> None:
 
 
 @contextmanager
-def _made_beside(path: Path) -> Iterator[Path]:
-    """Yield a new folder beside `path`; it is removed on leaving, if it is still there."""
+def _create_beside(path: Path) -> Iterator[Path]:
+    """Yield a new folder beside `path`; it is removed on leaving unless it was renamed."""
     attempts = itertools.count()
 
-    def made() -> Path:
+    def create() -> Path:
         while True:
             working = path.parent / f".{path.name}.{os.getpid()}-{next(attempts)}.partial"
             with suppress(FileExistsError):
@@ -133,10 +134,10 @@ def _made_beside(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent, re.escape(path.name))
-        working, descriptor = spill.claimed(made)
+        working, descriptor = spill.claimed(create)
     except OSError as error:
         why = error.strerror or error
-        raise InvalidInput(f"{path} can't be made: {why}. Nothing was spent.") from None
+        raise InvalidInput(f"{path} can't be created: {why}. Nothing was spent.") from None
     owner = os.getpid()
     try:
         yield working
@@ -147,7 +148,7 @@ def _made_beside(path: Path) -> Iterator[Path]:
 
 
 def sweep(parent: Path, name: str) -> None:
-    """Remove what killed releases to the directories `name`, a pattern, left in `parent`."""
+    """Remove leftovers of killed releases from `parent`; `name` is a pattern of directories."""
     spill.sweep(parent, re.compile(rf"\.{name}\.\d+-\d+\.partial"))
 
 
@@ -160,9 +161,9 @@ def _sync(path: Path) -> None:
 
 
 def read_text(folder: Path, name: str) -> str:
-    """Return the file `name` of a release; no link, and no longer than one can be.
+    """The text of the file `name` of a release.
 
-    Raises SourceError.
+    Raises SourceError if it is missing, a link, or longer than any release writes.
     """
     if not os.path.lexists(folder / name):
         raise SourceError(f"Expected the directory of a release: {folder} has no {name}.")
@@ -172,12 +173,17 @@ def read_text(folder: Path, name: str) -> str:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReleasedTables(Shown):
-    """Tables that are safe to publish, by name, and the certificate that says why.
+    """Tables that are safe to publish, and the certificate that proves it.
 
-    `path` is the directory that holds them, if the spec has an output, and `entry` the number of
-    the ledger's entry that was charged for them, if the spec has a ledger. Of a series `place` is
-    which of its releases it is, from 1 on. Each table becomes a frame by its own `to_pandas`,
-    `to_polars` or `to_arrow`.
+    Each table becomes a frame by its own `to_pandas`, `to_polars` or `to_arrow`.
+
+    Attributes:
+        tables: The tables, by query.
+        certificate: The proof that the release meets its budget.
+        plan: The plan by which the tables were drawn.
+        path: The directory that holds the tables; None if the spec has no output.
+        entry: Number of the ledger's entry for this release; None without a ledger.
+        release_number: Position in the series, from 1 on; None without a series.
     """
 
     tables: dict[str, Table]
@@ -185,20 +191,22 @@ class ReleasedTables(Shown):
     plan: Plan
     path: Path | None
     entry: int | None = None
-    place: int | None = None
+    release_number: int | None = None
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
-        said = (
-            f"{_words.format_guarantee(budget.epsilon, budget.delta)} for each {self.plan.person}"
-        )
+        budget_text = _words.format_guarantee(budget.epsilon, budget.delta)
+        guarantee = f"{budget_text} for each {self.plan.spec.protected}"
         tables = _words.count_noun(len(self.tables), "table")
-        if self.place is not None:
-            tables += f", {_words.name_release(self.place, self.plan.releases)}, together"
-        return _words.line("ReleasedTables", f"{tables}, {said}: {_words.list_names(self.tables)}")
+        if self.release_number is not None:
+            number = _words.name_release(self.release_number, self.plan.planned_releases)
+            tables += f", {number}, together"
+        return _words.line(
+            "ReleasedTables", f"{tables}, {guarantee}: {_words.list_names(self.tables)}"
+        )
 
     def __str__(self) -> str:
-        """Return the tables as text, one below the other."""
+        """The tables as text, one below the other."""
         return "\n\n".join([repr(self), *map(str, self.tables.values())])
 
     def _tables(self) -> dict[str, Columns]:

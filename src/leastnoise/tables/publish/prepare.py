@@ -1,6 +1,6 @@
-"""What a release does before it reads a row: tried but for rows and noise, then charged.
+"""Prepare a release before it reads rows: rehearse all steps, then charge the ledger.
 
-What it asks of the ledger that its spec names is here, and where a series stands in it.
+The dealings with the ledger are here, too, and the state of a series.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from leastnoise.errors import (
 )
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.publish import output
-from leastnoise.tables.publish.seal import Seal, sum_of
+from leastnoise.tables.publish.seal import Seal, sha256_of
 from leastnoise.tables.publish.table_checks import check_table
-from leastnoise.tables.results.table import joined, key_names
+from leastnoise.tables.results.table import join_parts, key_names
 from leastnoise.tables.results.table_files import write_table
 from leastnoise.tables.rows import bounding, exact
 from leastnoise.tables.rows.source import open_engine
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.ledger.series import ChargedSeries, LedgerSeries
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.seal import SigningKey
@@ -49,13 +49,14 @@ if TYPE_CHECKING:
 
 _RESERVE = "rehearsal"
 _ODD = 0x9E3779B97F4A7C15
-"""2^64 over the golden ratio: its multiples modulo 2^64 have no pattern that could be packed."""
+"""2^64 over the golden ratio: its multiples modulo 2^64 have no pattern that compresses."""
 
 
 def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
-    """Write the plan, its certificate and the spec, which rows and noise change by bounds alone.
+    """Write the plan, its certificate and the spec.
 
-    Raises InvalidInput if `verify` couldn't read them again.
+    Rows and noise change only bounds in them, if these have to be found. Raises InvalidInput if
+    `verify` could not read them back.
     """
     put_texts(folder, spec=spec, plan=plan, certificate=certificate)
     try:
@@ -64,12 +65,12 @@ def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertif
         stored = spec_file.loads(output.read_text(folder, output.SPEC))
     except (CertificateRejected, SourceError) as error:
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
-    if stored != spec or list(map(_grouped, stored.query)) != list(map(_grouped, spec.query)):
-        raise InvalidInput("The spec doesn't read back as it is. Nothing was spent.")
+    if stored != spec or [*map(_group_columns, stored.query)] != [*map(_group_columns, spec.query)]:
+        raise InvalidInput("The spec would not read back unchanged. Nothing was spent.")
 
 
 def put_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
-    """Write them; raises OSError."""
+    """Write plan, certificate and spec without a check; raises OSError."""
     texts = {
         output.PLAN: plan.to_json(),
         output.CERTIFICATE: certificate.to_json(),
@@ -79,78 +80,78 @@ def put_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertific
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _grouped(query: Query) -> list[str]:
-    """Return what a query is grouped by, in order, which equal specs may differ in."""
+def _group_columns(query: Query) -> list[str]:
+    """The grouping columns in order, which equality of specs ignores."""
     return [*query.group_by]
 
 
-def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
-    """Ask every query of `found` as the release will, but of no row.
+def try_queries(source: Source, *, spec: Spec, plan: Plan) -> None:
+    """Run every query of the release on no rows.
 
-    Raises InvalidInput if it can't be opened, or a query is too large for the engine.
+    Raises InvalidInput if the source can't be opened, or a query is too large for the engine.
     """
     reads = [answered.reads for answered in plan.answered]
-    cells = [layout for one in reads for layout in one.cells]
+    cells = [layout for read in reads for layout in read.cells]
     large = "has more keys, conditions or statistics than the engine can take"
     try:
-        with open_engine(found, rehearsed=True) as engine:
+        with open_engine(source, rehearsed=True) as engine:
             bounding.query_vectors(engine, spec, cells, salt="")
-        for layout in (layout for one in reads for layout in one.groups):
-            with open_engine(found, rehearsed=True) as engine:
+        for layout in (layout for read in reads for layout in read.groups):
+            with open_engine(source, rehearsed=True) as engine:
                 exact.group_totals(engine, spec, layout, salt="")
     except SourceError as error:
         raise InvalidInput(
-            f"The queries can't be asked: {error} Nothing was spent. Where nothing is wrong with "
-            f"the source, a query {large}: split it."
+            f"The queries can't be run: {error} Nothing was spent. If nothing is wrong with the "
+            f"source, a query {large}: split it."
         ) from None
     except RecursionError:
         raise InvalidInput(f"A query {large}. Split it. Nothing was spent.") from None
 
 
 def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None = None) -> None:
-    """Write every table as one of zeros, check it as `verify` does, and keep room for the release.
+    """Write every table with zeros, check it as `verify` does, and reserve space on the disk.
 
-    Until `make_room` the disk then holds, in place of each table, one that is at least as long, and
-    beside them a seal as long as theirs will be. A table of groups that nobody listed is written
-    empty, since its length isn't known. Raises InvalidInput if a key or a name is more than the
-    format, or the disk, can hold.
+    Until `make_room`, the disk holds a table at least as long in place of each, and a seal of the
+    final length. Tables of groups that nobody listed are written empty, since their length isn't
+    known. Raises InvalidInput if a key or a name is too long for the format or the disk.
     """
     kind = spec.output.format if spec.output else "parquet"
     reserve = folder / _RESERVE
     reserve.mkdir()
     try:
         for query in plan.by_query:
-            # every group's row: how many are published isn't known
+            # with a row for every group, since the number of published groups isn't known
             parts = [part.with_all_groups() for part in query.parts]
             tables = [table for part in parts for table in part.make_zeros()]
-            zeros = joined(query.layouts, tables)
+            zeros = join_parts(query.layouts, tables)
             written = write_table(zeros, reserve, kind)
             check_table(written, parts)
             if len(zeros):
-                written.unlink()  # DuckDB would write beside it
-                write_table(_longest(zeros, query.layouts), reserve, kind)
+                written.unlink()  # DuckDB would write a second file beside it
+                write_table(_make_longest(zeros, query.layouts), reserve, kind)
     except CertificateRejected as error:
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
     texts = (output.PLAN, output.CERTIFICATE, output.SPEC)
-    files = Seal.of(reserve, entry=None).files | {name: sum_of(folder / name) for name in texts}
-    place = None if spec.series is None else spec.series.releases
+    files = Seal.of(reserve, entry=None).files | {name: sha256_of(folder / name) for name in texts}
+    release_number = None if spec.series is None else spec.series.releases
     largest_entry = 2**63 - 1  # of a ledger
-    Seal(files=files, entry=largest_entry, place=place).write(reserve, key)
+    seal = Seal(files=files, entry=largest_entry, release_number=release_number)
+    seal.write(reserve, key)
     for file in reserve.iterdir():
         with file.open("ab") as opened:
-            opened.write(bytes(2**12))  # by which files take room on a disk
+            opened.write(bytes(2**12))  # a block of the disk more, since files take whole blocks
     output.sync_files(reserve)
 
 
 def make_room(folder: Path) -> None:
-    """Take away what `try_tables` wrote, so that the release has the room for itself."""
+    """Remove the files of `try_tables`, so that the release has their space."""
     shutil.rmtree(folder / _RESERVE)
 
 
-def _longest(table: Table, parts: Sequence[TableShape]) -> Table:
-    """Return the table with numbers that take at least as many letters, and bytes, as any others.
+def _make_longest(table: Table, parts: Sequence[TableShape]) -> Table:
+    """The table with distinct numbers that take at least as many letters and bytes as any others.
 
-    They are all different, with no digit to spare and a long exponent.
+    They use all digits, and floats have long exponents.
     """
     columns = dict(table.columns)
     values = [*columns][len(key_names(parts[0])) :]
@@ -158,98 +159,127 @@ def _longest(table: Table, parts: Sequence[TableShape]) -> Table:
     for name in values:
         whole = isinstance(table.columns[name][0], int)
         bits = itertools.islice(odd, len(table))
-        columns[name] = [-(one % LARGEST_WHOLE) if whole else _long_float(one) for one in bits]
+        columns[name] = [
+            -(number % LARGEST_WHOLE) if whole else _long_float(number) for number in bits
+        ]
     return replace(table, columns=columns)
 
 
 def _long_float(bits: int) -> float:
-    """Return the float of these 64 bits, but for two: it is negative, and it is finite."""
+    """A float from 64 random bits, with two bits changed so that it is negative and finite."""
     return struct.unpack("<d", (bits & ~(1 << 62) | 1 << 63).to_bytes(8, "little"))[0]
 
 
-# The ledger and what plans take half a second to import: done where they are used.
+# The ledger and the planner take half a second to import, so they are imported where they are used.
 # ruff: noqa: PLC0415
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """The next release of a series, which is at `place`, from 1 on, of so many `releases`.
+    """The state of a series in its ledger: which of its `releases` is next.
 
-    `begun` is what the ledger has of it; None before the first.
+    `report` is the rule that gives rows to releases. `begun` is the ledger's record of the series;
+    None before the first release.
     """
 
     series: LedgerSeries
     releases: int
+    report: str
     begun: ChargedSeries | None
 
     @classmethod
     def find(cls, spec: Spec, folder: Path) -> Self | None:
-        """Return where the series of a spec in `folder` stands; None without a series.
+        """The state of a spec's series; None without a series.
 
-        Raises what the ledger does.
+        The path of its ledger is relative to `folder`. Raises the errors of the ledger.
         """
-        asked, privacy = spec.series, spec.privacy
-        if asked is None or privacy.ledger is None:
+        section, privacy = spec.series, spec.privacy
+        if section is None or privacy.ledger is None:
             return None
         from leastnoise.ledger.series import LedgerSeries
 
         series = LedgerSeries(
             path=folder / privacy.ledger.path,
-            name=asked.name,
-            unit=privacy.unit_label,
+            name=section.name,
+            unit=spec.unit_label,
             neighbours=privacy.neighbours,
             dataset=privacy.ledger.dataset,
         )
-        return cls(series=series, releases=asked.releases, begun=series.find())
+        return cls(
+            series=series,
+            releases=section.releases,
+            report=spec.report_rule,
+            begun=series.find(),
+        )
 
     @classmethod
     def find_before_planning(cls, spec: Spec, folder: Path) -> Self | None:
-        """Return the same; None, too, where there is no ledger yet: a plan needs none."""
+        """The same as `find`, but None before the ledger exists, since a plan needs no ledger."""
         account = spec.privacy.ledger
         known = account is not None and os.path.lexists(folder / account.path)
         return cls.find(spec, folder) if known else None
 
     @property
-    def place(self) -> int:
-        """Which release is the next."""
+    def release_number(self) -> int:
+        """Number of the next release, from 1 on."""
         return 1 if self.begun is None else self.begun.published + 1
 
     def in_words(self) -> str:
-        """Return how many were published, in a sentence."""
-        made, left = self.place - 1, self.releases - self.place + 1
-        return f"{made:,} of {self.releases:,} releases are published, and {left:,} left."
+        """A sentence that says how many releases are published and how many are left."""
+        published = self.release_number - 1
+        left = self.releases - published
+        return f"{published:,} of {self.releases:,} releases are published, and {left:,} left."
 
     def check_left(self) -> None:
         """Raise Refused if all releases were published."""
         if self.begun is not None:
-            self.series.check_left(self.begun.published, self.begun.certificate.releases)
+            self.series.check_left(self.begun.published, self.releases)
 
     def folder(self, output: Path) -> Path:
-        """Return the directory of the next release: 01 to 52, so that they are in order."""
-        return output / f"{self.place:0{len(str(self.releases))}}"
+        """The directory of the next release: 01 to 52, so that names sort in order."""
+        return output / f"{self.release_number:0{len(str(self.releases))}}"
 
-    def plan(self, laid: LaidOut) -> Plan | None:
-        """Return the plan that was charged, for the spec as it is now; None before the first.
+    def plan(self, spec_layout: SpecLayout) -> Plan | None:
+        """The plan that was charged, for the present spec; None before the first release.
 
-        Raises Refused if the spec says other than is proved.
+        Raises Refused if the spec differs from the certificate.
         """
         if self.begun is None:
             return None
         from leastnoise.tables.plan.make_plan import plan_as_certified
 
         try:
-            return plan_as_certified(laid, self.begun.certificate)
+            self._check_same_rows(self.begun)
+            return plan_as_certified(spec_layout, self.begun.certificate)
         except CertificateRejected as error:
             raise Refused(
-                f"The series {self.series.name!r} was charged for another spec. {error} Undo what "
-                "was changed, or give it another name in [series] to begin another. Nothing was "
-                "read, charged or drawn."
+                f"The series {self.series.name!r} was charged for another spec. {error} Undo the "
+                "changes, or begin another series by another name in [series]. Nothing was read, "
+                "charged or drawn."
             ) from None
 
+    def _check_same_rows(self, begun: ChargedSeries) -> None:
+        """Raise CertificateRejected if a row could count in another release than was charged."""
+        if begun.releases != self.releases:
+            why = f"It has {begun.releases:,} releases, the spec has {self.releases:,}."
+            raise CertificateRejected(why)
+        if begun.report != self.report:
+            why = f"Its report column is {begun.report!r}, the spec has {self.report!r}."
+            raise CertificateRejected(why)
+
     def publish(self, certificate: PlanCertificate, *, label: str) -> int:
-        """Count the next release; return the number of its entry. Raises what the ledger does."""
-        return self.series.publish(certificate, index=self.place, label=label)
+        """Count the next release; return the number of its entry.
+
+        Raises the errors of the ledger.
+        """
+        return self.series.publish(
+            certificate,
+            index=self.release_number,
+            releases=self.releases,
+            report=self.report,
+            label=label,
+        )
 
 
 @final
@@ -260,7 +290,7 @@ class _Statement(TypedDict):
 
 
 def check_account(spec: Spec, folder: Path, standing: Standing | None) -> None:
-    """Raise what the ledger would say, as far as that is known before the noise is found."""
+    """Raise the errors that the ledger would raise, as far as they are known before planning."""
     account = spec.privacy.ledger
     if account is not None and not (standing and standing.begun):
         known = None if spec.privacy.epsilon == LEAST else spec.budget
@@ -270,11 +300,11 @@ def check_account(spec: Spec, folder: Path, standing: Standing | None) -> None:
 
 
 def afford(spec: Spec, folder: Path, plan: Plan, standing: Standing | None) -> str | None:
-    """Return the filter by which the ledger would admit a charge; None if none is due."""
+    """The filter by which the ledger would admit a charge; None if no charge is due."""
     from leastnoise.tables.plan.plan import Plan
 
     certificate = _validate.instance(
-        plan, Plan, name="plan", like="what plan() returns"
+        plan, Plan, name="plan", like="the result of plan()"
     ).certificate
     account = spec.privacy.ledger
     if account is None or account.plan is not None or (standing and standing.begun):
@@ -291,7 +321,7 @@ def charge(
     tell: Callable[[str], object],
     label: str,
 ) -> int | None:
-    """Charge the ledger, if there is one; return the number of its entry."""
+    """Charge the ledger, if the spec has one; return the number of its entry."""
     account = spec.privacy.ledger
     if account is None:
         return None
@@ -304,10 +334,10 @@ def charge(
     return ledger.use(certificate, plan=account.plan, label=label, **statement)
 
 
-def label_of(spec: Spec, given: str | None) -> str:
-    """Return what the ledger's entry says of a release; raises InvalidArgument."""
+def choose_label(spec: Spec, given: str | None) -> str:
+    """The label of the ledger's entry; raises InvalidArgument if `given` is malformed or unused."""
     if given is None:
-        return (spec.report and spec.report.title) or ", ".join(one.name for one in spec.query)
+        return (spec.report and spec.report.title) or ", ".join(query.name for query in spec.query)
     if spec.privacy.ledger is None:
         raise InvalidArgument(name="label", value=given, expected="a spec with a ledger")
     return _validate.text(given, name="label", longest=MAX_TEXT)
@@ -322,7 +352,7 @@ def _ledger(account: LedgerAccount, folder: Path) -> Ledger:
 def _statement(spec: Spec, account: LedgerAccount) -> _Statement:
     privacy = spec.privacy
     return {
-        "unit": privacy.unit_label,
+        "unit": spec.unit_label,
         "neighbours": privacy.neighbours,
         "dataset": account.dataset,
     }

@@ -16,7 +16,7 @@ from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.publish.output import ReleasedTables
     from leastnoise.tables.publish.prepare import Standing
@@ -25,25 +25,42 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.spark.engine import SparkRows
     from leastnoise.tables.spec.model import Spec
 
-# What finds noise, charges a ledger, reads rows and writes tables takes half a second to import: it
-# is done where it is used, so that a spec that can't serve is refused without it, and before a
+# The planner, the ledger and the readers and writers of tables take half a second to import. They
+# are imported where they are used, so that a wrong spec is refused without them, and before a
 # ledger is charged.
 # ruff: noqa: PLC0415
 
 Progress = Callable[[str], object]
-_NAMES = (str, list, tuple, dict, int, float)  # a source that is no frame; the spec says if wrong
+_NAMES = (str, list, tuple, dict, int, float)  # types of a source that is no frame
 
 
 @final
 class Release:
     """One release of a table's statistics, as a spec describes it.
 
-    `Release("spec.toml")` is that of a TOML file, as `from_toml` reads it. Else the keywords are
-    the sections of the TOML spec, with the same keys and values. Relative paths start at `folder`:
-    the current directory, or the folder of the spec file. Files of keys are read here, once. The
-    `source`, or `data` itself, may be a frame: of pandas, Polars, PyArrow or Spark, a DuckDB
-    relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
-    Raises SpecError listing every problem at once, InvalidArgument for a path beside sections.
+    `Release("spec.toml")` reads a TOML file, as `from_toml` does. Otherwise the keywords are the
+    sections of the TOML spec, with the same keys and values. Files of keys are read at once; rows
+    are read only by `run`.
+
+    Args:
+        path: The spec file. No section may be given with it.
+        data: The source of the rows, or the `data` section. A source may be a frame: of pandas,
+            Polars, PyArrow or Spark, a DuckDB relation, an Ibis table, or a record batch reader.
+        privacy: The section `[privacy]`: unit, ε, δ and neighbours.
+        query: The sections `[[query]]`, one per table.
+        series: The section `[series]`, for releases over time.
+        derive: Expressions of computed columns, by name.
+        contribution: The section `[contribution]`: limits on the rows of a person.
+        columns: Public facts about columns, by name.
+        output: The section `[output]`: the directory and the format.
+        report: The section `[report]`.
+        version: Version of the spec's format.
+        folder: Folder to which paths are relative; the folder of the spec file, if there is one,
+            else the current directory.
+
+    Raises:
+        SpecError: The spec is invalid; lists every problem.
+        InvalidArgument: A path was given together with sections.
     """
 
     @overload
@@ -85,7 +102,7 @@ class Release:
         if path is not None:
             given = (data, privacy, query, series, derive, contribution, columns, output, report)
             if any(section is not None for section in given) or folder != "":
-                expected = "a path alone: the file has its own sections"
+                expected = "a path without sections, which the file has itself"
                 raise InvalidArgument(name="path", value=path, expected=expected)
             path = _validate.path(path, name="path")
             self._begin(spec_file.read(path), path.parent, None)
@@ -102,22 +119,24 @@ class Release:
             "output": output,
             "report": report,
         }
-        raw["data"], frame = _apart(data)
-        place = _validate.path(folder, name="folder")
-        self._begin(spec_file.lay_out(raw, folder=place), place, frame)
+        raw["data"], frame = _separate_frame(data)
+        base = _validate.path(folder, name="folder")
+        self._begin(spec_file.lay_out(raw, folder=base), base, frame)
 
     def __repr__(self) -> str:
-        # the source isn't named: an address may hold a secret, and a frame would show its rows
+        # never show the source: an address may hold a secret, and a frame would show its rows
         names, privacy = [query.name for query in self._spec.query], self._spec.privacy
         if privacy.epsilon == LEAST:
-            said = "the least ε"
+            guarantee = "the least ε"
         else:
-            said = _words.format_guarantee(self._spec.budget.epsilon, privacy.delta)
+            guarantee = _words.format_guarantee(self._spec.budget.epsilon, privacy.delta)
         queries = _words.count_noun(len(names), "query", "queries")
         if self._spec.series is not None:
-            queries += f", {self._spec.releases:,} releases together"
-        said = f"{queries}, {said} for each {privacy.person}: {_words.list_names(names)}"
-        return _words.line("Release", said)
+            queries += f", {self._spec.series.releases:,} releases together"
+        summary = (
+            f"{queries}, {guarantee} for each {self._spec.protected}: {_words.list_names(names)}"
+        )
+        return _words.line("Release", summary)
 
     @classmethod
     def from_toml(
@@ -128,27 +147,39 @@ class Release:
         engine: str | None = None,
         sql: str | None = None,
     ) -> Self:
-        """Return the release in the TOML file `path`; raises SourceError, or SpecError.
+        """Read the release in the TOML file `path`.
 
-        With `assume` all means, and what else depends on it, are of groups of so many rows: `assume
-        = { n = … }` in their blocks.
-        An `engine` reads the rows in place of the spec's own: "duckdb", "spark" or the address of a
-        Spark Connect server. Of a spec without queries `sql` is the one: its table is called
-        "result".
+        Args:
+            path: The spec file.
+            assume: Rows per group for which the plan states errors that depend on the group's size,
+                such as of means. Replaces `assume = { n = … }` in every query.
+            engine: Engine that reads the rows, in place of the spec's: "duckdb", "spark" or the
+                address of a Spark Connect server.
+            sql: The query, for a spec without queries; its table is called "result".
+
+        Returns:
+            The release; nothing but the spec and its files of keys was read.
+
+        Raises:
+            SourceError: The file can't be read.
+            SpecError: The spec is invalid; lists every problem.
         """
         path = _validate.path(path, name="path")
         if assume is not None:
             assume = _validate.whole(assume, name="assume", most=MAX_ROWS)
-        made = object.__new__(cls)
-        laid = spec_file.read(path, assume=assume, engine=engine, sql=sql)
-        made._begin(laid, path.parent, None)
-        return made
+        release = object.__new__(cls)
+        spec_layout = spec_file.read(path, assume=assume, engine=engine, sql=sql)
+        release._begin(spec_layout, path.parent, None)
+        return release
 
-    def _begin(self, laid: LaidOut, folder: Path, frame: Frame | SparkRows | None) -> None:
-        if written := [*added_queries.check_open(laid.spec)]:
-            raise SpecError(written)
-        self._laid, self._spec, self._folder, self._frame = laid, laid.spec, folder, frame
-        self._planned: tuple[LaidOut, Plan] | None = None
+    def _begin(
+        self, spec_layout: SpecLayout, folder: Path, frame: Frame | SparkRows | None
+    ) -> None:
+        if problems := [*added_queries.check_open(spec_layout.spec)]:
+            raise SpecError(problems)
+        self._layout, self._spec, self._folder = spec_layout, spec_layout.spec, folder
+        self._frame = frame
+        self._planned: tuple[SpecLayout, Plan] | None = None
 
     @property
     def spec(self) -> Spec:
@@ -156,15 +187,25 @@ class Release:
         return self._spec
 
     def to_toml(self) -> str:
-        """Return TOML that reads back as an equal spec."""
+        """TOML that reads back as an equal spec."""
         return spec_file.dumps(self._spec)
 
     def plan(self, *, progress: Progress | None = None) -> Plan:
-        """Return what `run` would do, and how well, without reading a row.
+        """Plan the release without reading a row: its noise, proofs and expected errors.
 
-        The source's header or metadata is read, to check the columns. Raises SourceError or
-        SpecError if it doesn't fit the spec, Refused if no noise can serve a block. Of a series
-        that has begun it is the plan that was charged.
+        Only the source's header or metadata is read, to check the columns. For a series that has
+        begun, this is the plan that was charged.
+
+        Args:
+            progress: Called with each stage in words.
+
+        Returns:
+            The plan that `run` would follow.
+
+        Raises:
+            SourceError: The source can't be read.
+            SpecError: The source doesn't fit the spec.
+            Refused: No noise can serve a query.
         """
         from leastnoise.tables.publish.prepare import Standing
         from leastnoise.tables.rows import source
@@ -172,27 +213,33 @@ class Release:
         listener = _validate.listener(progress)
         source.find_source(self._spec, self._folder, self._frame)
         standing = Standing.find_before_planning(self._spec, self._folder)
-        return self._settled(listener, standing)[1]
+        return self._find_plan(listener, standing)[1]
 
     def needed_epsilon(self) -> Fraction | None:
-        """Return the ε with which every block has its `accuracy`, at the weights of the spec.
+        """The ε with which every query meets its `accuracy`, at the importances of the spec.
 
-        None if the plan at the spec's own ε has them all. With 0.2 % less some block hasn't; plans
-        are made to find it, each with proved noise, and the source isn't looked at. Raises Refused
-        if there is none up to 100, or if no noise can serve a block.
+        The search plans at several ε, each with proved noise. At 0.2 % less ε some query misses its
+        accuracy. The source isn't opened.
+
+        Returns:
+            The ε; None if the spec's own ε is enough.
+
+        Raises:
+            Refused: No ε up to 100 is enough, or no noise can serve a query.
         """
         from leastnoise.tables.plan import least_epsilon
         from leastnoise.tables.publish.prepare import Standing
 
         standing = Standing.find_before_planning(self._spec, self._folder)
-        return least_epsilon.find_needed_epsilon(*self._settled(None, standing))
+        return least_epsilon.find_needed_epsilon(*self._find_plan(None, standing))
 
-    def _settled(
+    def _find_plan(
         self, progress: Progress | None, standing: Standing | None = None
-    ) -> tuple[LaidOut, Plan]:
-        """Return the spec with its ε, and the plan, found once: the spec decides them alone.
+    ) -> tuple[SpecLayout, Plan]:
+        """The spec with its ε, and its plan; computed once, since they depend on the spec alone.
 
-        Of a series that has begun it is the plan that was charged, but where the spec says no ε.
+        For a series that has begun, this is the plan that was charged, unless the spec asks for the
+        least ε.
         """
         if self._planned is None:
             from leastnoise.tables.plan import least_epsilon
@@ -200,37 +247,40 @@ class Release:
             if unused := [*added_queries.check_used(self._spec)]:
                 raise SpecError(unused)
             known = self._spec.privacy.epsilon != LEAST
-            charged = standing.plan(self._laid) if standing and known else None
-            found = (self._laid, charged) if charged else None
-            laid, plan = found or least_epsilon.find_plan(self._laid, progress)
+            charged = standing.plan(self._layout) if standing and known else None
+            spec_layout, plan = (
+                (self._layout, charged)
+                if charged
+                else least_epsilon.find_plan(self._layout, progress)
+            )
             if plan.finds_bounds:
                 from leastnoise.tables.publish.draws import try_bounds
 
-                try_bounds(laid, plan)
-            self._planned = laid, plan
+                try_bounds(spec_layout, plan)
+            self._planned = spec_layout, plan
         return self._planned
 
-    def _scaled(self, factor: float) -> Self:
-        """Return this release at `factor` times its ε."""
+    def _scale(self, factor: float) -> Self:
+        """The same release at `factor` times its ε."""
         from leastnoise.tables.plan.least_epsilon import scale_epsilon
 
-        made = object.__new__(type(self))
-        made._begin(scale_epsilon(self._laid, factor), self._folder, self._frame)
-        return made
+        release = object.__new__(type(self))
+        release._begin(scale_epsilon(self._layout, factor), self._folder, self._frame)
+        return release
 
     def standing(self) -> Standing | None:
-        """Return where the series in the ledger stands; None for a spec without one.
+        """The state of the series in its ledger; None for a spec without a series.
 
-        Raises what the ledger would: see `Ledger.charge`.
+        Raises the errors of the ledger: see `Ledger.charge`.
         """
         from leastnoise.tables.publish.prepare import Standing
 
         return Standing.find(self._spec, self._folder)
 
     def target(self) -> Path | None:
-        """Return the directory that `run` would make now; None for a spec without an output.
+        """The directory that `run` would create now; None for a spec without an output.
 
-        Of a series it is that of its next release. Raises what `standing` does.
+        For a series it is the directory of the next release. Raises the errors of `standing`.
         """
         if self._spec.output is None:
             return None
@@ -238,10 +288,10 @@ class Release:
         return path if standing is None else standing.folder(path)
 
     def afford(self, plan: Plan) -> str | None:
-        """Return the filter by which the ledger would admit `plan` now; None without a ledger.
+        """The filter by which the ledger would admit `plan` now. Nothing is charged.
 
-        Nothing is charged. None, too, for what is charged already: a release of a plan, or of a
-        series that has begun. Raises what the ledger would: see `Ledger.charge`.
+        None if no charge is due: without a ledger, for a preregistered plan, and for a series that
+        has begun. Raises the errors of the ledger: see `Ledger.charge`.
         """
         from leastnoise.tables.publish import prepare
 
@@ -256,24 +306,35 @@ class Release:
     ) -> ReleasedTables:
         """Read the source, add the noise, and write the output directory if the spec has one.
 
-        With `sign`, a PEM file of an Ed25519 private key, the directory is signed with it. The
-        ledger's entry has the `label`, or the title of the spec's [report], or its queries' names.
+        Every call draws fresh noise: it is another release and spends the whole budget again. If
+        the spec has a ledger, it is charged before a row is read, and the charge stays even if the
+        release then fails. The first release of a series is charged for all its releases; each
+        release has a directory of its own in the output.
 
-        `progress` is told the stages, never a number of rows. Every call draws fresh noise: it is
-        another release, which spends the whole budget again. A ledger in the spec is charged before
-        a row is read, for good, whatever happens then. Of a series it is charged for all releases
-        with the first, and counts this one, which is in a directory of its own in the output.
-        Raises what `plan` does, InvalidInput if the output exists, Refused if all of a series were
-        published, and what `Ledger.charge` does; then nothing was read, drawn or charged.
+        Args:
+            progress: Called with each stage in words, never with a number of rows.
+            sign: PEM file of an Ed25519 private key that signs the directory.
+            label: Label of the ledger's entry. By default it is the title of the spec's
+                `[report]`, or the names of its queries.
+
+        Returns:
+            The tables, with their certificate and plan.
+
+        Raises:
+            SourceError: The source can't be read.
+            SpecError: The source doesn't fit the spec.
+            InvalidInput: The output exists or can't be written.
+            Refused: No noise can serve a query, the ledger doesn't admit the charge, or all
+                releases of the series were published.
         """
         from leastnoise.tables.publish import output, prepare, seal
 
         tell = _validate.listener(progress) or (lambda _: None)
-        wanted, label = self._spec.output, prepare.label_of(self._spec, label)
+        wanted, label = self._spec.output, prepare.choose_label(self._spec, label)
         key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
         standing = self.standing()
         if standing is not None:
-            if wanted is not None:  # a killed release counts as published: none takes its name
+            if wanted is not None:  # a killed release counts as published: its number isn't reused
                 output.sweep(self._folder / wanted.path, name=r"\d+")
             standing.check_left()
         if wanted is None:
@@ -289,7 +350,7 @@ class Release:
             tell("Writing the tables")
             from leastnoise.tables.results.table_files import write_table
 
-            with output.writing(path):
+            with output.report_write_errors(path):
                 prepare.make_room(folder)
                 plan = released.plan
                 if plan.finds_bounds:
@@ -298,7 +359,9 @@ class Release:
                     )
                 for table in released.tables.values():
                     write_table(table, folder, wanted.format)
-                sealed = seal.Seal.of(folder, entry=released.entry, place=released.place)
+                sealed = seal.Seal.of(
+                    folder, entry=released.entry, release_number=released.release_number
+                )
                 sealed.write(folder, key)
         return released
 
@@ -316,70 +379,72 @@ class Release:
         from leastnoise.tables.rows import source
 
         tell("Checking the source")
-        found = source.find_source(self._spec, self._folder, self._frame)
+        number = 1 if standing is None else standing.release_number
+        rows = source.find_source(self._spec, self._folder, self._frame, release=number)
         prepare.check_account(self._spec, self._folder, standing)
-        laid, plan = self._settled(tell, standing)
-        spec, certificate = laid.spec, plan.certificate
+        spec_layout, plan = self._find_plan(tell, standing)
+        spec, certificate = spec_layout.spec, plan.certificate
 
         from leastnoise.tables.publish.draws import draw_tables
 
         if path is not None and folder is not None:
             tell("Writing the plan and its certificate")
-            with output.writing(path):
+            with output.report_write_errors(path):
                 prepare.write_texts(folder, spec=spec, plan=plan, certificate=certificate)
                 prepare.try_tables(folder, spec=spec, plan=plan, key=key)
-        if self._spec.privacy.ledger is not None:  # else nothing is lost where a query fails
+        if self._spec.privacy.ledger is not None:  # else a query that fails costs nothing
             tell("Trying the queries without rows")
-            prepare.try_queries(found, spec=spec, plan=plan)
+            prepare.try_queries(rows, spec=spec, plan=plan)
         entry = prepare.charge(
             self._spec, self._folder, certificate, standing=standing, tell=tell, label=label
         )
-        plan, tables = draw_tables(laid, plan, found, tell)
+        plan, tables = draw_tables(spec_layout, plan, rows, tell)
         return output.ReleasedTables(
             tables=tables,
             certificate=certificate,
             plan=plan,
             path=path,
             entry=entry,
-            place=None if standing is None else standing.place,
+            release_number=None if standing is None else standing.release_number,
         )
 
 
 def fit_plans(
     releases: Sequence[tuple[Release, int]], budget: Budget, *, progress: Progress | None = None
 ) -> list[Plan]:
-    """Return the plans with which `releases` meet `budget` together, at as much ε as that allows.
+    """The plans of `releases` that together meet `budget`, at the largest common factor of their ε.
 
-    Each is made as often as its count says, and every ε is multiplied by one factor. Where less ε
-    is proved wherever more is, it is within .5 % of the largest that is proved. δ of each stays.
-    Raises Refused if no factor is, InvalidArgument for a spec without a number above 0 for ε, and
-    what `plan` does.
+    Each release comes with a count of how often it is made. Every δ stays. The factor is within .5
+    % of the largest that can be proved, if proofs of larger factors imply proofs of smaller ones.
+    Raises Refused if no factor is proved, InvalidArgument for a spec whose ε isn't a number above
+    0, and the errors of `plan`.
     """
     from leastnoise.guarantees.exact import decimal_text
     from leastnoise.ledger.preregistered import Preregistered
     from leastnoise.numerics.bisection import Bisection
 
-    for one, _ in releases:
-        if (given := one.spec.privacy.epsilon) == LEAST or not given:
+    for release, _ in releases:
+        if (given := release.spec.privacy.epsilon) == LEAST or not given:
             expected = "specs with a number above 0 for epsilon, whose proportions are kept"
             raise InvalidArgument(name="specs", value=given, expected=expected)
     counts = [count for _, count in releases]
-    of_sums = sum((one.spec.budget.epsilon * count for one, count in releases), Fraction(0))
-    of_deltas = sum((one.spec.budget.delta * count for one, count in releases), Fraction(0))
-    first = float(budget.epsilon / of_sums)
+    budgets = [(release.spec.budget, count) for release, count in releases]
+    epsilon_sum = sum((part.epsilon * count for part, count in budgets), Fraction(0))
+    delta_sum = sum((part.delta * count for part, count in budgets), Fraction(0))
+    first = float(budget.epsilon / epsilon_sum)
     met: dict[int, list[Plan]] = {}
-    step, most = 1.005, 2000  # from one ε to the next, and so many at most from what fits by sums
+    step, most = 1.005, 2000  # ratio of successive ε; most steps from the ε that fits by sums
 
     def exceeds(steps: int) -> bool:
         factor = first * step**steps
-        plans = [one._scaled(factor).plan() for one, _ in releases]  # noqa: SLF001 (the same class)
+        plans = [release._scale(factor).plan() for release, _ in releases]  # noqa: SLF001 (the same class)
         certificates = [plan.certificate for plan in plans]
         whole = Preregistered(budget=budget, releases=zip(certificates, counts, strict=True))
-        if whole.composes_by_sums and of_deltas > budget.delta:  # whatever ε is
+        if whole.composes_by_sums and delta_sum > budget.delta:  # at any ε
             raise Refused(
-                f"The deltas of these releases add up to {decimal_text(of_deltas)}, which is more "
-                f"than {decimal_text(budget.delta)}, and groups that nobody listed, or quantiles, "
-                "are charged by sums. Give the specs less delta."
+                f"The deltas of these releases add up to {decimal_text(delta_sum)}, which is more "
+                f"than {decimal_text(budget.delta)}. They have to add up, since a release has "
+                "groups that nobody listed, or quantiles. Give the specs less delta."
             )
         try:
             whole.prove()
@@ -396,8 +461,8 @@ def fit_plans(
     return met[max(met)]
 
 
-def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
-    """The section for the spec, and the frame if the source is one."""
+def _separate_frame(data: object) -> tuple[object, Frame | SparkRows | None]:
+    """Separate a frame from its section: the section for the spec, and the frame, if any."""
     from leastnoise.tables.rows import source
 
     section = data if isinstance(data, Mapping) else {"source": data}

@@ -1,7 +1,7 @@
-"""What a release's directory held when it was published: SHA-256 of each file, and its charge.
+"""The seal of a release: the SHA-256 of each file when it was published, and its ledger entry.
 
-Whoever can write to the directory can write new sums, too: what shows that is a signature, by a key
-that others know.
+Anyone who can write to the directory can replace the seal. Only a signature, by a key that others
+know, shows that.
 """
 
 from __future__ import annotations
@@ -26,32 +26,35 @@ if TYPE_CHECKING:
 
 RECORD, SIGNATURE = "release.json", "release.sig"
 _KIND, _VERSION = "release-record", 1
-_FIELDS, _PLACE = ("kind", "version", "files", "entry"), "release"  # the last of a series alone
+_FIELDS = ("kind", "version", "files", "entry")
+_NUMBER = "release"  # the field of the release number, only in a series
 _MAKE_ONE = "Make one: openssl genpkey -algorithm ed25519 -out key.pem"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Seal:
-    """The SHA-256 of each file by name, and the entry of the ledger that was charged, if any.
+    """The seal of a release.
 
-    Of a series `place` says which of its releases it is, from 1 on.
+    `files` has the SHA-256 of each file by name, `entry` the number of the ledger's entry that was
+    charged, if any, and `release_number` the position in a series, from 1 on.
     """
 
     files: dict[str, str]
     entry: int | None
-    place: int | None = None
+    release_number: int | None = None
 
     @classmethod
-    def of(cls, folder: Path, *, entry: int | None, place: int | None = None) -> Seal:
-        """Return the seal of what is in `folder`."""
+    def of(cls, folder: Path, *, entry: int | None, release_number: int | None = None) -> Seal:
+        """The seal of the files in `folder`."""
         names = sorted(file.name for file in folder.iterdir())
-        return cls(files={name: sum_of(folder / name) for name in names}, entry=entry, place=place)
+        files = {name: sha256_of(folder / name) for name in names}
+        return cls(files=files, entry=entry, release_number=release_number)
 
     def write(self, folder: Path, key: Ed25519PrivateKey | None) -> None:
-        """Write it into `folder`, signed if there is a `key`."""
+        """Write the seal into `folder`, signed if there is a `key`."""
         record = {"kind": _KIND, "version": _VERSION, "files": self.files, "entry": self.entry}
-        record |= {} if self.place is None else {_PLACE: self.place}
+        record |= {} if self.release_number is None else {_NUMBER: self.release_number}
         text = json.dumps(record, indent=2)
         (folder / RECORD).write_text(text, encoding="utf-8", newline="\n")
         if key is not None:
@@ -60,38 +63,39 @@ class Seal:
 
     @classmethod
     def read(cls, folder: Path) -> Seal:
-        """Return the seal of a release; raises CertificateRejected if there is none."""
+        """The seal of a release; raises CertificateRejected if it is missing or malformed."""
         try:
             text = _files.read_text(folder / RECORD, most=_files.LARGEST_CERTIFICATE, links=False)
-            found = parse_object(text)
-            known = (*_FIELDS, _PLACE) if found.get(_PLACE) is not None else _FIELDS
-            fields = exact_fields(found, known, where=RECORD)
+            record = parse_object(text)
+            known = (*_FIELDS, _NUMBER) if record.get(_NUMBER) is not None else _FIELDS
+            fields = exact_fields(record, known, where=RECORD)
         except InvalidInput as error:
             raise CertificateRejected(f"{RECORD} is missing or unreadable. {error}") from None
-        files, entry, place = fields["files"], fields["entry"], fields.get(_PLACE)
+        files, entry, release_number = fields["files"], fields["entry"], fields.get(_NUMBER)
         known = fields["kind"] == _KIND and type(fields["version"]) is int
         known = known and fields["version"] == _VERSION
-        if not (known and isinstance(files, dict) and _is_entry(entry) and _is_entry(place)):
+        numbers = _is_count(entry) and _is_count(release_number)
+        if not (known and numbers and isinstance(files, dict)):
             raise CertificateRejected(f"{RECORD} is not the record of a release.")
-        return cls(files=files, entry=entry, place=place)
+        return cls(files=files, entry=entry, release_number=release_number)
 
     def check(self, folder: Path, *, names: list[str]) -> None:
-        """Raise CertificateRejected unless it is about the files `names`, and they are the same."""
+        """Raise CertificateRejected unless the seal covers the files `names`, all unchanged."""
         if sorted(self.files) != sorted(names):
-            raise CertificateRejected(f"{RECORD} is about other files than the release has.")
+            raise CertificateRejected(f"{RECORD} lists other files than the release has.")
         for name in names:
-            if sum_of(folder / name) != self.files[name]:
+            if sha256_of(folder / name) != self.files[name]:
                 raise CertificateRejected(
-                    f"{name} isn't what it was when it was released: its SHA-256 is another."
+                    f"{name} was changed after the release: its SHA-256 differs."
                 )
 
 
-def _is_entry(value: object) -> bool:
+def _is_count(value: object) -> bool:
     return value is None or (type(value) is int and value > 0)
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:
-    """Return the Ed25519 key in a PEM file; raises InvalidInput for anything else."""
+    """The Ed25519 private key in a PEM file; raises InvalidInput for anything else."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
@@ -100,32 +104,32 @@ def private_key(path: Path) -> Ed25519PrivateKey:
     try:
         key = serialization.load_pem_private_key(text, password=None)
     except TypeError:
-        raise InvalidInput(f"{path} asks for a password: give a key without one.") from None
+        raise InvalidInput(f"{path} needs a password: give a key without a password.") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise InvalidInput(f"{path} holds no private key as PEM. {_MAKE_ONE}") from None
+        raise InvalidInput(f"{path} has no private key in PEM format. {_MAKE_ONE}") from None
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise InvalidInput(f"{path} holds a key of another kind than Ed25519. {_MAKE_ONE}")
     return key
 
 
 def public_key(path: Path) -> Ed25519PublicKey:
-    """Return the public Ed25519 key in a PEM file; raises InvalidInput for anything else."""
+    """The Ed25519 public key in a PEM file; raises InvalidInput for anything else."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
 
-    how = "Make it of the private one: openssl pkey -in key.pem -pubout -out key.pub"
+    how = "Derive it from the private key: openssl pkey -in key.pem -pubout -out key.pub"
     try:
         key = serialization.load_pem_public_key(_key_text(path))
     except (ValueError, UnsupportedAlgorithm):
-        raise InvalidInput(f"{path} holds no public key as PEM. {how}") from None
+        raise InvalidInput(f"{path} has no public key in PEM format. {how}") from None
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise InvalidInput(f"{path} holds a key of another kind than Ed25519. {_MAKE_ONE}")
     return key
 
 
 def check_signature(folder: Path, key: Ed25519PublicKey) -> None:
-    """Raise CertificateRejected unless the seal in `folder` was signed by that `key`."""
+    """Raise CertificateRejected unless the seal in `folder` was signed by this `key`."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
 
     if not is_signed(folder):
@@ -140,14 +144,14 @@ def check_signature(folder: Path, key: Ed25519PublicKey) -> None:
         raise CertificateRejected(f"{SIGNATURE} is not the signature of this key.") from None
 
 
-def others(folder: Path, sealed: Seal) -> tuple[str, ...]:
-    """Return the names of files in `folder` that aren't of the release, in order."""
+def find_other_files(folder: Path, sealed: Seal) -> tuple[str, ...]:
+    """The names of files in `folder` that don't belong to the release, in order."""
     known = {*sealed.files, RECORD, SIGNATURE}
     return tuple(sorted(file.name for file in folder.iterdir() if file.name not in known))
 
 
 def is_signed(folder: Path) -> bool:
-    """Say whether there is a signature, whosever it is."""
+    """True if the directory has a signature, by any key."""
     return (folder / SIGNATURE).exists()
 
 
@@ -155,8 +159,8 @@ def _key_text(path: Path) -> bytes:
     return _files.read_bytes(path, most=10_000)
 
 
-def sum_of(path: Path) -> str:
-    """Return the SHA-256 of a file; raises CertificateRejected if it can't be read."""
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file; raises CertificateRejected if it can't be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Check a table that was published against its layout and its noise, both public."""
+"""Check a published table against its layout and its noise, both of which are public."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from leastnoise.errors import CertificateRejected, SourceError
 from leastnoise.tables.answers.columns import numbers_of
-from leastnoise.tables.results.key_checks import wrong_keys
-from leastnoise.tables.results.table import key_columns, key_names, result_columns, wrong_rows
-from leastnoise.tables.results.table_files import as_read, read_table
+from leastnoise.tables.results.key_checks import find_wrong_keys
+from leastnoise.tables.results.table import find_wrong_rows, key_columns, key_names, result_columns
+from leastnoise.tables.results.table_files import read_table, values_as_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.statistics.base import Ends
 
-# Floats of another machine: a scale that is found again may be off by 1e-9.
-_SAME = 1e-7
+# Another machine's floats may find a scale that differs by 1e-9.
+_TOLERANCE = 1e-7
 
 
 def check_table(path: Path, parts: Sequence[TablePart]) -> int:
-    """Return the number of rows of a table that holds what was released.
+    """Check a table against the form and the noise of its parts; return its number of rows.
 
-    Checked are names, keys, rows and form, the `_std` of counts and sums, intervals and means, and
-    what each part finds wrong of its own columns. Columns that earlier versions did not write may
-    be missing, all or none. Where counts decide which groups are there, they are those of
-    `wrong_rows`. Keys that nobody listed are as `wrong_keys` says.
+    Checks names, keys, rows, the `_std` of counts and sums, intervals, and the columns of each
+    part. Columns that earlier versions did not write may be missing, but only all together. If
+    counts decide which groups are published, `find_wrong_rows` checks the rows; keys that nobody
+    listed are checked by `find_wrong_keys`. Raises CertificateRejected.
     """
     layouts = [layout for part in parts for layout in part.layouts]
     noisy = [pair for part in parts for pair in part.noisy]
@@ -56,7 +56,10 @@ def check_table(path: Path, parts: Sequence[TablePart]) -> int:
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
     for label, std in wanted.items():
         if not _are_close(deviations[label], std):
-            raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
+            raise CertificateRejected(
+                f"The table {path.name} has a {label} that is not the standard deviation of its "
+                "noise."
+            )
     count = len(key_names(layouts[0]))
     numbers = numbers_of(noisy, dict(list(columns.items())[count:]), kind)
     keys = list(columns.values())[:count]
@@ -75,38 +78,40 @@ def _check_keys(
     path: Path,
     layout: TableShape,
     keys: Sequence[list[Any]],
-    told: Mapping[str, Sequence[float]],
+    numbers: Mapping[str, Sequence[float]],
     *,
     rows: int,
 ) -> None:
-    """Check that the keys are the public ones, cell by cell, or as `wrong_keys` says."""
+    """Check that keys are the public ones cell by cell, else by `find_wrong_keys`."""
     kind = path.suffix.removeprefix(".")
     if not layout.rows_are_public:
-        order = told[layout.decides] if layout.decides and layout.top is not None else None
-        if why := wrong_rows(layout, told) or wrong_keys(layout, keys, kind, counts=order):
+        order = numbers[layout.decides] if layout.decides and layout.top is not None else None
+        if why := find_wrong_rows(layout, numbers) or find_wrong_keys(
+            layout, keys, kind, counts=order
+        ):
             raise CertificateRejected(f"The table {path.name} has {why}.")
         return
     if rows != layout.cells:
         raise CertificateRejected(
-            f"The table {path.name} has other than the {layout.cells:,} rows that the spec says."
+            f"The table {path.name} has {rows:,} rows, but the spec says {layout.cells:,}."
         )
-    wanted = [as_read(column, kind) for column in key_columns(layout)]
-    if not all(map(_same, keys, wanted)):
+    wanted = [values_as_read(column, kind) for column in key_columns(layout)]
+    if not all(map(_are_equal, keys, wanted)):
         raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
 
 
-def _same(told: list[Any], wanted: list[Any]) -> bool:
-    """Say whether two columns of public values are equal; True isn't 1 here, nor 1 1.0."""
-    return told == wanted and list(map(type, told)) == list(map(type, wanted))
+def _are_equal(stored: list[Any], wanted: list[Any]) -> bool:
+    """True if two columns of public values are equal, and their types: True isn't 1, nor 1 1.0."""
+    return stored == wanted and list(map(type, stored)) == list(map(type, wanted))
 
 
-def _are_close(told: Sequence[float], wanted: Ends) -> bool:
-    """Whether all numbers are the one that is wanted, or each is its own."""
-    each = np.ravel(wanted).tolist()
-    each = each * len(told) if isinstance(wanted, float) else each
-    return len(told) == len(each) and all(map(is_close, told, each))
+def _are_close(stored: Sequence[float], wanted: Ends) -> bool:
+    """True if all numbers are close to `wanted`, or each number is close to its own end."""
+    expected = np.ravel(wanted).tolist()
+    expected = expected * len(stored) if isinstance(wanted, float) else expected
+    return len(stored) == len(expected) and all(map(is_close, stored, expected))
 
 
-def is_close(told: float, wanted: float) -> bool:
-    """Whether two floats are the same but for the machine that computed them."""
-    return math.isclose(told, wanted, rel_tol=_SAME)
+def is_close(stored: float, wanted: float) -> bool:
+    """True if two floats differ at most by the rounding of another machine."""
+    return math.isclose(stored, wanted, rel_tol=_TOLERANCE)

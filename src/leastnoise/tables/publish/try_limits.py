@@ -1,8 +1,8 @@
-"""What values of a limit would cost on a file that may be looked at: noise, and what is cut off.
+"""Compare values of a limit on a file that may be looked at: their noise, and their bias.
 
 Nothing here is private: it compares exact numbers of the file with and without limits. The noise of
-each value is that of the plan that a release would have. What is cut off is the difference of the
-same query without limits, and with bounds that hold every value of the file.
+each value is the noise of its plan. The bias is the difference from the same query without limits,
+and with bounds that hold every value of the file.
 
 notation: over the cells of a statistic, noise² = the mean of its variances, bias² = the mean of the
 squared differences, total² = noise² + bias².
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from leastnoise import _files
 from leastnoise.errors import InvalidArgument, Refused, SourceError, SpecError, show_value
 from leastnoise.tables.answers.match_certificates import list_answers
-from leastnoise.tables.layout import finding
+from leastnoise.tables.layout import found_bounds
 from leastnoise.tables.layout.layout import Layout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan import least_epsilon
@@ -37,8 +37,8 @@ from leastnoise.tables.statistics.base import CLOSE, NoiseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from leastnoise.tables.answers.noisy import BlockPlan
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.answers.noisy import NoisyPart
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.plan.plan import Plan
     from leastnoise.tables.spec.model import Spec
 
@@ -52,12 +52,12 @@ _NONE = NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0)
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Tried:
-    """The error of a statistic with one value of a limit, in the statistic's own units.
+class Trial:
+    """The error of one statistic with one value of a limit, in the statistic's own units.
 
-    Over its groups, those of a mean that have values: the root mean square of the noise, of what
-    limits and bounds take away, and of both together. `least` says that no other value of the limit
-    has less in all, and some have more.
+    `noise`, `bias` and `total` are root mean squares over the groups of the statistic; for a mean,
+    over groups that have values. `least` is true if no other value of the limit has a smaller
+    total, and some have a larger one.
     """
 
     query: str
@@ -76,14 +76,14 @@ class Tried:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Trials:
-    """The errors of every statistic that can be compared, with each value; what the others are."""
+    """The errors of statistics with each value, and the statistics that can't be compared."""
 
-    tried: tuple[Tried, ...]
-    others: tuple[str, ...]
+    trials: tuple[Trial, ...]
+    not_compared: tuple[str, ...]
 
 
 def key_of(name: str) -> str:
-    """Return the key of a spec that `name` is a limit of; raises InvalidArgument."""
+    """The key of a spec that has the limit `name`; raises InvalidArgument."""
     if name in LIMITS:
         return f"contribution.{name}"
     if name.startswith(_BOUNDS) and name != _BOUNDS:
@@ -100,12 +100,23 @@ def try_limits(
     sample: Path,
     progress: Callable[[str], object],
 ) -> Trials:
-    """Return the errors of the release in the file `spec` with each of the `values` of a limit.
+    """Compute the errors of a release with each of several `values` of a limit.
 
-    `name` is "max_rows", "max_groups", "max_rows_per_group" or "bounds.COLUMN", whose values are
-    like 0..100. The rows are those of the file `sample`, not of the spec's source. No ledger is
-    charged. Raises InvalidArgument, SpecError and SourceError for what can't be read, Refused if
-    no noise can serve, or nothing can be compared.
+    Args:
+        spec: The spec file.
+        name: The limit: "max_rows", "max_groups", "max_rows_per_group" or "bounds.COLUMN".
+        values: Values of the limit; of bounds like "0..100".
+        sample: A file of rows that may be looked at, in place of the spec's source.
+        progress: Called with each stage in words.
+
+    Returns:
+        The errors of every statistic that can be compared. No ledger is charged.
+
+    Raises:
+        InvalidArgument: The limit or a value is malformed.
+        SpecError: The spec is invalid.
+        SourceError: A file can't be read.
+        Refused: No noise can serve a query, or no statistic can be compared.
     """
     key_of(name)
     if not 1 <= len(values) <= MOST_VALUES:
@@ -118,48 +129,48 @@ def try_limits(
         data["source"] = str(sample.absolute())
         for key in ("table", "engine"):
             data.pop(key, None)
-    plans: dict[str, tuple[LaidOut, Plan]] = {}
+    plans: dict[str, tuple[SpecLayout, Plan]] = {}
     for value in values:
-        laid = spec_file.lay_out(_changed(raw, name, value), folder=spec.parent)
-        for column in finding.columns_by_query(laid.spec).values():
-            why = "are found by each release, whose errors they decide: give them, to compare."
+        spec_layout = spec_file.lay_out(_change_limit(raw, name, value), folder=spec.parent)
+        for column in found_bounds.columns_by_query(spec_layout.spec).values():
+            why = "are found anew by each release, and decide its errors. Give bounds, to compare."
             raise Refused(f"columns.{column}.bounds {why}")
         progress(f"Planning with {name} = {value}")
-        plans[value] = least_epsilon.find_plan(laid, None)
+        plans[value] = least_epsilon.find_plan(spec_layout, None)
     first = next(iter(plans.values()))[0].spec
     progress("Reading the file")
     try:
-        whole = spec_file.lay_out(_unlimited(raw, first, spec.parent), folder=spec.parent)
+        whole = spec_file.lay_out(_remove_limits(raw, first, spec.parent), folder=spec.parent)
     except SpecError:
-        raise Refused("The spec has no meaning with bounds that hold all of this file.") from None
+        raise Refused("The spec is invalid with bounds that hold all values of the file.") from None
     answers = list_answers(whole)
-    shared = {label for one in answers if one.shares_draws for label in one.labels}
+    shared = {label for answer in answers if answer.shares_draws for label in answer.labels}
     truths = {
-        ways[0].label: (ways[0], _numbers(whole.spec, ways[0], spec.parent))
+        layouts[0].label: (layouts[0], _sum_cells(whole.spec, layouts[0], spec.parent))
         for parts in whole.queries
-        for ways in parts
-        if ways[0].label in shared and not (ways[0].conditions or ways[0].clipped)
+        for layouts in parts
+        if layouts[0].label in shared and not (layouts[0].conditions or layouts[0].clipped)
     }
-    found = [
-        one
-        for value, (laid, plan) in plans.items()
+    trials = [
+        trial
+        for value, (spec_layout, plan) in plans.items()
         for block in plan.blocks
         if block.layout.label in truths
-        for one in _errors(
-            laid.spec, block, truths[block.layout.label], value=value, folder=spec.parent
+        for trial in _find_errors(
+            spec_layout.spec, block, truths[block.layout.label], value=value, folder=spec.parent
         )
     ]
-    if not found:
+    if not trials:
         raise Refused(
-            "No statistic can be compared: groups that nobody listed, margins, levels, "
-            "cumulative counts, "
-            "conditions and quantiles can't."
+            "No statistic of the spec can be compared. Groups that nobody listed, margins, "
+            "levels, cumulative counts, conditions and quantiles can't."
         )
-    return Trials(tried=tuple(_marked(found)), others=tuple(_others(found, *plans[values[0]])))
+    not_compared = tuple(_list_uncompared(trials, *plans[values[0]]))
+    return Trials(trials=tuple(_mark_least(trials)), not_compared=not_compared)
 
 
-def _changed(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
-    """Return a spec with another value of the limit; raises InvalidArgument if it can't be one."""
+def _change_limit(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
+    """A spec with another value of the limit; raises InvalidArgument if the value is malformed."""
     changed = copy.deepcopy(raw)
     if name.startswith(_BOUNDS):
         low, dots, high = value.partition("..")
@@ -176,27 +187,30 @@ def _changed(raw: dict[str, Any], name: str, value: str) -> dict[str, Any]:
     return changed
 
 
-def _unlimited(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
-    """Return a spec whose limits cut off nothing of the rows, and whose bounds clamp no value."""
+def _remove_limits(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
+    """A spec whose limits drop no row of the file, and whose bounds clamp no value of it."""
     changed = copy.deepcopy(raw)
     unused = {"clipping", "rest", "clamp", "round"}
     changed["query"] = [
         {key: value for key, value in query.items() if key not in unused}
         for query in changed["query"]
     ]
-    found = source.find_source(spec, folder)
-    known = {**found.columns, **found.computed.types}
+    rows_source = source.find_source(spec, folder)
+    known = {**rows_source.columns, **rows_source.computed.types}
     for name, column in spec.columns.items():
         if column.limits is None or name not in known:
             continue
-        with source.open_engine(found) as engine:
+        with source.open_engine(rows_source) as engine:
             value = nw.col(engine.column(name, "v"))
             rows = engine.frame.filter(engine.has_value(name))
-            (held,) = engine.rows(rows.select(low=value.min(), high=value.max()))
-        ends = [*map(float, column.limits), *(float(end) for end in held if end is not None)]
+            (ends_of_file,) = engine.rows(rows.select(low=value.min(), high=value.max()))
+        ends = [
+            *map(float, column.limits),
+            *(float(end) for end in ends_of_file if end is not None),
+        ]
         changed["columns"][name]["bounds"] = [repr(min(ends)), repr(max(ends))]
     if not spec.privacy.by_row:
-        with source.open_engine(found) as engine:
+        with source.open_engine(rows_source) as engine:
             unit = nw.col(engine.column(spec.privacy.unit, "u"))
             rows = engine.frame.filter(~unit.is_null()).select(unit=unit).group_by("unit")
             ((most,),) = engine.rows(rows.agg(n=nw.len()).select(nw.col("n").max()))
@@ -206,35 +220,37 @@ def _unlimited(raw: dict[str, Any], spec: Spec, folder: Path) -> dict[str, Any]:
     return changed
 
 
-def _numbers(spec: Spec, layout: Layout, folder: Path) -> NDArray[np.float64]:
-    """Return what the rows of the file add up to in each cell, shape (cells, components)."""
-    found = source.find_source(spec, folder)
-    vector = ExactTotals.of(found, spec, tell=lambda _: None).vector(layout)
+def _sum_cells(spec: Spec, layout: Layout, folder: Path) -> NDArray[np.float64]:
+    """The sums of each cell over the rows of the file, shape (cells, components)."""
+    rows = source.find_source(spec, folder)
+    vector = ExactTotals.of(rows, spec, tell=lambda _: None).vector(layout)
     return vector.reshape(-1, len(layout.components)) / 2.0**layout.bits
 
 
-def _errors(
-    spec: Spec, block: BlockPlan, truth: _Cells, *, value: str, folder: Path
-) -> Iterator[Tried]:
-    """Yield the error of each statistic of a block, given what its cells are without limits."""
+def _find_errors(
+    spec: Spec, block: NoisyPart, truth: _Cells, *, value: str, folder: Path
+) -> Iterator[Trial]:
+    """The error of each statistic of a query; `truth` has its cells without limits."""
     layout = block.layout
-    limited = _numbers(spec, layout, folder)
+    limited = _sum_cells(spec, layout, folder)
     noisy = values_of(layout, limited, block.noise_errors)
-    cut, whole = (
-        values_of(one, numbers, [_NONE] * len(one.components))
-        for one, numbers in ((layout, limited), truth)
+    limited_values, true_values = (
+        values_of(cell_layout, numbers, [_NONE] * len(cell_layout.components))
+        for cell_layout, numbers in ((layout, limited), truth)
     )
-    for place, asked in enumerate(layout.statistics):
-        of_values = truth[1][:, truth[0].uses[place][-1]]
-        there = of_values > 0 if asked.needs_size else np.ones(of_values.shape, dtype=np.bool_)
-        if there.any():
-            away = cut[place][0] - whole[place][0]
-            yield Tried(
+    for index, statistic in enumerate(layout.statistics):
+        of_values = truth[1][:, truth[0].uses[index][-1]]
+        counted = (
+            of_values > 0 if statistic.needs_size else np.ones(of_values.shape, dtype=np.bool_)
+        )
+        if counted.any():
+            taken_away = limited_values[index][0] - true_values[index][0]
+            yield Trial(
                 query=layout.name,
-                statistic=asked.in_words(spec.labels),
+                statistic=statistic.in_words(spec.labels),
                 value=value,
-                noise=_root_mean_square(noisy[place][1][there]),
-                bias=_root_mean_square(away[there]),
+                noise=_root_mean_square(noisy[index][1][counted]),
+                bias=_root_mean_square(taken_away[counted]),
             )
 
 
@@ -242,22 +258,22 @@ def _root_mean_square(values: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def _marked(found: Sequence[Tried]) -> Iterator[Tried]:
-    """Yield the errors by statistic, in the order of the values, the least of each marked."""
-    by_statistic: dict[tuple[str, str], list[Tried]] = {}
-    for one in found:
-        by_statistic.setdefault((one.query, one.statistic), []).append(one)
-    for own in by_statistic.values():
-        most = min(one.total for one in own) * (1 + CLOSE)
-        alike = all(one.total <= most for one in own)
-        yield from (replace(one, least=one.total <= most and not alike) for one in own)
+def _mark_least(trials: Sequence[Trial]) -> Iterator[Trial]:
+    """The errors by statistic, in the order of the values, with the smallest of each marked."""
+    by_statistic: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        by_statistic.setdefault((trial.query, trial.statistic), []).append(trial)
+    for group in by_statistic.values():
+        most = min(trial.total for trial in group) * (1 + CLOSE)
+        alike = all(trial.total <= most for trial in group)
+        yield from (replace(trial, least=trial.total <= most and not alike) for trial in group)
 
 
-def _others(found: Sequence[Tried], laid: LaidOut, plan: Plan) -> Iterator[str]:
-    """Yield what isn't compared of a plan, but for the counts of what limits take away."""
-    compared = {(one.query, one.statistic) for one in found}
+def _list_uncompared(trials: Sequence[Trial], spec_layout: SpecLayout, plan: Plan) -> Iterator[str]:
+    """The statistics of a plan that aren't compared, except counts of rows that limits drop."""
+    compared = {(trial.query, trial.statistic) for trial in trials}
     for query in plan.by_query:
-        for asked in statistics_of(query.layouts):
-            said = asked.in_words(laid.spec.labels)
-            if (query.name, said) not in compared and not asked.of_all_groups:
-                yield f"{said} of {query.name}"
+        for statistic in statistics_of(query.layouts):
+            label = statistic.in_words(spec_layout.spec.labels)
+            if (query.name, label) not in compared and not statistic.of_all_groups:
+                yield f"{label} of {query.name}"

@@ -1,4 +1,4 @@
-"""Check a released directory from what is in it: no data, and nothing taken on trust."""
+"""Verify a released directory from its own files, without data and without trust in any number."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.records import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.ledger.check import charged_account
-from leastnoise.tables.layout import finding
-from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout import found_bounds
+from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.layout.table_shape import TableShape
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan_as_certified
@@ -30,14 +30,22 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class VerifiedRelease:
-    """A release whose certificate holds for its spec; `delta` encloses the total δ at its ε.
+    """A release whose certificate holds for its spec.
 
-    `plan` is the one that was made again. `layouts` say what each table holds, those of one query's
-    parts side by side, and `rows` how many rows it has. `entry` is the number that its ledger's
-    entry has, as the release says, and `account` what that ledger charged, if it was given.
-    Of a series `place` is which of its releases it is, and the certificate is about all of them.
-    `signed` says whether a signature was checked; it is None if there is one that wasn't. `others`
-    are files in the directory that aren't of the release.
+    Attributes:
+        spec: The stored spec.
+        certificate: The stored certificate, proved again.
+        plan: The plan, made again from spec and certificate.
+        delta: Enclosure of the total δ at the spec's ε.
+        layouts: The contents of each table; the parts of one query stand side by side.
+        rows: Number of rows of each table.
+        entry: Number of the ledger's entry, as the release states it; None without a ledger.
+        release_number: Position in the series, from 1 on; None without a series. The certificate
+            is about all releases of the series.
+        account: The account that the ledger charged; None if no ledger was given.
+        signed: True if a signature was checked, False if there is none, None if there is a
+            signature but no key was given.
+        other_files: Files in the directory that don't belong to the release.
     """
 
     spec: Spec
@@ -47,48 +55,68 @@ class VerifiedRelease:
     layouts: tuple[TableShape, ...]
     rows: dict[str, int]
     entry: int | None
-    place: int | None
+    release_number: int | None
     account: Account | None
     signed: bool | None
-    others: tuple[str, ...]
+    other_files: tuple[str, ...]
+
+    @property
+    def planned_releases(self) -> int:
+        """The number of releases of the series; 1 without a series."""
+        return self.plan.planned_releases
 
     def __repr__(self) -> str:
         queries = _words.count_noun(len(self.spec.query), "query", "queries")
         budget = self.spec.budget
-        if self.place is not None:
-            queries += f", {_words.name_release(self.place, self.certificate.releases)}, together"
-        said = f"{_words.format_guarantee(budget.epsilon, budget.delta)} for each"
+        if self.release_number is not None:
+            number = _words.name_release(self.release_number, self.planned_releases)
+            queries += f", {number}, together"
+        guarantee = f"{_words.format_guarantee(budget.epsilon, budget.delta)} for each"
         return _words.line(
-            "VerifiedRelease", f"{queries}, proved {said} {self.spec.privacy.person}"
+            "VerifiedRelease", f"{queries}, proved {guarantee} {self.spec.protected}"
         )
 
 
 def verify_directory(
     path: str | Path, *, ledger: str | Path | None = None, key: str | Path | None = None
 ) -> VerifiedRelease:
-    """Return the release in the directory `path`, proved again.
+    """Verify the release in a directory: prove its guarantee again and check its tables.
 
-    Derives every layout, sensitivity and share of the budget from the stored spec, compares each
-    block's certificate with them, proves all blocks and all together, makes the plan again and
-    compares it, and checks the columns and keys of the tables, the stated deviations of counts and
-    sums, that quantiles are candidates, the intervals as far as value and noise say them, of groups
-    that nobody listed that each row reaches the threshold and that keys are distinct and in order,
-    that margins, levels and cumulative counts add up exactly, that whole ones of these follow from
-    their intervals, and that no file was changed since (by the SHA-256 that the release wrote).
-    With a `ledger` all of that is proved again too, and the release has to be in it; with a `key`,
-    a PEM file of a public Ed25519 key, the release has to be signed by it. Raises SourceError if
-    the directory can't be read, CertificateRejected, with the reason, if anything in it is false,
-    and what `check_ledger` does.
+    Every layout, sensitivity and share of the budget is derived from the stored spec and compared
+    with the certificate, which is then proved. The plan is made again and compared. In the tables
+    these are checked:
 
-    Not promised: that the values of the tables came out of the mechanism, that the source was what
-    it says, or, without a key, that nobody wrote both a table and its SHA-256 anew.
+    - columns and keys; for groups that nobody listed also that keys are distinct and in order, and
+      that each row reaches the threshold,
+    - the stated deviations of counts and sums, and intervals as far as they follow from values,
+    - that quantiles are candidates,
+    - that margins, levels and cumulative counts add up exactly, and that whole numbers among them
+      follow from their intervals.
+
+    At last the SHA-256 of each file is compared with the release's record.
+
+    Not promised: that the values came out of the mechanism, or that the source was the one that the
+    spec names. Without a key, someone may have replaced both a table and its SHA-256.
+
+    Args:
+        path: The directory.
+        ledger: A ledger, which is proved again too, and has to contain the release.
+        key: PEM file of a public Ed25519 key, by which the release has to be signed.
+
+    Returns:
+        The verified release.
+
+    Raises:
+        SourceError: The directory can't be read.
+        CertificateRejected: The release is false or damaged; names the reason. Also for a ledger
+            that `check_ledger` rejects.
     """
     folder = _validate.path(path, name="path")
     public = None if key is None else seal.public_key(_validate.path(key, name="key"))
-    laid = _stored_spec(folder)
-    spec = laid.spec
-    certificate = _stored_certificate(folder)
-    plan = _planned(folder, laid, certificate)
+    spec_layout = _read_spec(folder)
+    spec = spec_layout.spec
+    certificate = _read_certificate(folder)
+    plan = _rebuild_plan(folder, spec_layout, certificate)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
     rows: dict[str, int] = {}
@@ -96,7 +124,7 @@ def verify_directory(
         rows[query.name] = check_table(folder / f"{query.name}.{kind}", query.parts)
     for answered in plan.answered:
         answered.check(folder, kind)
-    _check_found(plan, folder, kind)
+    _check_found_bounds(plan, folder, kind)
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
     sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in rows)])
@@ -112,62 +140,65 @@ def verify_directory(
         layouts=tuple(layout for query in plan.by_query for layout in query.layouts),
         rows=rows,
         entry=sealed.entry,
-        place=sealed.place,
-        account=None if ledger is None else _charged(spec, certificate, sealed, ledger),
-        others=seal.others(folder, sealed),
+        release_number=sealed.release_number,
+        account=None if ledger is None else _find_account(spec, certificate, sealed, ledger),
+        other_files=seal.find_other_files(folder, sealed),
         signed=True if public is not None else unchecked,
     )
 
 
-def _check_found(plan: Plan, folder: Path, kind: str) -> None:
-    """Raise CertificateRejected unless found bounds are those that the tables say, by the rule."""
-    columns = finding.columns_by_query(plan.spec)
-    for part in (one for one in plan.quantiles if one.name in columns):
+def _check_found_bounds(plan: Plan, folder: Path, kind: str) -> None:
+    """Raise CertificateRejected unless the found bounds follow from the published tables."""
+    columns = found_bounds.columns_by_query(plan.spec)
+    for part in (answer for answer in plan.quantiles if answer.name in columns):
         name = columns[part.name]
-        told = read_table(folder / f"{part.name}.{kind}", [part.layout])
-        chosen = part.read_chosen(told, kind)
+        stored = read_table(folder / f"{part.name}.{kind}", [part.layout])
+        chosen = part.read_chosen(stored, kind)
         known = plan.spec.columns[name]
-        if known.is_open or known.limits != finding.bounds_from(known, chosen):
-            why = f"The bounds of {name!r} are not those that {part.name} has found."
+        if known.is_open or known.limits != found_bounds.pick_bounds(known, chosen):
+            why = f"The bounds of {name!r} are not the bounds that {part.name} found."
             raise CertificateRejected(why)
 
 
 def _check_charge(spec: Spec, sealed: seal.Seal) -> None:
-    """Reject a seal unless it says a ledger's entry, and a place in a series, as the spec does."""
-    place = sealed.place
+    """Reject a seal whose ledger entry or release number doesn't fit the spec."""
+    release_number = sealed.release_number
     if (spec.privacy.ledger is None) != (sealed.entry is None):
-        raise CertificateRejected(f"{seal.RECORD} and the spec differ in whether a ledger is used.")
-    if (spec.series is None) != (place is None):
+        raise CertificateRejected(f"Either {seal.RECORD} or the spec names a ledger, but not both.")
+    if (spec.series is None) != (release_number is None):
         raise CertificateRejected(
-            f"{seal.RECORD} and the spec differ in whether it is of a series."
+            f"Either {seal.RECORD} or the spec says that the release is part of a series, but not "
+            "both."
         )
-    if place is not None and place > spec.releases:
+    series = spec.series
+    if release_number is not None and series is not None and release_number > series.releases:
         raise CertificateRejected(
-            f"{seal.RECORD} names release {place:,}, but the series has {spec.releases:,}."
+            f"{seal.RECORD} names release {release_number:,}, but the series has "
+            f"{series.releases:,}."
         )
 
 
-def _charged(
+def _find_account(
     spec: Spec, certificate: PlanCertificate, sealed: seal.Seal, ledger: str | Path
 ) -> Account:
-    """Return the account that was charged; raises CertificateRejected if none was."""
+    """The account that was charged; raises CertificateRejected if there was no charge."""
     if sealed.entry is None:
-        raise CertificateRejected("The release says that no ledger was charged for it.")
-    account = charged_account(ledger, sealed.entry, certificate, index=sealed.place)
+        raise CertificateRejected("The release states that no ledger was charged for it.")
+    account = charged_account(ledger, sealed.entry, certificate, index=sealed.release_number)
     named = spec.privacy.ledger.dataset if spec.privacy.ledger else None
     try:
         account.check_statement(
-            certificate, unit=spec.privacy.unit_label, neighbours=spec.privacy.neighbours
+            certificate, unit=spec.unit_label, neighbours=spec.privacy.neighbours
         )
     except Refused as error:
         raise CertificateRejected(f"Entry {sealed.entry} of {ledger}: {error}") from None
     if named not in {None, account.dataset}:
-        why = f"it is of the account {account.dataset!r}, the spec names {named!r}"
+        why = f"it belongs to the account {account.dataset!r}, but the spec names {named!r}"
         raise CertificateRejected(f"Entry {sealed.entry} of {ledger}: {why}.")
     return account
 
 
-def _stored_spec(folder: Path) -> LaidOut:
+def _read_spec(folder: Path) -> SpecLayout:
     if not folder.is_dir():
         raise SourceError(f"Expected the directory of a release, found none at {folder}.")
     text = output.read_text(folder, output.SPEC)
@@ -177,7 +208,7 @@ def _stored_spec(folder: Path) -> LaidOut:
         raise CertificateRejected(f"{output.SPEC} is not a spec. {error}") from None
 
 
-def _stored_certificate(folder: Path) -> PlanCertificate:
+def _read_certificate(folder: Path) -> PlanCertificate:
     text = output.read_text(folder, output.CERTIFICATE)
     try:
         return PlanCertificate.from_json(text)
@@ -189,33 +220,35 @@ def _stored_certificate(folder: Path) -> PlanCertificate:
         ) from None
 
 
-def _planned(folder: Path, laid: LaidOut, certificate: PlanCertificate) -> Plan:
-    """Return the plan that spec and certificate make; plan.json, which people read, says the same.
+def _rebuild_plan(folder: Path, spec_layout: SpecLayout, certificate: PlanCertificate) -> Plan:
+    """The plan that follows from spec and certificate, after comparing it with plan.json.
 
-    Raises CertificateRejected unless it does, and unless the certificate is about the spec.
+    Raises CertificateRejected if plan.json differs, or if the certificate isn't about the spec.
     """
     try:
-        plan = plan_as_certified(laid, certificate)
+        plan = plan_as_certified(spec_layout, certificate)
         wanted = plan.to_record()
     except CertificateRejected:
         raise
     except (Refused, InvalidInput) as error:
         raise CertificateRejected(str(error)) from None
     try:
-        told = parse_object(output.read_text(folder, output.PLAN))
+        stored = parse_object(output.read_text(folder, output.PLAN))
     except InvalidInput as error:
         raise CertificateRejected(f"{output.PLAN} is missing or unreadable. {error}") from None
-    if not _alike(told, wanted):
-        raise CertificateRejected(f"{output.PLAN} says other than what is certified.")
+    if not _are_alike(stored, wanted):
+        raise CertificateRejected(f"{output.PLAN} differs from the plan that is certified.")
     return plan
 
 
-def _alike(told: Any, wanted: Any) -> bool:
-    """Say whether two JSON values are the same, floats but for the machine."""
-    if type(told) is not type(wanted):
+def _are_alike(stored: Any, wanted: Any) -> bool:
+    """True if two JSON values are equal, with a tolerance for floats of another machine."""
+    if type(stored) is not type(wanted):
         return False
-    if isinstance(told, dict):
-        return told.keys() == wanted.keys() and all(_alike(told[k], wanted[k]) for k in told)
-    if isinstance(told, list):
-        return len(told) == len(wanted) and all(map(_alike, told, wanted))
-    return is_close(told, wanted) if isinstance(told, float) else told == wanted
+    if isinstance(stored, dict):
+        return stored.keys() == wanted.keys() and all(
+            _are_alike(stored[k], wanted[k]) for k in stored
+        )
+    if isinstance(stored, list):
+        return len(stored) == len(wanted) and all(map(_are_alike, stored, wanted))
+    return is_close(stored, wanted) if isinstance(stored, float) else stored == wanted

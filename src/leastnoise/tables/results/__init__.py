@@ -1,1 +1,1 @@
-"""Published tables: their columns, from noisy vectors to values, and their files."""
+"""Published tables: their columns, their values from noisy vectors, and their files."""

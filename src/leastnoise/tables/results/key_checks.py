@@ -1,4 +1,4 @@
-"""The keys of every table whose rows aren't known before: their form and their order."""
+"""Check the keys of tables whose rows aren't known in advance: their form and their order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from leastnoise.tables.layout.axes import KeyColumn, Unlisted
-from leastnoise.tables.results.table_files import as_read
+from leastnoise.tables.results.table_files import values_as_read
 from leastnoise.tables.spec.values import UNSEEN
 
 if TYPE_CHECKING:
@@ -17,75 +17,82 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.spec.values import ColumnType
 
-_INT = re.compile("0|-?[1-9][0-9]{0,18}")  # as a CSV holds it
+_INT = re.compile("0|-?[1-9][0-9]{0,18}")  # an int in a CSV
 _UNSEEN = re.compile(re.sub(r"\\x\{([0-9A-F]+)\}", lambda match: chr(int(match[1], 16)), UNSEEN))
 _BOOLS = {"False": False, "True": True}
 _KINDS: dict[ColumnType, type] = {"int": int, "text": str, "bool": bool}
 
 
 def sort_key(value: object) -> Any:
-    """Return what keys are ordered by: texts by their bytes in UTF-8."""
+    """The value by which keys are ordered: a text by its bytes in UTF-8, a number by itself."""
     return value.encode() if isinstance(value, str) else value
 
 
-def wrong_keys(
+def find_wrong_keys(
     layout: TableShape,
     columns: Sequence[list[Any]],
     kind: str,
     *,
     counts: Sequence[float] | None = None,
 ) -> str | None:
-    """Return what is wrong with the keys of such a table, to end a sentence; None if nothing is.
+    """A phrase that names wrong keys of a table, to end a sentence; None if all keys are right.
 
-    They are of the type that the spec says, if it does, no longer than it lets them be, without
-    control characters, public ones among them the spec's own; and rows are distinct and in order:
-    that of their keys, or of falling `counts` and then of their keys.
+    Keys have the type of the spec, if it states one, no control characters, and at most the length
+    that the spec allows. Keys of a public column are among its public keys. Rows are distinct, and
+    ordered by their keys, or by falling `counts` and then by their keys.
     """
-    left = list(columns)
-    read: list[list[list[Any]]] = []
-    if not columns:  # one cell, whose row `wrong_rows` has counted
+    remaining = list(columns)
+    axis_orders: list[list[list[Any]]] = []
+    if not columns:  # a single cell, whose row `find_wrong_rows` counts
         return None
     axes = layout.axes
     if layout.conditions:
         names = tuple(condition.name for condition in layout.conditions)
         axes = (KeyColumn(column="condition", values=names),)
     for axis in axes:
-        own, left = left[: len(axis.columns)], left[len(axis.columns) :]
-        ways = list(_ways(axis, own, kind))
-        if not ways:
-            return f"a {axis.column} that is no key of it"
-        read.append(ways)
-    for chosen in itertools.product(*read):
+        values, remaining = remaining[: len(axis.columns)], remaining[len(axis.columns) :]
+        orders = list(_find_orders(axis, values, kind))
+        if not orders:
+            return f"a {axis.column} that is not a key"
+        axis_orders.append(orders)
+    for chosen in itertools.product(*axis_orders):
         rows = list(zip(*chosen, strict=True))
-        order = rows if counts is None else list(zip((-one for one in counts), rows, strict=True))
+        order = (
+            rows if counts is None else list(zip((-count for count in counts), rows, strict=True))
+        )
         distinct = len(set(rows)) == len(rows)
-        if distinct and all(one < other for one, other in itertools.pairwise(order)):
+        if distinct and all(count < other for count, other in itertools.pairwise(order)):
             return None
     return "keys that aren't distinct, or not in order"
 
 
-def _ways(axis: Axis, columns: Sequence[list[Any]], kind: str) -> Iterator[list[Any]]:
-    """Yield what the rows of an axis may be ordered by: a CSV doesn't say what is a number."""
+def _find_orders(axis: Axis, columns: Sequence[list[Any]], kind: str) -> Iterator[list[Any]]:
+    """The sort keys that an axis's rows may have; several, since a CSV doesn't mark numbers."""
     if isinstance(axis, Unlisted):
         for known in ("int", "bool", "text") if axis.kind is None else (axis.kind,):
-            values = [_value(one, known, csv=kind == "csv") for one in columns[0]]
-            if all(_fits(one, axis.longest) for one in values):
+            values = [_parse_key(stored, known, csv=kind == "csv") for stored in columns[0]]
+            if all(_fits(value, axis.longest) for value in values):
                 yield list(map(sort_key, values))
         return
-    public = zip(*(as_read(list(one), kind) for one in axis.columns.values()), strict=True)
-    places = {tuple((type(part), part) for part in one): place for place, one in enumerate(public)}
-    told = [tuple((type(part), part) for part in one) for one in zip(*columns, strict=True)]
-    if all(one in places for one in told):
-        yield [places[one] for one in told]
+    public = zip(*(values_as_read([*keys], kind) for keys in axis.columns.values()), strict=True)
+    positions = {_typed(keys): position for position, keys in enumerate(public)}
+    stored = list(map(_typed, zip(*columns, strict=True)))
+    if all(keys in positions for keys in stored):
+        yield [positions[keys] for keys in stored]
 
 
-def _value(told: Any, known: ColumnType, *, csv: bool) -> Any:
-    """Return the key of that type, None if it isn't of it."""
+def _typed(keys: tuple[Any, ...]) -> tuple[tuple[type, Any], ...]:
+    """Keys with their types, since True equals 1."""
+    return tuple((type(key), key) for key in keys)
+
+
+def _parse_key(stored: Any, known: ColumnType, *, csv: bool) -> Any:
+    """The stored key as a value of the type `known`; None if it has another type."""
     if not csv:
-        return told if type(told) is _KINDS[known] else None
+        return stored if type(stored) is _KINDS[known] else None
     if known == "int":
-        return int(told) if _INT.fullmatch(told) else None
-    return _BOOLS.get(told) if known == "bool" else told
+        return int(stored) if _INT.fullmatch(stored) else None
+    return _BOOLS.get(stored) if known == "bool" else stored
 
 
 def _fits(value: Any, longest: int) -> bool:

@@ -1,9 +1,9 @@
 """From a noisy vector to a table: keys, statistics, and the error that the noise causes.
 
-The names of a block's tables and columns are public, so known before any row is read. Which groups
-of a table are published is told by their published counts alone. That is post-processing of noisy
-numbers, and costs nothing: the rows of the source decide of it through these alone. No exit code
-and no message depends on it, but the number of rows does.
+The names of tables and columns are public, so they are known before any row is read. If not all
+groups are published, their published counts alone decide which are. That is post-processing of
+noisy numbers and costs nothing. Rows of the source influence the number of published rows only
+through these counts, and never an exit code or a message.
 """
 
 from __future__ import annotations
@@ -30,65 +30,70 @@ if TYPE_CHECKING:
 
 
 def key_names(part: TableShape) -> list[str]:
-    """Return the columns that tell the groups apart."""
+    """The names of the columns that identify a group."""
     keys = [name for axis in part.axes for name in axis.columns]
     return [*keys, "condition"] if part.conditions else keys
 
 
 def result_columns(parts: Sequence[TableShape]) -> tuple[str, ...]:
-    """Return the columns of a block's result: those of the groups, then each statistic's.
+    """The column names of a query's table: its keys, then each statistic's columns.
 
-    `parts` are the layouts of the block's parts.
+    `parts` are the layouts of the query's parts.
     """
-    values = [f"{one.label}{suffix}" for one in statistics_of(parts) for suffix in one.suffixes]
+    values = [
+        f"{statistic.label}{suffix}"
+        for statistic in statistics_of(parts)
+        for suffix in statistic.suffixes
+    ]
     return (*key_names(parts[0]), *values)
 
 
 def statistics_of(parts: Sequence[TableShape]) -> list[Asked]:
-    """Return the statistics of a block, from the layouts of its parts, in the block's order."""
-    placed = {
-        place: asked
+    """The statistics of a query, from the layouts of its parts, in the query's order."""
+    by_position = {
+        position: statistic
         for part in parts
-        for place, asked in zip(part.places, part.statistics, strict=True)
+        for position, statistic in zip(part.places, part.statistics, strict=True)
     }
-    return [placed[place] for place in sorted(placed)]
+    return [by_position[position] for position in sorted(by_position)]
 
 
 def publish_all(layout: Layout) -> Layout:
-    """Return the layout of the table in which every group is published."""
+    """The layout of the table in which every group is published."""
     return replace(layout, min_count=None, top=None, decides=None)
 
 
-def select(layout: TableShape, table: Table) -> Table:
-    """Return what is published of a block's `table`, given the layout of any of its parts.
+def select_groups(layout: TableShape, table: Table) -> Table:
+    """The published rows of a query's `table`, given the layout of any of its parts.
 
-    Groups below `min_count` are left out; of the others the `top` are kept, the largest count
-    first, equal ones in the order of their keys.
+    Groups below `min_count` are left out. Of the others the `top` with the largest counts are kept;
+    groups with equal counts are ordered by their keys.
     """
     if layout.decides is None:
         return table
     counts = table.columns[layout.decides]
-    kept = [place for place, count in enumerate(counts) if _reaches(layout, count)]
+    kept = [row for row, count in enumerate(counts) if _reaches(layout, count)]
     if layout.top is not None:
-        kept = sorted(kept, key=lambda place: -counts[place])[: layout.top]
-    columns = {label: [found[place] for place in kept] for label, found in table.columns.items()}
+        kept = sorted(kept, key=lambda row: -counts[row])[: layout.top]
+    columns = {label: [values[row] for row in kept] for label, values in table.columns.items()}
     return Table(name=table.name, columns=columns)
 
 
 def _reaches(layout: TableShape, count: float) -> bool:
-    """Whether a group of that published count isn't left out by `min_count`."""
+    """True if `min_count` keeps a group with this published count."""
     return layout.min_count is None or count >= layout.min_count
 
 
-def wrong_rows(layout: TableShape, told: Mapping[str, Sequence[float]]) -> str | None:
-    """Return what is wrong with the rows that are there, to end a sentence; None if nothing is.
+def find_wrong_rows(layout: TableShape, numbers: Mapping[str, Sequence[float]]) -> str | None:
+    """A phrase that names missing or excess rows, to end a sentence; None if the rows are right.
 
-    `told` are the numbers of a table. The order of its rows is checked with their keys. Of the
-    counts of groups that aren't there a table says nothing.
+    `numbers` are the columns of numbers in the table. `find_wrong_keys` checks the order of the
+    rows. The counts of groups that were left out can't be checked, since the table doesn't have
+    them.
     """
     if layout.decides is None:
         return None
-    counts = told[layout.decides]
+    counts = numbers[layout.decides]
     if not all(_reaches(layout, count) for count in counts):
         return f"a {layout.decides} below min_count, {layout.min_count:,}"
     most = layout.most_rows
@@ -99,30 +104,28 @@ def wrong_rows(layout: TableShape, told: Mapping[str, Sequence[float]]) -> str |
 
 
 def describe_kept_groups(layout: Layout) -> Iterator[str]:
-    """Yield how counts are rounded, and which groups are published, in sentences."""
-    if layout.multiple > 1 and any(asked.counts for asked in layout.statistics):
+    """Sentences about the rounding of counts, and about which groups are published."""
+    if layout.multiple > 1 and any(statistic.counts for statistic in layout.statistics):
         yield (
-            f"Counts are published as multiples of {layout.multiple:,}, their intervals rounded "
-            "outwards; the std is that of the noise before."
+            f"Counts are rounded to multiples of {layout.multiple:,}, and their intervals rounded "
+            "outwards; the std is the noise before rounding."
         )
     if layout.min_count is not None:
-        which = (
-            "Of groups that reach the threshold those" if layout.listed_cells is None else "Groups"
-        )
+        which = "Groups" if layout.listed_cells is not None else "Groups that reach the threshold"
         least = f"{layout.decides} is below {layout.min_count:,}"
-        yield f"{which} whose published {least} are left out."
+        yield f"{which} are left out if their published {least}."
     if layout.top is not None:
-        yield f"The {layout.top:,} groups of the largest published {layout.decides} are kept."
+        yield f"The {layout.top:,} groups with the largest published {layout.decides} are kept."
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Table(Framed, Shown):
-    """A named table: column names, and a list of values for each, of equal lengths.
+    """A named table: column names, and a list of values for each, all of the same length.
 
-    As a frame it has the same columns: those of the groups, and for each statistic its value,
-    `_std`, `_low` and `_high` in the statistic's own units; see `table_of`. The intervals hold 95 %
-    of the noise, or as much as `confidence` says by statistic.
+    As a frame it has the same columns: the keys, and for each statistic its value, `_std`, `_low`
+    and `_high` in the statistic's own units; see `table_of`. An interval holds 95 % of the noise,
+    or the share that `confidence` states for its statistic.
     """
 
     name: str
@@ -136,34 +139,37 @@ class Table(Framed, Shown):
         )
 
     def __str__(self) -> str:
-        """Return the table as text: of each statistic the value, and what 95 % of noise say."""
-        heads, columns = zip(*self.shown(), strict=True)
+        """The table as text: each statistic's value, and the interval of 95 % of its noise."""
+        heads, columns = zip(*self.text_columns(), strict=True)
         rows = [*islice(zip(*columns, strict=True), MOST_ROWS)]
         more = len(self) - len(rows)
         note = [f"… and {more:,} more rows"] if more else []
         return "\n".join([repr(self), "", text_table(heads, rows), *note])
 
-    def shown(self, truth: Sequence[Sequence[str]] = ()) -> list[tuple[str, list[str]]]:
-        """Return the columns for people, each with its head: intervals are one column.
+    def text_columns(self, truth: Sequence[Sequence[str]] = ()) -> list[tuple[str, list[str]]]:
+        """The columns as text, each after its head; the two ends of an interval form one column.
 
-        `truth`, a row a row and a value a statistic, is for public data alone.
+        `truth` has the exact value of every statistic, shape (rows, statistics): for public data
+        only.
         """
         columns = {name: _shown(values) for name, values in self.columns.items()}
-        found = [name for name in columns if all(f"{name}{end}" in columns for end in SUFFIXES)]
-        ends = {f"{name}{end}" for name in found for end in SUFFIXES[1:]}
+        with_interval = [
+            name for name in columns if all(f"{name}{end}" in columns for end in SUFFIXES)
+        ]
+        ends = {f"{name}{end}" for name in with_interval for end in SUFFIXES[1:]}
         shown: list[tuple[str, list[str]]] = []
         for name, values in columns.items():
             if name in ends:
                 continue
             shown.append((name, values))
-            if name in found:
+            if name in with_interval:
                 pairs = zip(columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
-                held = 100 * self.confidence.get(name, 0.95)
+                percent = 100 * self.confidence.get(name, 0.95)
                 shown.append(
-                    (f"{held:.0f} % of noise", [f"{low} to {high}" for low, high in pairs])
+                    (f"{percent:.0f} % of noise", [f"{low} to {high}" for low, high in pairs])
                 )
                 if truth:
-                    shown.append(("truth", [row[found.index(name)] for row in truth]))
+                    shown.append(("truth", [row[with_interval.index(name)] for row in truth]))
         return shown
 
     def _columns(self) -> Columns:
@@ -178,16 +184,17 @@ class Table(Framed, Shown):
         return zip(*self.columns.values(), strict=True)
 
     def __len__(self) -> int:
-        """Return the number of rows."""
+        """The number of rows."""
         return len(next(iter(self.columns.values())))
 
 
 def _shown(values: Sequence[Any]) -> list[str]:
-    """Return a column for people: floats that are all whole as whole numbers."""
+    """A column as text; if all floats in it are whole, without decimals."""
     whole = all(
-        isinstance(one, float) and one.is_integer() and abs(one) < LARGEST_WHOLE for one in values
+        isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_WHOLE
+        for value in values
     )
-    return [f"{one:.0f}" for one in values] if whole else [*map(_short, values)]
+    return [f"{value:.0f}" for value in values] if whole else [*map(_short, values)]
 
 
 def _short(value: object) -> str:
@@ -201,69 +208,69 @@ def table_of(
     *,
     keys: list[list[Any]] | None = None,
 ) -> Table:
-    """Return the result of a block, or of a part of it, from its noisy vector, shape (dimension,).
+    """The table of a query, or of a part of it, from its noisy vector, shape (dimension,).
 
-    `noise` holds an error a component. Post-processing of the vector and of public numbers. `_low`
-    and `_high` hold the statistic without noise (clamped and clipped as the plan says) with
-    probability 95 %, each by itself. `_std` is of the noise, before anything is rounded or clamped.
-    Where nobody listed the groups, `keys` are the columns that tell them apart, and there are as
-    many rows as these have.
+    `noise` has an error per component. `_low` and `_high` hold the statistic without noise (clamped
+    and clipped as the plan says) with probability 95 %, each interval by itself. `_std` is the
+    standard deviation of the noise before rounding and clamping. `keys` are needed if nobody listed
+    the groups: the columns of keys, a value per row. All this is post-processing of the vector and
+    of public numbers.
     """
     cells = vector.reshape(-1, len(layout.components))
     values = key_columns(layout) if keys is None else [*keys]
-    for asked, four in zip(layout.statistics, values_of(layout, cells, noise), strict=True):
+    for statistic, four in zip(layout.statistics, values_of(layout, cells, noise), strict=True):
         value, std, *ends = four
         shown: list[NDArray[Any]] = [value, *ends]
-        if layout.clamp and asked.clamps:
+        if layout.clamp and statistic.clamps:
             shown = list(map(_not_negative, shown))
-        if layout.multiple and asked.counts:
+        if layout.multiple and statistic.counts:
             roundings = (np.rint, np.floor, np.ceil)
             pairs = zip(roundings, shown, strict=True)
-            shown = [_whole(rounding, one, layout.multiple) for rounding, one in pairs]
+            shown = [_whole(rounding, numbers, layout.multiple) for rounding, numbers in pairs]
         values += [column.tolist() for column in (shown[0], std, *shown[1:])]
     return Table(name=layout.name, columns=dict(zip(result_columns([layout]), values, strict=True)))
 
 
-def joined(layouts: Sequence[TableShape], tables: Sequence[Table]) -> Table:
-    """Return the table of a block from those of its parts."""
-    found = {label: values for table in tables for label, values in table.columns.items()}
-    columns = {label: found[label] for label in result_columns(layouts)}
+def join_parts(layouts: Sequence[TableShape], tables: Sequence[Table]) -> Table:
+    """The table of a query, from the tables of its parts."""
+    by_label = {label: values for table in tables for label, values in table.columns.items()}
+    columns = {label: by_label[label] for label in result_columns(layouts)}
     return Table(name=layouts[0].name, columns=columns)
 
 
 def _not_negative(ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the numbers, 0 for negative ones: what isn't negative stays between such ends."""
+    """The numbers, with 0 for negative ones; intervals keep every value that isn't negative."""
     return np.where(ends > 0, ends, 0.0)  # −0 becomes 0, too
 
 
 def _whole(
     rounding: Callable[[Floats], Floats], values: Floats, multiple: int
 ) -> NDArray[np.int64]:
-    """Return multiples as ints of a size that any reader of JSON holds exactly.
+    """Multiples as ints, at most so large that every reader of JSON holds them exactly.
 
-    A true count is at most 2^34 (see `layout`), so that it stays between such ends.
+    A true count is at most 2^34 (see `layout`), so the cut-off never excludes it from an interval.
     """
     most = float(LARGEST_WHOLE // multiple * multiple)
     return np.clip(rounded(rounding, values, multiple), -most, most).astype(np.int64)
 
 
 def values_of(layout: Layout, cells: Floats, noise: Sequence[NoiseError]) -> list[Four]:
-    """Return value, std, low and high of every statistic, each of shape (n,).
+    """Value, std, low and high of every statistic, each of shape (n,).
 
-    `cells` are noisy vectors of n cells, shape (n, components); `noise` an error a component.
+    `cells` are noisy vectors of n cells, shape (n, components); `noise` has an error per component.
     """
-    # A caller's np.seterr must not turn what was drawn into a warning, or an error.
+    # A caller's np.seterr must not turn drawn noise into a warning or an error.
     with np.errstate(all="ignore"):
         return [
-            asked.values(own, [cells[:, use] for use in uses])
-            for asked, uses, own in zip(
+            statistic.values(ingredients, [cells[:, use] for use in uses])
+            for statistic, uses, ingredients in zip(
                 layout.statistics, layout.uses, layout.ingredients(noise), strict=True
             )
         ]
 
 
 def key_columns(layout: TableShape) -> list[list[Any]]:
-    """Return the columns that tell the groups apart, cell by cell."""
+    """The columns of keys, with a value per cell."""
     if layout.conditions:
         return [[condition.name for condition in layout.conditions]]
     columns: list[list[Any]] = []

@@ -1,4 +1,4 @@
-"""The tables of a release as files: what is written reads back, whatever a key holds."""
+"""The tables of a release as files; every key reads back unchanged."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from leastnoise.tables.results.table import Table
 
 
-# A spreadsheet runs a cell that begins with one of these; in East Asian settings the wide forms are
-# signs, too. Where lists are separated by semicolons it splits quoted texts at these as well.
+# A spreadsheet runs a cell as a formula if it begins with one of these signs; in East Asian
+# settings the wide forms count, too. If lists are separated by semicolons, it also splits quoted
+# texts at these.
 _FORMULA = r"(?:[^\S\t\r\n]|['\"])*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]"
 _CELL = r"(?:\A|(?<=[;\t\r\n]))"
 _UNSAFE = re.compile(f"{_CELL}(?={_FORMULA})")
@@ -33,7 +34,7 @@ _SQL_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", 
 
 
 def write_table(table: Table, folder: Path, kind: str) -> Path:
-    """Write `table` as <name>.<kind> into `folder`; return the file."""
+    """Write `table` as <name>.<kind> into `folder`; return the file's path."""
     path = folder / f"{table.name}.{kind}"
     _WRITERS[kind](table, path)
     return path
@@ -42,10 +43,8 @@ def write_table(table: Table, folder: Path, kind: str) -> Path:
 def read_table(path: Path, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     """Read the columns of a table that `write_table` wrote; the columns of a CSV are texts.
 
-    `parts` are the layouts of the parts of its query.
-
-    Raises InvalidInput, OSError, ValueError or duckdb.Error for a file that isn't one. No more is
-    read than such a table can be long.
+    `parts` are the layouts of the parts of its query. At most the longest possible table is read.
+    Raises InvalidInput, OSError, ValueError or duckdb.Error for any other file.
     """
     content = _files.read_bytes(path, most=_largest(parts), links=False)
     try:
@@ -55,7 +54,7 @@ def read_table(path: Path, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
 
 
 def escape_formulas(text: str) -> str:
-    """Put an apostrophe before whatever a spreadsheet would run as a formula.
+    """Put an apostrophe before everything that a spreadsheet would run as a formula.
 
     Apostrophes before a formula get one more, so that `unescape_formulas` restores every text.
 
@@ -70,10 +69,10 @@ def unescape_formulas(text: str) -> str:
     return _ESCAPED.sub("", text)
 
 
-def as_read(values: list[Any], kind: str) -> list[Any]:
+def values_as_read(values: list[Any], kind: str) -> list[Any]:
     """The column that `read_table` reads after `write_table` wrote `values` in this format.
 
-    In a CSV all are texts, an open end -inf or inf; JSON has no such number, and gets null.
+    A CSV has only texts, with "-inf" and "inf" for open ends. JSON has no infinities; it gets null.
     """
     if kind == "csv":
         return list(map(str, values))
@@ -83,7 +82,7 @@ def as_read(values: list[Any], kind: str) -> list[Any]:
 
 
 def _largest(parts: Sequence[TableShape]) -> int:
-    """Return more bytes than any table of a block with these parts has."""
+    """A number of bytes that no table of a query with these parts exceeds."""
     layout, columns = parts[0], result_columns(parts)
     if layout.listed_cells is None:
         return 2**31  # any number of groups may be published
@@ -94,9 +93,9 @@ def _largest(parts: Sequence[TableShape]) -> int:
         for values in axis.columns.values()
     )
     letters += max((len(condition.name) for condition in layout.conditions), default=0)
-    # More than any letter takes, escaped in JSON, and than any number with what stands around it.
+    # An escaped letter in JSON has at most 12 bytes, a number with its punctuation at most 64.
     row = 12 * letters + 64 * len(columns)
-    room = 2**20  # for what doesn't grow with the rows
+    room = 2**20  # for all that doesn't grow with the rows
     return room + (layout.cells + 1) * row
 
 
@@ -125,10 +124,10 @@ def _read_csv(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any
 
 
 def _csv_rows(text: str) -> Iterator[list[str]]:
-    """Yield the fields of each row; raises ValueError for a quote within an unquoted field.
+    """The fields of each row; raises ValueError for a quote within an unquoted field.
 
-    Not by the csv module: it has a longest field, the same for all who use it in a process, and
-    takes a carriage return that is not quoted for the end of a row.
+    The csv module isn't used: its longest field is a setting of the whole process, and it ends a
+    row at a carriage return that is not quoted.
     """
     start = 0
     while start < len(text):
@@ -143,7 +142,7 @@ def _csv_rows(text: str) -> Iterator[list[str]]:
 
 
 def _quoted_row(text: str, start: int) -> tuple[list[str], int]:
-    """Return the fields of the row that starts there, and where the next one does."""
+    """The fields of the row that begins at `start`, and the start of the next row."""
     fields: list[str] = []
     while match := _CSV_FIELD.match(text, start):
         quoted, plain, end = match.groups()
@@ -151,18 +150,18 @@ def _quoted_row(text: str, start: int) -> tuple[list[str], int]:
         start = match.end()
         if end != ",":
             return fields, start
-    raise ValueError("a quote where none can be")
+    raise ValueError("a quote within an unquoted field")
 
 
 def _write_json(table: Table, path: Path) -> None:
     names = list(table.columns)
-    columns = [as_read(values, "json") for values in table.columns.values()]
+    columns = [values_as_read(values, "json") for values in table.columns.values()]
     records = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     path.write_text(json.dumps(records, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _read_json(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
-    # Pairs, and no dictionaries: a field that stands twice would hide the first.
+    # Pairs instead of dictionaries, which would hide a repeated field.
     records: Any = json.loads(content.decode("utf-8"), object_pairs_hook=tuple)
     if records == [] and not parts[0].rows_are_public:
         return {name: [] for name in result_columns(parts)}
@@ -176,8 +175,8 @@ def _read_json(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[An
 
 def _by_column(names: list[str], rows: list[list[Any]]) -> dict[str, list[Any]]:
     if len(set(names)) != len(names) or any(len(row) != len(names) for row in rows):
-        raise ValueError("two columns of one name, or rows of other lengths")
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+        raise ValueError("columns of the same name, or rows of different lengths")
+    return {name: [row[index] for row in rows] for index, name in enumerate(names)}
 
 
 def _write_parquet(table: Table, path: Path) -> None:
@@ -197,16 +196,16 @@ def _quoted_name(name: str) -> str:
 def _read_parquet(content: bytes, parts: Sequence[TableShape]) -> dict[str, list[Any]]:
     with parquet_rows.opened(content) as rows:
         cells = parts[0].listed_cells
-        found = rows if cells is None else rows.limit(cells + 1)
-        kinds = dict(zip(found.columns, map(str, found.types), strict=True))
+        relation = rows if cells is None else rows.limit(cells + 1)
+        kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
         if not set(kinds.values()) <= set(_SQL_TYPES.values()):
-            raise ValueError("columns of other types")
+            raise ValueError("columns of unexpected types")
         texts = [f"strlen({_quoted_name(name)})" for name in kinds if kinds[name] == "VARCHAR"]
         if texts:
-            ((total,),) = found.aggregate(f"sum({' + '.join(texts)})").fetchall()
+            ((total,),) = relation.aggregate(f"sum({' + '.join(texts)})").fetchall()
             if total is not None and total > _largest(parts):
-                raise ValueError("longer texts than fit")
-        return _by_column(list(found.columns), [list(row) for row in found.fetchall()])
+                raise ValueError("texts longer than any key")
+        return _by_column(list(relation.columns), [list(row) for row in relation.fetchall()])
 
 
 _WRITERS: dict[str, Callable[[Table, Path], None]] = {

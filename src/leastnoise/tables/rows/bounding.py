@@ -99,7 +99,7 @@ def _rows_within(layout: Layout) -> int:
         return math.isqrt(math.floor(way.squared / numbers.each))
     if not isinstance(way, InCells):
         return 0
-    most = math.floor(way.most / (numbers.each if way.apart else 1))
+    most = math.floor(way.most / (numbers.each if way.by_number else 1))
     return most if way.first is None or way.first >= layout.cells else min(most, way.first)
 
 

@@ -90,7 +90,7 @@ class Part:
         """True if the integers of one cell are shrunk by one factor; or a single one is cut off."""
         if self.once:
             return False
-        by_cell = isinstance(self.way, InCells) and not self.way.apart
+        by_cell = isinstance(self.way, InCells) and not self.way.by_number
         return by_cell or self.layout.dimension == 1
 
     @property
@@ -346,7 +346,7 @@ def _size(part: Part) -> nw.Expr:
     values = [nw.col(name).cast(nw.Float64) for name in part.names]
     if isinstance(part.way, InBall):
         return nw.sum_horizontal(*(value * value for value in values))
-    if part.way.apart:
+    if part.way.by_number:
         return nw.sum_horizontal(*(value.abs() for value in values))
     return _in_one(part.names, beside=part.beside).cast(nw.Float64)
 

@@ -11,7 +11,7 @@ import tomli_w
 from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.expressions.computed import NOTHING, Computed, compute
-from leastnoise.tables.parse.columns import Problem, unit_problems, uses_of
+from leastnoise.tables.parse.columns import Problem, list_uses, unit_problems
 from leastnoise.tables.rows.duckdb import databases, files
 from leastnoise.tables.rows.duckdb import engine as duckdb_engine
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
@@ -57,9 +57,12 @@ class Source:
     computed: Computed = NOTHING
 
 
-def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None) -> Source:
-    """Return the source of `spec`, relative to `folder`, or the `frame`; reads no row.
+def find_source(
+    spec: Spec, folder: Path, frame: Frame | SparkRows | None = None, *, release: int = 1
+) -> Source:
+    """Find the source of `spec`, relative to `folder`, or the `frame`, without reading a row.
 
+    Where a series has a report column, the rows are those of the release with the number `release`.
     Raises SourceError if the file can't be read, SpecError listing every column that is missing
     or of a type that can't be used as the spec says.
     """
@@ -76,9 +79,9 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
     uses = [
         use
         for index, query in enumerate(spec.query)
-        for use in uses_of(spec, query, f"query[{index}]")
+        for use in list_uses(spec, query, f"query[{index}]")
     ]
-    computed, wrong = _compute(spec, present)
+    computed, wrong = _compute(spec, present, release)
     problems += wrong
     columns: dict[str, ColumnType] = computed.types
     stored = [
@@ -107,7 +110,7 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
         raise SpecError(problems)
     used = {use.column for use in uses}
     used |= set() if spec.privacy.by_row else {spec.privacy.unit}
-    computed = computed.only(used)
+    computed = computed.select(used)
     for name in computed.inputs:
         columns[name] = spec.data.types.get(name) or present[name].type or "text"  # a date
     read = {*used, *computed.inputs} - {*computed.columns}
@@ -146,11 +149,15 @@ def _find_joined(join: Join, folder: Path) -> Input:
     return found
 
 
-def _compute(spec: Spec, present: Mapping[str, Held]) -> tuple[Computed, list[Problem]]:
-    """Return the derived columns and the filters of a spec, and what is wrong with them."""
+def _compute(
+    spec: Spec, present: Mapping[str, Held], release: int
+) -> tuple[Computed, list[Problem]]:
+    """The derived columns and the filters of a spec, and their problems."""
     filters = {f"query[{index}].filter": query.filter for index, query in enumerate(spec.query)}
     filters["data.filter"] = spec.data.filter
-    asked = {key: text for key, text in filters.items() if text is not None}
+    asked = {key: (text, text) for key, text in filters.items() if text is not None}
+    if spec.series is not None and spec.series.condition is not None:
+        asked["series.report"] = spec.series.condition, spec.series.condition_of(release)
     if not spec.derive and not asked:
         return NOTHING, []
     types: dict[str, Type] = {}

@@ -63,11 +63,11 @@ neighbours = "add-remove" # or "replace-one", if the number of persons is public
 """
 
 _COLUMNS = """\
-[columns]                 # public bounds, for each column that a sum or a mean is asked of;
-# a value beyond them counts as the nearest one. Rows without a value are left out of means; write
-# missing = 0 beside the bounds for a number that they count as, or missing = "none" if it is public
-# that there are none, which saves noise. Beside them, keys = ["a", "b"] or edges = [0, 18, 65] say
-# what queries group by that name the column alone
+[columns]                 # public bounds, which sums, means and spreads need; a value beyond them
+# counts as the nearest one. Means leave out rows without a value: missing = 0 beside the bounds
+# counts them as 0, and missing = "none" says that none is missing, which saves noise. A median
+# needs candidates = { from = 0, to = 100, step = 1 }, the values that it may have. With
+# keys = ["a", "b"] or edges = [0, 18, 65] here, a query can group by the name of the column
 """
 _BOUNDS = "the least and the greatest value that is possible"
 
@@ -75,7 +75,7 @@ _QUERIES = """\
 [[query]]                 # one query is one table
 name = "all"
 statistics = ["count"]    # or "count_units" (persons), "sum(COLUMN)", "mean(COLUMN)",
-                          # "count(COLUMN)" (rows with a value of it)
+                          # "median(COLUMN)", "count(COLUMN)" (rows with a value of it)
 # group_by = ["COLUMN"]                                 # by the keys or edges of [columns.COLUMN]
 # group_by = { COLUMN = [1, 2, 3] }                     # TODO: public keys; for text ["a", "b"]
 # group_by = { COLUMN = { edges = [0, 18, 65, 120] } }  # TODO: or bands of a number

@@ -7,11 +7,13 @@ field, for errors and for the JSON Schema: see `section`. The sections of a quer
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Annotated, Literal, final
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
+from leastnoise import _words
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.column import Column
@@ -44,6 +46,8 @@ from leastnoise.tables.spec.values import (
     read_epsilon,
     read_version,
 )
+
+_UNIT_OF_SERIES = re.compile(r" in (?:one release|at most [\d,]+ releases?)$")
 
 
 @final
@@ -162,8 +166,17 @@ class Privacy(Section):
 
     @property
     def unit_label(self) -> str:
-        """What plans and ledgers call the unit: a column called row isn't "row", which is rows."""
-        return 'column "row"' if self.unit == "row" and not self.by_row else self.unit
+        """The name of the unit in plans and ledgers.
+
+        A column called row isn't "row", which stands for rows. A column that is called like the
+        unit of a series isn't that unit either.
+        """
+        named_alike = _UNIT_OF_SERIES.search(self.unit) is not None
+        return f'column "{self.unit}"' if named_alike or self._is_column_row else self.unit
+
+    @property
+    def _is_column_row(self) -> bool:
+        return self.unit == "row" and not self.by_row
 
     @property
     def person(self) -> str:
@@ -206,20 +219,66 @@ class Contribution(Section):
 
 @final
 class Series(Section):
-    """Releases that meet the budget together, each with noise of its own: say, one a week.
+    """Releases that meet the budget together, each with fresh noise: say, one a week.
 
-    The ledger is charged for all with the first, and counts them. `name` tells several series of
-    one account apart.
+    The ledger is charged once, with the first release, and counts the releases. `name` tells
+    several series of one account apart.
+
+    A unit may have rows in all releases, unless `max_releases` or `each` says less. With `each`
+    the unit is what is reported in one release: a row, or all rows of a person in that release.
+    Then the noise of one release hides it (theory/series.md, Theorem 4). `report` names the column
+    with the number of the release that counts a row; other releases never look at that row
+    (Theorem 14₀).
     """
 
     releases: Annotated[int, Field(ge=2, le=10_000)] = key(
         "how many releases there will be", "releases = 52"
+    )
+    each: Literal["row", "person in one release"] | None = key(
+        "the unit that is protected, if it is in one release only",
+        'each = "person in one release"',
+        default=None,
+    )
+    max_releases: Annotated[int, Field(ge=1, le=10_000)] | None = key(
+        "the most releases that count rows of one person, if not all",
+        "max_releases = 4",
+        default=None,
+    )
+    report: Text | None = key(
+        "the column with the number of the release that counts a row",
+        'report = "week"',
+        default=None,
     )
     name: Text = key(
         "what the ledger calls it, if an account has several",
         'name = "weekly 2027"',
         default="series",
     )
+
+    @property
+    def compositions(self) -> int:
+        """The most releases that one unit can change."""
+        if self.each is not None:
+            return 1
+        return self.releases if self.max_releases is None else self.max_releases
+
+    @property
+    def condition(self) -> str | None:
+        """The condition on the rows of a release, for readers; None without a report column."""
+        return None if self.report is None else f"{self.report} is the number of the release"
+
+    def condition_of(self, release: int) -> str:
+        """The same condition for the release with this number, as an expression."""
+        name = (self.report or "").replace('"', '""')
+        return f'"{name}" = {release}'
+
+    def unit_of(self, unit: str) -> str:
+        """The unit that the series protects, where each release by itself protects `unit`."""
+        if self.each == "person in one release":
+            return f"{unit} in one release"
+        if self.max_releases is not None:
+            return f"{unit} in at most {_words.count_noun(self.max_releases, 'release')}"
+        return unit
 
 
 @final
@@ -296,9 +355,31 @@ class Spec(Section):
     )
 
     @property
-    def releases(self) -> int:
-        """How many releases meet the budget together: 1, but for a series."""
-        return 1 if self.series is None else self.series.releases
+    def compositions(self) -> int:
+        """The number of releases that one unit can change: 1 without a series."""
+        return 1 if self.series is None else self.series.compositions
+
+    @property
+    def unit_label(self) -> str:
+        """The name of the protected unit in plans and ledgers."""
+        label = self.privacy.unit_label
+        return label if self.series is None else self.series.unit_of(label)
+
+    @property
+    def protected(self) -> str:
+        """The name of the protected unit for readers, such as "person in one release"."""
+        person = self.privacy.person
+        return person if self.series is None else self.series.unit_of(person)
+
+    @property
+    def report_rule(self) -> str:
+        """The rule that gives each row its release: a column and what it is derived from, or ""."""
+        column = None if self.series is None else self.series.report
+        if column is None or column not in self.derive:
+            return column or ""
+        names = [*self.derive]
+        before = names[: names.index(column) + 1]  # a derived column may use those before it
+        return "; ".join(f"{name} = {self.derive[name]}" for name in before)
 
     @property
     def budget(self) -> Budget:
@@ -313,8 +394,10 @@ class Spec(Section):
         return {name: one.label for name, one in self.columns.items() if one.label is not None}
 
     def filters(self, query: Query) -> tuple[str, ...]:
-        """Return what has to be true of a row that `query` is about, by itself and as of all."""
-        return tuple(one for one in (self.data.filter, query.filter) if one is not None)
+        """The conditions on the rows that `query` is about: of all queries, then of this one."""
+        of_series = None if self.series is None else self.series.condition
+        every = (of_series, self.data.filter, query.filter)
+        return tuple(text for text in every if text is not None)
 
     def groupings(self, query: Query) -> dict[str, Grouping]:
         """Return what rows are grouped by, by column: no keys where a column should say them."""

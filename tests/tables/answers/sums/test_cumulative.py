@@ -17,7 +17,6 @@ from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.fit import search_shares
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.sums.answer import RunningSums
 from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.answers.sums.publish_sums import publish_on_tree
 from leastnoise.tables.plan.plan import Plan
@@ -57,9 +56,9 @@ def padded(plan: Plan) -> Plan:
     )
     whole = whole_of(plan)
     claims = [("ages", made.certificate.on_grid(1))]
-    noise = Cumulative.of(whole.cells, whole.budget, claims)
+    noise = Cumulative.read(whole.cells, whole.budget, claims)
     assert (noise.noise.dimension, noise.bins) == (4, 3)
-    return replace(plan, answered=(RunningSums(certificate=noise.claim, whole=noise),))
+    return replace(plan, answered=(noise,))
 
 
 THREE: dict[str, Any] = {"edges": [0, 20, 60, 90], "group_by": REGIONS}
@@ -111,7 +110,7 @@ def test_the_noise_hides_every_move_of_a_row_and_no_more(
 ) -> None:
     given = {"edges": [0, 20, 60], "group_by": groups, "privacy": {"neighbours": neighbours}}
     whole = whole_of(plan_of(spec_of(**given)))
-    noise = whole.claim.noise
+    noise = whole.certificate.noise
     assert isinstance(noise, Agreeing)
     shifts = moved_by_rows(noise.dimension, 1, replaced=neighbours == "replace-one")
     points, _ = enumerated(noise, 2)
@@ -141,7 +140,7 @@ def test_a_series_has_an_equal_part_of_epsilon_for_each() -> None:
     several = whole_of(plan_of(raw))
     alone = whole_of(plan_of(spec_of(privacy={"epsilon": "0.25"})))
     assert several.noise == alone.noise
-    assert several.claim.compositions == 4
+    assert several.certificate.compositions == 4
 
 
 def test_accuracies_and_the_least_epsilon() -> None:
@@ -235,23 +234,23 @@ def test_noise_that_is_for_other_bins_is_rejected() -> None:
     replaced = whole_of(plan_of(spec_of(privacy={"neighbours": "replace-one"})))
     more = whole_of(plan_of(spec_of(edges=range(10))))
     laplace = calibrate("laplace", epsilon=1, sensitivity=RowCounts(1), dimension=4)
-    claim, share = whole.claim, whole.budget
+    claim, share = whole.certificate, whole.budget
     wrong: list[tuple[Certificate, Cumulative, Budget]] = [
         (claim, whole, Budget(epsilon=2)),
         (claim.on_grid(2), whole, share),
         (claim, by_region, share),
-        (replaced.claim, whole, share),
+        (replaced.certificate, whole, share),
         (claim, replaced, share),
         (claim, more, share),
         (replace(claim, sampling_rate="0.5"), whole, share),
         (laplace.certificate, whole, share),
     ]
-    assert Cumulative.of(whole.cells, share, [("ages", claim)]) == whole
+    assert Cumulative.read(whole.cells, share, [("ages", claim)]) == whole
     for given, asked, budget in wrong:
         with pytest.raises(CertificateRejected, match="Query 'ages'"):
-            Cumulative.of(asked.cells, budget, [("ages", given)])
+            Cumulative.read(asked.cells, budget, [("ages", given)])
     with pytest.raises(CertificateRejected, match="one draw"):
-        Cumulative.of(whole.cells, share, [("ages", claim), ("ages", claim)])
+        Cumulative.read(whole.cells, share, [("ages", claim), ("ages", claim)])
 
 
 @pytest.mark.dense

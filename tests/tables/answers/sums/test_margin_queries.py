@@ -87,7 +87,7 @@ def integers_of(raw: dict[str, Any], datasets: list[tuple[Any, ...]]) -> list[An
 
 def moves(raw: dict[str, Any], pairs: list[tuple[list[Any], list[Any]]]) -> dict[int, set[Any]]:
     """Return by how much a change of rows moves each of all tables, as vectors in rows."""
-    whole = Margins(cells=cells_of(raw), budget=Budget(epsilon=1), measured={})
+    whole = Margins(certificate=None, cells=cells_of(raw), budget=Budget(epsilon=1), measured={})
     datasets = [*dict.fromkeys(tuple(rows) for pair in pairs for rows in pair)]
     known = dict(zip(datasets, integers_of(raw, datasets), strict=True))
     found: dict[int, set[Any]] = {table: set() for table in range(8)}

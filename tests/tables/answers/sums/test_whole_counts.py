@@ -15,7 +15,6 @@ from leastnoise.guarantees.units import RowCounts
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.noise.trees.levels import level_laws
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.answers.sums.answer import LevelTables
 from leastnoise.tables.answers.sums.cumulative import Cumulative
 from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.answers.sums.margin_queries import table_sensitivity
@@ -141,14 +140,14 @@ def test_the_bias_of_keys_with_levels(truth: tuple[int, ...]) -> None:
     levels = {"state": states, "nation": ["n"] * 4}
     raw["query"][0]["group_by"]["county"] = {"keys": keys, "levels": levels}
     planned = plan_of_levels(raw).blocks[0].answered
-    assert isinstance(planned, LevelTables)
-    parameters: Any = {"branches": planned.whole.noise.branches, "shares": ["0.2", "0.3", "0.5"]}
+    assert isinstance(planned, Levels)
+    parameters: Any = {"branches": planned.noise.branches, "shares": ["0.2", "0.3", "0.5"]}
     moves = RowCounts(1, neighbours="add-remove")
     made = calibrate(
         Agreeing.name, epsilon=3, sensitivity=moves, dimension=4, parameters=parameters
     )
-    claims = [(planned.whole.cells.label, made.certificate.on_grid(1))]
-    whole = Levels.of(planned.whole.cells, planned.whole.budget, claims)
+    claims = [(planned.cells.label, made.certificate.on_grid(1))]
+    whole = Levels.read(planned.cells, planned.budget, claims)
     said = whole.whole_counts
     assert said is not None
     points, chances = enumerated(whole.noise, 5)
@@ -193,7 +192,7 @@ def test_the_bias_of_a_tree_of_columns(truth: tuple[int, ...]) -> None:
         parameters=parameters,
     )
     claim = ("people.2x1", made.certificate.about("add-remove").on_grid(1))
-    whole = Margins.of(planned.cells, planned.budget, [claim], composed=False)
+    whole = Margins.read(planned.cells, planned.budget, [claim], composed=False)
     assert whole.chain is not None
     said = whole.whole_counts
     assert said is not None
@@ -286,7 +285,9 @@ def test_the_bias_of_cumulative_counts(
     )
     shares = ["0.2", "0.3", "0.5"] if len(branches) == 2 else ["0.6", "0.4"]
     noise = Agreeing(scale=Fraction(1, 3), branches=branches, shares=shares)
-    whole = Cumulative(cells=planned.cells, budget=planned.budget, claim=planned.claim, noise=noise)
+    whole = Cumulative(
+        cells=planned.cells, budget=planned.budget, certificate=planned.certificate, noise=noise
+    )
     said = whole.whole_counts
     assert said is not None
     bins = len(edges) - 1

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.tables.answers.noisy import BlockPlan
+from leastnoise.tables.answers.noisy import NoisyPart
 from leastnoise.tables.answers.unlisted.publish import publish_groups, publish_keys
 from leastnoise.tables.plan.plan import Plan
 from tests.tables.unlisted import groups_of, planned
 
 
-def publish(block: BlockPlan, found: list[tuple[Any, ...]], *, seed: int) -> dict[str, list[Any]]:
+def publish(block: NoisyPart, found: list[tuple[Any, ...]], *, seed: int) -> dict[str, list[Any]]:
     claim, entropy = groups_of(block).claim, InsecureSeededEntropy(seed)
     return publish_groups(block.layout, claim, found, block.noise_errors, entropy=entropy).columns
 

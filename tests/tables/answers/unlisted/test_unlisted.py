@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
-from leastnoise.tables.answers.unlisted.search import UnlistedPlan, published
+from leastnoise.tables.answers.unlisted.search import UnlistedPlan, publication_chance
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
 from tests.tables.unlisted import groups_of, planned, spec_of
@@ -130,7 +130,7 @@ def test_of_one_group_a_person_no_mechanism_publishes_more(epsilon: str, delta: 
     while most[-1] < 1 - d:
         most.append(min(c * most[-1] + d, 1 - (1 - most[-1] - d) / c))
     for units, bound in enumerate(most[1:], start=1):
-        chance = published(groups.claim, units)
+        chance = publication_chance(groups.claim, units)
         assert bound - 3 * d <= chance <= bound * (1 + 1e-9)
     assert groups.least == next(units for units, chance in enumerate(most) if chance >= 0.5)
     assert groups.chosen.half == groups.least

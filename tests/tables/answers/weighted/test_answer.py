@@ -24,7 +24,7 @@ from leastnoise.selection.workload import Attempt
 from leastnoise.tables.answers.weighted import answer, errors, search
 from leastnoise.tables.answers.weighted.answer import AnsweredSums
 from leastnoise.tables.answers.weighted.questions import list_moves
-from leastnoise.tables.layout.layout import LaidOut
+from leastnoise.tables.layout.layout import SpecLayout
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
 from leastnoise.tables.plan.make_plan import plan, plan_as_certified
@@ -45,7 +45,7 @@ def laid_of(
     rows: int | None = None,
     privacy: Any = None,
     **query: Any,
-) -> LaidOut:
+) -> SpecLayout:
     own: dict[str, Any] = {
         "name": "q",
         "statistics": ["count"],
@@ -111,7 +111,7 @@ def test_sums_are_unbiased_and_intervals_hold_95_of_100(
     answered = answered_in(plan(laid_of(lines, privacy=privacy | {"delta": delta})))
     certificate, ways, times = answered.certificate, answered.ways, 4000
     counts = [Fraction(int(n)) for n in np.random.default_rng(1).integers(0, 50, 30)]
-    cells = [Fraction(0)] * answered.sums.merged
+    cells = [Fraction(0)] * answered.sums.merged_cells
     for place, count in zip(answered.sums.places.tolist(), counts, strict=True):
         if place >= 0:
             cells[place] += count
@@ -199,15 +199,15 @@ def test_persons_with_several_rows_never_count_as_whole(lines: Any, neighbours: 
         certificate = answered.certificate
         assert not certificate.noise.for_whole_numbers
         for moves in list_moves(answered.cells, answered.sums):
-            assert moves.rows(dimension=answered.sums.merged) is None
-            assert moves.radius("integer", dimension=answered.sums.merged) is None
+            assert moves.rows(dimension=answered.sums.merged_cells) is None
+            assert moves.radius("integer", dimension=answered.sums.merged_cells) is None
         reach = answered.cells.bounding.l1(answered.cells.numbers)
-        replaced = neighbours == "replace-one" and answered.sums.merged > 1
+        replaced = neighbours == "replace-one" and answered.sums.merged_cells > 1
         norm = certificate.sensitivity.radius("l1", dimension=certificate.dimension)
         assert norm is not None
         if answered.ways.strategy is None:
             assert norm == reach * (2 if replaced else 1)
-        elif answered.sums.merged == 1:
+        elif answered.sums.merged_cells == 1:
             assert norm >= reach * answered.ways.strategy.reach("l1", neighbours)
 
 
@@ -386,6 +386,15 @@ def test_a_small_sum_that_is_changed_does_not_agree() -> None:
             assert not answer.agree(weighted, changed, grid=0.0)
 
 
+@pytest.mark.parametrize("by", [1.0, -0.25])
+def test_a_small_part_of_a_large_sum_is_checked(by: float) -> None:
+    """The second cell is 10^−9 of the first sum, and its own sum is changed."""
+    queries = np.array([[1e9, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    answers = queries @ np.array([1000.0, 7.0])
+    assert answer.agree(queries, answers, grid=2.0**-20)
+    assert not answer.agree(queries, answers + np.array([0, 0, by]), grid=2.0**-20)
+
+
 def test_a_strategy_that_misses_a_sum_of_small_weights_is_rejected() -> None:
     queries = np.array([[1e9, 0.0], [0.0, 1.0]])
     missed = LeastSquares(queries=queries, strategy=Strategy.within(np.array([[1.0, 2.0**-23]])))
@@ -444,3 +453,17 @@ def test_limits_are_said_of_cells_and_sums() -> None:
     raw["contribution"] = {"max_groups": 2, "max_rows_per_group": 1}
     said = limits_of_persons(plan(spec_file.lay_out(raw)).parts[0].layouts, "person")
     assert said[1:] == ["Counts may be far too low in the cells that q adds up."]
+
+
+@pytest.mark.parametrize(
+    ("lines", "days", "low"),
+    [(["one,0,1,", "two,1,2,", "both,,,"], 2, False), (["all,,,", "first,0,1,"], 3, True)],
+)
+def test_cells_are_too_low_if_a_person_may_be_in_more_of_these(
+    lines: list[str], days: int, *, low: bool
+) -> None:
+    """A person is in two cells at most; the number of sums doesn't matter."""
+    raw = spec_file.to_dict(laid_of(lines, days=days, rows=3).spec)
+    raw["contribution"] = {"max_groups": 2, "max_rows_per_group": 1}
+    (layout,) = plan(spec_file.lay_out(raw)).parts[0].layouts
+    assert layout.leaves_out == low

@@ -36,7 +36,7 @@ def test_empty_fields_and_missing_columns_are_all_keys() -> None:
     assert sums.axis.columns == {"sum": ("all", "a", "quoted")}
     expected = [[1] * 12, [1] * 4 + [0] * 8, [0] * 8 + [1] * 4]
     assert full(sums).tolist() == expected
-    assert sums.merged == 3
+    assert sums.merged_cells == 3
     assert sums.merge(np.arange(12)).tolist() == [0 + 1 + 2 + 3, 4 + 5 + 6 + 7, 8 + 9 + 10 + 11]
 
 
@@ -46,7 +46,7 @@ def test_bands_span_edges_and_weights_are_exact() -> None:
         read_sums(text, AXES)
     sums = read_sums(text.replace("-1/3,100", "-1/3,65"), AXES)
     assert full(sums).reshape(3, 4).tolist() == [[0.1, 0.1, -1 / 3, 1.0]] * 3
-    assert sums.merged == 3
+    assert sums.merged_cells == 3
 
 
 def test_cells_in_no_sum_are_left_out() -> None:

@@ -1,4 +1,4 @@
-"""Laws of the gauge of a body: K-norm noise, the K-staircase, and the truncated one."""
+"""Laws of the gauge of a body: K-norm noise, the K-staircase, and the truncated K-staircase."""
 
 from __future__ import annotations
 
@@ -36,17 +36,29 @@ if TYPE_CHECKING:
 @final
 @record()
 class KNorm(BodyNoise):
-    """Density e^(−N(x)/scale)/(|K|·D!·scale^D), N the gauge of K = body, D its dimension.
+    """Density e^(−N(x)/scale)/(|K|·D!·scale^D), N the gauge of K = body and D its dimension.
 
-    |N(x) − N(x − s)| <= N(s), so that with scale = 1/ε it is ε-DP for every shift s in K, and for
-    nothing less; δ(ε') is at most Laplace's at ε (theory/bodies.md §1, Theorem 1). On an interval
-    or on cells of intervals it is independent Laplace noise, on a ball it is `l2`.
+    As |N(x) − N(x − s)| <= N(s), with scale = 1/ε it is ε-DP for every shift s in K, and for no
+    smaller ε; δ(ε') is at most Laplace's at ε (theory/bodies.md §1, Theorem 1). On an interval or
+    on cells of intervals it is independent Laplace noise; on a ball it is `l2`.
 
-    >>> from leastnoise.guarantees.bodies.counts import Counts
-    >>> from leastnoise.guarantees.bodies.signed import Signed
-    >>> law = KNorm(scale=1, body=Signed(of=Counts(queries=10)))
-    >>> round(law.variance, 9), law.dimension
-    (26.0, 10)
+    Args:
+        scale: Scale > 0; 1/ε for shifts in `body`.
+        body: The convex body that holds all shifts, such as `Signed(of=Counts(queries=10))`.
+
+    Raises:
+        InvalidArgument: The scale is not positive, or the body is no body.
+
+    Source:
+        Hardt & Talwar (2010), theory/bodies.md §1.
+
+    Examples:
+        >>> from leastnoise.guarantees.bodies.counts import Counts
+        >>> from leastnoise.guarantees.bodies.signed import Signed
+        >>> law = KNorm(scale=1, body=Signed(of=Counts(queries=10)))
+        >>> round(law.variance, 9), law.dimension
+        (26.0, 10)
+
     """
 
     name: ClassVar[str] = "k-norm"
@@ -64,7 +76,7 @@ class KNorm(BodyNoise):
         return -self._gauges(points_of(x, dimension=self.dimension)) - log_mass
 
     def _radial(self, order: int) -> float:
-        """Return E ρ^order for ρ ~ Gamma(D)."""
+        """E ρ^order for ρ ~ Gamma(D)."""
         d = self.dimension
         return float(d * (d + 1) if order == 2 else d)
 
@@ -83,16 +95,31 @@ class KStaircase(BodyNoise):
     """Density ∝ e^(−decay·⌊N(x)/scale + 1 − γ⌋), N the gauge of `body`, 0 < γ = gamma <= 1.
 
     N moves by at most 1 under a shift in K, and so does the floor: with decay = ε and scale = 1 it
-    is ε-DP for every shift in K. With the γ that is best for a loss ℓ(N(X)), ℓ rising, no ε-DP
-    additive noise has less (theory/bodies.md §8, Theorem A). On an interval it is `staircase`.
+    is ε-DP for every shift in K. Let ℓ be an increasing function and γ the best one for the loss
+    ℓ(N(X)). Then no ε-DP additive noise has a smaller loss (theory/bodies.md §8, Theorem A). On an
+    interval it is `staircase`.
 
-    Two things that hold for `KNorm` do not hold here: Laplace's pair does not dominate it, and
-    independent staircases in several cells do not hide a shift that is spread over them.
+    Two properties of `KNorm` fail here: Laplace's pair does not dominate it, and independent
+    staircases in several cells do not hide a shift that is spread over the cells.
 
-    >>> from leastnoise.guarantees.bodies.plain import Ball
-    >>> law = KStaircase(scale=1, body=Ball(bound=1, coordinates=2), gamma="0.3", decay=5)
-    >>> round(law.mse / (6 / 25), 2)  # over that of e^(−5N)
-    0.59
+    Args:
+        scale: Scale > 0; 1 for shifts in `body`.
+        body: The convex body that holds all shifts.
+        gamma: End of the first step, in scales; 0 < gamma <= 1.
+        decay: Each step is e^−decay times as high as the last; ε.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range, or the sums over steps would be too long.
+
+    Source:
+        theory/bodies.md §8.
+
+    Examples:
+        >>> from leastnoise.guarantees.bodies.plain import Ball
+        >>> law = KStaircase(scale=1, body=Ball(bound=1, coordinates=2), gamma="0.3", decay=5)
+        >>> round(law.mse / (6 / 25), 2)  # relative to the mse of e^(−5N)
+        0.59
+
     """
 
     name: ClassVar[str] = "k-staircase"
@@ -107,16 +134,16 @@ class KStaircase(BodyNoise):
         return self.decay * math.ceil(1 / self.scale)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The mass over |K|·scale^D is (1 − q) Σ_k q^k (k + γ)^D."""
+        """Log f(x); the total mass over |K|·scale^D is (1 − q) Σ_k q^k (k + γ)^D."""
         d = self.dimension
         steps = np.floor(self._gauges(points_of(x, dimension=d)) + 1 - float(self.gamma))
         log_mass = self.body.log_volume + d * math.log(float(self.scale)) + self._log_sums[0]
         return -float(self.decay) * np.maximum(steps, 0.0) - log_mass
 
     def _radial(self, order: int) -> float:
-        """Return E ρ^n, n = order.
+        """E ρ^n, n = order.
 
-        X is uniform in (k + γ)K with probability ∝ q^k (k + γ)^D, so that it is D/(D + n) of the
+        X is uniform in (k + γ)K with probability ∝ q^k (k + γ)^D, so E ρ^n is D/(D + n) times the
         mean of (k + γ)^n.
         """
         d = self.dimension
@@ -131,7 +158,7 @@ class KStaircase(BodyNoise):
         )
 
 
-# Staircase noise in the gauge of a body, cut off: for δ > 0.
+# Truncated staircase noise in the gauge of a body, for δ > 0.
 
 
 @final
@@ -139,19 +166,35 @@ class KStaircase(BodyNoise):
 class TruncatedKStaircase(BodyNoise):
     """Density ∝ e^(−decay·k(N(x)/scale)) for N(x) <= radius·scale, 0 beyond; N the gauge of `body`.
 
-    notation: γ = gamma in (0, 1], R = radius > 0, k(r) = 0 for r < γ and ⌊r − γ⌋ + 1 from there.
     With decay = ε and scale = 1 the loss under a shift in K is ∞, ε, 0 or −ε, and δ(ε) is the mass
-    that the shift moves beyond R: at most that of a cube at its corner (theory/bodies.md §9). On an
-    interval it is `truncated-staircase`, on a ball `spherical-staircase`, whose δ is known exactly.
+    that the shift moves beyond R: at most that mass for a cube and a shift to its corner
+    (theory/bodies.md §9). On an interval it is `truncated-staircase`; on a ball it is
+    `spherical-staircase`, whose δ is known exactly. δ = 0 is impossible at any ε: mass beyond R
+    reveals the shift.
 
-    No ε is enough for δ = 0: what a shift moves beyond R gives it away for sure.
+    notation: γ = gamma in (0, 1], R = radius > 0; k(r) = 0 for r < γ, and ⌊r − γ⌋ + 1 for r >= γ.
 
-    >>> from leastnoise.guarantees.bodies.plain import Box
-    >>> law = TruncatedKStaircase(
-    ...     scale=1, body=Box(bounds=[1, 1]), gamma="0.7", radius="6.2658", decay=1
-    ... )
-    >>> round(law.mse, 2)  # e^(−N), δ = 0: 8
-    6.99
+    Args:
+        scale: Scale > 0; 1 for shifts in `body`.
+        body: The convex body that holds all shifts, of dimension >= 2.
+        gamma: End of the first step, in scales; 0 < gamma <= 1.
+        radius: End of the range, in scales.
+        decay: Each step is e^−decay times as high as the last.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        theory/bodies.md §9.
+
+    Examples:
+        >>> from leastnoise.guarantees.bodies.plain import Box
+        >>> law = TruncatedKStaircase(
+        ...     scale=1, body=Box(bounds=[1, 1]), gamma="0.7", radius="6.2658", decay=1
+        ... )
+        >>> round(law.mse, 2)  # e^(−N), δ = 0: 8
+        6.99
+
     """
 
     name: ClassVar[str] = "truncated-k-staircase"
@@ -168,16 +211,16 @@ class TruncatedKStaircase(BodyNoise):
 
     @property
     def largest_loss(self) -> Fraction:
-        """Of the finite losses."""
+        """The largest finite loss."""
         return self.decay * min(math.ceil(1 / self.scale), max(self.steps.levels))
 
     @cached_property
     def steps(self) -> RadialSteps:
-        """Edges γ, γ + 1, … below R, and R, of N(x)/scale."""
+        """Edges of N(x)/scale: γ, γ + 1, … below R, and R."""
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """It is −inf beyond R."""
+        """Log f(x); −inf beyond R."""
         d, steps = self.dimension, self.steps
         log_unit = self.body.log_volume + d * math.log(float(self.scale))
         peak = steps.log_peak(d) - log_unit
@@ -186,7 +229,7 @@ class TruncatedKStaircase(BodyNoise):
         return logs[np.searchsorted(steps.float_edges, gauges, side="right")]
 
     def _radial(self, order: int) -> float:
-        """Return E ρ^n, n = order: X is uniform in e_j·K with probability π_j."""
+        """E ρ^n, n = order: X is uniform in e_j·K with probability π_j."""
         d, steps = self.dimension, self.steps
         mean = float(steps.ball_masses(d) @ steps.float_edges**order)
         return d / (d + order) * mean

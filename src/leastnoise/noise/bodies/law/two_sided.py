@@ -1,4 +1,4 @@
-"""Laws of what one person adds and what one takes away, each in steps or not."""
+"""Laws that fall with the added part P and the removed part Q of x, in steps or smoothly."""
 
 from __future__ import annotations
 
@@ -32,17 +32,15 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
 
 
-# Noise that falls with what must be added and with what must be removed, each by itself.
-#
 # notation: T = of, P and Q as in `guarantees.bodies.one_sided`, D the dimension; a, b the core.
 
 
 class TwoSided(VectorNoise):
-    """Density ∝ h(P(x)/scale)·h(Q(x)/scale), h falling from 1.
+    """Density ∝ h(P(x)/scale)·h(Q(x)/scale), h decreasing from h(0) = 1.
 
-    h is a mixture of steps, h(t) = P(t <= A) for a random A; so X is uniform in {P <= A, Q <= B},
-    A and B independent but for the weight by volume, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So all
-    moments are sums over s of products of two of E A^j, j = 0 … D + 2.
+    h is a mixture of steps, h(t) = P(t <= A) for a random A. So X is uniform in {P <= A, Q <= B},
+    and A and B are independent except for a weight by volume, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!).
+    All moments are therefore sums over s of products of two of E A^j, j = 0 … D + 2.
     """
 
     form: ClassVar[str] = "of"
@@ -51,11 +49,11 @@ class TwoSided(VectorNoise):
     @property
     @abstractmethod
     def log_moments(self) -> NDArray[np.float64]:
-        """Return ln E A^j for j = 0 … D + 2."""
+        """Ln E A^j for j = 0 … D + 2."""
 
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
-        return f"shifts of this {sensitivity.kind} sensitivity aren't all known as added or removed"
+        return f"a {sensitivity.kind} sensitivity doesn't state what a unit adds or removes"
 
     def _sides(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         added, removed = self.of.moves(x)
@@ -68,50 +66,52 @@ class TwoSided(VectorNoise):
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        return float(self.scale) ** 2 * self._expanded(self._second)
+        return float(self.scale) ** 2 * self._for_all_coordinates(self._second)
 
     @property
     def mean_abses(self) -> NDArray[np.float64]:
-        known = all(one.p is not None for cell, _ in self._spread.layout for one in cell)
-        return float(self.scale) * self._known(self._expanded(self._first) if known else None)
-
-    def _expanded(self, moment: Callable[[_Axis], float]) -> NDArray[np.float64]:
-        cells = self._spread.layout
-        return np.concatenate(
-            [np.tile([moment(one) for one in cell], copies) for cell, copies in cells]
+        known = all(axis.p is not None for cell, _ in self._pieces.layout for axis in cell)
+        return float(self.scale) * self._known(
+            self._for_all_coordinates(self._first) if known else None
         )
 
-    def _second(self, one: _Axis) -> float:
+    def _for_all_coordinates(self, moment: Callable[[_Axis], float]) -> NDArray[np.float64]:
+        cells = self._pieces.layout
+        return np.concatenate(
+            [np.tile([moment(axis) for axis in cell], copies) for cell, copies in cells]
+        )
+
+    def _second(self, axis: _Axis) -> float:
         """E X_i²: given s, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent."""
         parts, s = self._parts, np.arange(self.dimension + 1)
         t = s[::-1]
-        total = one.pp * s / (s + 2) @ parts.ratio(2, 0)
-        total += one.pq * s / (s + 1) * t / (t + 1) @ parts.ratio(1, 1)
-        total += one.qq * t / (t + 2) @ parts.ratio(0, 2)
-        return one.unit**2 * float(total)
+        total = axis.pp * s / (s + 2) @ parts.ratio(2, 0)
+        total += axis.pq * s / (s + 1) * t / (t + 1) @ parts.ratio(1, 1)
+        total += axis.qq * t / (t + 2) @ parts.ratio(0, 2)
+        return axis.unit**2 * float(total)
 
-    def _first(self, one: _Axis) -> float:
-        if one.p is None or one.q is None:
+    def _first(self, axis: _Axis) -> float:
+        if axis.p is None or axis.q is None:
             raise NotApplicable(family=self.name, why="no closed form of E|X| is known")
         parts, s = self._parts, np.arange(self.dimension + 1)
         t = s[::-1]
-        total = one.p * s / (s + 1) @ parts.ratio(1, 0)
-        total += one.q * t / (t + 1) @ parts.ratio(0, 1)
-        return one.unit * float(total)
+        total = axis.p * s / (s + 1) @ parts.ratio(1, 0)
+        total += axis.q * t / (t + 1) @ parts.ratio(0, 1)
+        return axis.unit * float(total)
 
     @property
-    def _spread(self) -> _Spread:
-        return _spread_of(self.of)
+    def _pieces(self) -> _FloatPieces:
+        return _float_pieces(self.of)
 
     @cached_property
-    def _parts(self) -> _Parts:
-        return _Parts(log_volumes=self._spread.log_volumes, log_moments=self.log_moments)
+    def _parts(self) -> _ShapeMoments:
+        return _ShapeMoments(log_volumes=self._pieces.log_volumes, log_moments=self.log_moments)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Axis:
-    """A `Coordinate` in floats; p and q are None where E|x| has no closed form here."""
+    """A `Coordinate` in floats; p and q are None if E|x| has no closed form here."""
 
     unit: float
     pp: NDArray[np.float64]
@@ -121,22 +121,22 @@ class _Axis:
     q: NDArray[np.float64] | None
 
     @classmethod
-    def of(cls, one: Coordinate) -> _Axis:
-        """Return `one` in floats."""
-        known = one.apart is not None and all(value.is_zero() for value in one.apart)
+    def of(cls, coordinate: Coordinate) -> _Axis:
+        """The coordinate in floats."""
+        known = coordinate.apart is not None and all(value.is_zero() for value in coordinate.apart)
         return cls(
-            unit=float(one.unit),
-            pp=_floats(one.pp),
-            pq=_floats(one.pq),
-            qq=_floats(one.qq),
-            p=_floats(one.p) if known and one.p is not None else None,
-            q=_floats(one.q) if known and one.q is not None else None,
+            unit=float(coordinate.unit),
+            pp=_floats(coordinate.pp),
+            pq=_floats(coordinate.pq),
+            qq=_floats(coordinate.qq),
+            p=_floats(coordinate.p) if known and coordinate.p is not None else None,
+            q=_floats(coordinate.q) if known and coordinate.q is not None else None,
         )
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Spread:
+class _FloatPieces:
     """`Pieces` in floats: the logarithms of w[s]/(s!(D − s)!), and the coordinates."""
 
     log_volumes: NDArray[np.float64]
@@ -144,7 +144,7 @@ class _Spread:
 
 
 @lru_cache(maxsize=16)  # a search tries many laws on one set
-def _spread_of(of: OneSided) -> _Spread:
+def _float_pieces(of: OneSided) -> _FloatPieces:
     with precision(PLAIN_BITS):
         pieces = of.pieces()
         factorials = [ball(s + 1).gamma() for s in range(of.dimension + 1)]
@@ -153,14 +153,15 @@ def _spread_of(of: OneSided) -> _Spread:
             for weight, a, b in zip(pieces.weights, factorials, reversed(factorials), strict=True)
         ]
         layout = tuple(
-            (tuple(_Axis.of(one) for one in cell), copies) for cell, copies in pieces.layout
+            (tuple(_Axis.of(coordinate) for coordinate in cell), copies)
+            for cell, copies in pieces.layout
         )
-    return _Spread(log_volumes=np.array(logs), layout=layout)
+    return _FloatPieces(log_volumes=np.array(logs), layout=layout)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Parts:
+class _ShapeMoments:
     """The logarithms of w[s]/(s!(D − s)!) and of E A^j."""
 
     log_volumes: NDArray[np.float64]
@@ -174,7 +175,7 @@ class _Parts:
         return top + math.log(float(np.exp(logs - top).sum()))
 
     def ratio(self, above: int, below: int) -> NDArray[np.float64]:
-        """Return w[s]/(s!t!)·E A^(s + above)·E A^(t + below) over the mass, by s."""
+        """w[s]/(s!t!)·E A^(s + above)·E A^(t + below) over the mass, for each s."""
         return np.exp(self._logs(above, below) - self.log_mass)
 
     def _logs(self, above: int, below: int) -> NDArray[np.float64]:
@@ -188,7 +189,7 @@ def _floats(values: Balls) -> NDArray[np.float64]:
     return np.array([nearest(value) for value in values])
 
 
-# The smooth two-sided law: a flat core, and exponential beyond it on either side.
+# The smooth two-sided law: a flat core, and exponential decay beyond it on either side.
 
 
 TWO_SIDED_LAPLACE_LARGEST_CORE = Fraction(10**9)
@@ -199,14 +200,27 @@ TWO_SIDED_LAPLACE_LARGEST_CORE = Fraction(10**9)
 class TwoSidedLaplace(TwoSided):
     """Density ∝ e^(−(P(x)/scale − b)₊ − (Q(x)/scale − b)₊), b = core >= 0.
 
-    P(x + s) <= P(x) + P(s) and Q alike, so with scale = 1/ε it is ε-DP for every shift s with
-    P(s) + Q(s) <= 1: the hull of T and −T, T = of (theory/bodies.md §3). With b = 0 it is `k-norm`
-    on that hull.
+    P(x + s) <= P(x) + P(s), and the same for Q. So with scale = 1/ε it is ε-DP for every shift s
+    with P(s) + Q(s) <= 1: the hull of T and −T, T = of (theory/bodies.md §3). With b = 0 it is
+    `k-norm` on that hull.
 
-    >>> from leastnoise.guarantees.bodies.counts import Counts
-    >>> law = TwoSidedLaplace(scale=1, of=Counts(queries=10), core=0)
-    >>> round(law.variance, 9)
-    26.0
+    Args:
+        scale: Scale > 0; 1/ε for shifts in the hull.
+        of: The set T of all that a unit can add, such as `Counts(queries=10)`.
+        core: Value of P and Q, in scales, up to which the density is flat; 0 <= core <= 1e9.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range.
+
+    Source:
+        theory/bodies.md §3.
+
+    Examples:
+        >>> from leastnoise.guarantees.bodies.counts import Counts
+        >>> law = TwoSidedLaplace(scale=1, of=Counts(queries=10), core=0)
+        >>> round(law.variance, 9)
+        26.0
+
     """
 
     name: ClassVar[str] = "two-sided-laplace"
@@ -223,12 +237,12 @@ class TwoSidedLaplace(TwoSided):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
-        """The T of the hull of T and −T."""
+        """T, where the hull of all shifts is the hull of T and −T."""
         hull = sensitivity.body(dimension=dimension)
         return hull.of if isinstance(hull, Signed) else None
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """It does where P(s) + Q(s) <= 1 for all shifts."""
+        """True if P(s) + Q(s) <= 1 for all shifts s."""
         hull = sensitivity.body(dimension=self.dimension)
         return hull is not None and Signed(of=self.of).contains(hull)
 
@@ -243,15 +257,15 @@ class TwoSidedLaplace(TwoSided):
 
     @property
     def log_moments(self) -> NDArray[np.float64]:
-        """Return ln E A^j for A = b + a unit exponential: E A^j = j! Σ_{i<=j} b^i/i!."""
+        """Ln E A^j for A = b + a unit exponential: E A^j = j! Σ_{i<=j} b^i/i!."""
         j = np.arange(self.dimension + 3)
-        log_factorials = np.array([math.lgamma(one) for one in range(1, self.dimension + 4)])
+        log_factorials = np.array([math.lgamma(x) for x in range(1, self.dimension + 4)])
         log_core = math.log(self.core) if self.core > 0 else -math.inf
         powers = np.concatenate([[0.0], j[1:] * log_core])
         return log_factorials + np.logaddexp.accumulate(powers - log_factorials)
 
 
-# The count staircase: steps in what must be added and in what must be removed.
+# The count staircase: steps in P and in Q.
 
 
 SMALLEST_CORE, TWO_SIDED_STAIRCASE_LARGEST_CORE = Fraction(1, 10**6), Fraction(10**6)
@@ -268,17 +282,31 @@ def _decay(decay: Exact, *, name: str, record: TwoSidedStaircase) -> Fraction:
 class TwoSidedStaircase(TwoSided):
     """Density ∝ e^(−decay·(⌈(P(x)/scale − a)₊⌉ + ⌈(Q(x)/scale − a)₊⌉)), a = core > 0.
 
-    A unit that is added raises P by 0 … 1 and lowers Q by 0 … 1 (scale = 1): one ceiling moves by
-    0 or 1, the other by 0 or −1, and their sum by at most 1. So with decay = ε it is ε-DP for every
-    shift in T and in −T, T = of — but *not* for the others in their hull, nor for a product of
-    several such laws under a shift that is spread over them (theory/bodies.md §3, §4). It is for
-    shifts that are added or removed whole; `TwoSidedLaplace` is for the hull too. For one count it
-    is `staircase`.
+    A unit that is added raises P by 0 … 1 and lowers Q by 0 … 1 (scale = 1). So one ceiling moves
+    by 0 or 1, the other by 0 or −1, and their sum by at most 1. With decay = ε it is ε-DP for every
+    shift in T and in −T, T = of — but *not* for other shifts in their hull, nor for a product of
+    several such laws under a shift that is spread over them (theory/bodies.md §3, §4). Use it for
+    units that are added or removed whole; `TwoSidedLaplace` serves the hull as well. For one count
+    it is `staircase`.
 
-    >>> from leastnoise.guarantees.bodies.counts import Counts
-    >>> law = TwoSidedStaircase(scale=1, of=Counts(queries=3), core="1.0926", decay=1)
-    >>> round(law.variance, 5)
-    4.66132
+    Args:
+        scale: Scale > 0; 1 for shifts in T and −T.
+        of: The set T of all that a unit can add, such as `Counts(queries=3)`.
+        core: Value of P and Q, in scales, up to which the density is flat; 1e-6 <= core <= 1e6.
+        decay: Each step is e^−decay times as high as the last; ε.
+
+    Raises:
+        InvalidArgument: A parameter is out of its range, or the sums over steps would be too long.
+
+    Source:
+        theory/bodies.md §3.
+
+    Examples:
+        >>> from leastnoise.guarantees.bodies.counts import Counts
+        >>> law = TwoSidedStaircase(scale=1, of=Counts(queries=3), core="1.0926", decay=1)
+        >>> round(law.variance, 5)
+        4.66132
+
     """
 
     name: ClassVar[str] = "two-sided-staircase"
@@ -296,11 +324,11 @@ class TwoSidedStaircase(TwoSided):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
-        """What is added; what is removed is −T."""
+        """T, the set of all that a unit can add; the removals are −T."""
         return sensitivity.additions(dimension=dimension)
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """It does where all shifts lie in T or −T; that their hull does isn't enough."""
+        """True if all shifts lie in T or −T; it is not enough that their hull does."""
         added = sensitivity.additions(dimension=self.dimension)
         return added is not None and self.of.contains(added)
 
@@ -316,6 +344,6 @@ class TwoSidedStaircase(TwoSided):
 
     @property
     def log_moments(self) -> NDArray[np.float64]:
-        """Return ln E A^j for A = a + k, k geometric: P(k >= n) = q^n."""
+        """Ln E A^j for A = a + k, k geometric: P(k >= n) = q^n."""
         powers = np.arange(self.dimension + 3)
         return log_step_sums(first=float(self.core), decay=float(self.decay), powers=powers)

@@ -21,32 +21,32 @@ from leastnoise.noise.bodies.law.k_norm import KNorm
 
 Floats = NDArray[np.float64]
 
-_NEAR_0 = 1e-4  # of α: below it 1 − α²E X²/2 is exact, and the quotients above lose digits
+_NEAR_0 = 1e-4  # α below which 1 − α²E X²/2 is exact, and the quotients above lose digits
 
 
 def k_norm(noise: KNorm, weights: Mapping[int, float], u: Floats) -> Floats:
-    """Return E cos(u Σ w_j X_j) at each u, of one or two numbers of the first cell.
+    """E cos(u Σ w_j X_j) at each u, for one or two numbers of the first cell.
 
-    Raises NotApplicable for others.
+    Raises NotApplicable for other weights or bodies.
     """
     box = noise.body.bodies[0] if isinstance(noise.body, Cells) else noise.body
     if not isinstance(box, Box) or len(weights) > 2:
         raise NotApplicable(family=noise.name, why="its characteristic function isn't known here")
     scales = [abs(weight * float(box.bounds[j] * noise.scale)) for j, weight in weights.items()]
     small, large = sorted((0.0, 0.0, *scales))[-2:]
-    return _of_box(box.dimension, large * u, small * u)
+    return _box_characteristic(box.dimension, large * u, small * u)
 
 
-def _of_box(q: int, alpha: Floats, beta: Floats) -> Floats:
-    """Return E cos(αX₁/b₁ + βX₂/b₂) of a box's noise, α >= β >= 0."""
-    if q == 2:  # the same, of real numbers alone
+def _box_characteristic(q: int, alpha: Floats, beta: Floats) -> Floats:
+    """E cos(αX₁/b₁ + βX₂/b₂) for the noise of a box, α >= β >= 0."""
+    if q == 2:  # the same in closed form
         return 1 / ((1 + (alpha - beta) ** 2) * (1 + (alpha + beta) ** 2))
     near = 1 - (q + 1) * (q + 2) / 6 * (alpha**2 + beta**2)
     divisor = np.maximum(alpha, _NEAR_0)
     if not beta.any():
         exact = (1 / (1 - 1j * alpha) ** q).imag / (q * divisor)
     else:
-        one, other = 1 / (1 - 1j * (alpha - beta)), 1 / (1 - 1j * (alpha + beta))
-        powers = sum(one ** (k + 1) * other ** (q - 1 - k) for k in range(q - 1))
+        first, second = 1 / (1 - 1j * (alpha - beta)), 1 / (1 - 1j * (alpha + beta))
+        powers = sum(first ** (k + 1) * second ** (q - 1 - k) for k in range(q - 1))
         exact = np.imag(powers) / (q * (q - 1) * divisor)
     return np.where(alpha < _NEAR_0, near, exact)

@@ -32,39 +32,39 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# One number of a cell, or two of them together: noise in boxes of q numbers.
+# One number of a cell, or two together, for noise in boxes of q numbers.
 #
-# notation: G = the gauge of a cell's noise, in scales. Given it, one of the cell's q numbers is its
-# bound times G in size, each with probability 1/q, and the others are uniform below theirs (see
-# below). M_k(x) = E[G^(−k); G > x]. U and V are uniform in [−1, 1].
+# notation: G = the gauge of a cell's noise, in scales. Given G, the size of one of the cell's q
+# numbers is its bound times G, each with probability 1/q, and the others are uniform within their
+# bounds times G (see below). M_k(x) = E[G^(−k); G > x]. U and V are uniform in [−1, 1].
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellLaw:
-    """The law of a cell's noise: `each` is q, and `moment` M_k(x) of k < q and x."""
+    """The law of a cell's noise: `each` is q, and `moment` maps k < q and x to M_k(x)."""
 
     each: int
     moment: Callable[[int, float], float]
 
     def tail(self, c: float) -> float:
-        """Return P(|X_i| > c·b) of one number, b its bound."""
+        """P(|X_i| > c·b) for one number, b its bound."""
         beyond = self.moment(0, c)
         q = self.each
         return beyond if q == 1 else beyond - (q - 1) / q * c * self.moment(1, c)
 
     def tail_of_difference(self, t: float, a: float, b: float) -> float:
-        """Return P(|X_i − r·X_j| > t), a the bound of X_i and b > 0 that of r·X_j.
+        """P(|X_i − r·X_j| > t), where X_i has the bound a, and r·X_j has the bound b > 0.
 
-        Given G it is G·|a + bV| where X_i is at its end, G·|b + aV| where X_j is, each with 1/q,
-        and else G·|aU + bV|. All three densities change where G·(a + b) and G·|a − b| pass t:
-        `near` and `far` are the moments beyond these.
+        Given G, |X_i − r·X_j| is G·|a + bV| if X_i is at its end, and G·|b + aV| if X_j is, each
+        with probability 1/q; otherwise it is G·|aU + bV|. All three densities change where G·(a +
+        b) and G·|a − b| pass t: `near` and `far` are the moments beyond these.
         """
         q, most, least = self.each, max(a, b), min(a, b)
         orders = range(min(q, 3))
         near = [self.moment(k, t / (most + least)) for k in orders]
         far = [0.0 if least == most else self.moment(k, t / (most - least)) for k in orders]
-        between = [one - other for one, other in zip(near, far, strict=True)]
+        between = [inner - outer for inner, outer in zip(near, far, strict=True)]
         sloping = (most + least) * between[0] - t * between[1]
         larger = far[0] + sloping / (2 * least)
         smaller = far[0] - t * far[1] / most + sloping / (2 * most)
@@ -75,11 +75,11 @@ class CellLaw:
         return (larger + smaller + (q - 2) * neither) / q
 
     def tail_beside(self, c: float) -> float:
-        """Return P(|X + Y| > c·b), X of a cell of q − 1 numbers, Y alone in one, both of bound b.
+        """P(|X + Y| > c·b), X in a cell of q − 1 numbers, Y alone in a cell, both of bound b.
 
-        G is that of both cells together, and B·G that of Y's, B ~ Beta(1, q − 1). Given G, X + Y is
-        G·(B ± (1 − B)·V) but for its sign, V = 1 with probability 1/(q − 1), else uniform. With
-        p = q − 1 and z = c/G < 1 it is larger than c with probability
+        G is the gauge of both cells together, and B·G the gauge of Y's cell, B ~ Beta(1, q − 1).
+        Given G, X + Y is G·(B ± (1 − B)·V) up to its sign; V is 1 with probability 1/(q − 1), and
+        uniform otherwise. With p = q − 1 and z = c/G < 1 it exceeds c with probability
 
             1 − z + (((1 + z)/2)^p − ((1 − z)/2)^p)/(2p) = 1 − z + Σ_(odd k) C(p, k) z^k/(2^p p).
         """
@@ -88,41 +88,40 @@ class CellLaw:
         return self.moment(0, c) - c * self.moment(1, c) + sum(odd) / (2**p * p)
 
 
-# All numbers of a body.
-
-
 # The law of one coordinate of noise in the shape of cells that are boxes, or of such blocks.
 #
 # notation: K the hull of boxes, D numbers in all; q those of one of them, [−b, b]^q. The
-# gauge of one cell of U, uniform in K, is B ~ Beta(q, D − q + 1), and of noise e^(−N) it is
-# G ~ Gamma(q), whatever the others. Given it, one of the cell's numbers is b times it in size, each
-# with probability 1/q, and the others are uniform below. So, with P(Beta(0, ·) > c) = 0,
+# gauge of one cell of U, uniform in K, is B ~ Beta(q, D − q + 1); for noise e^(−N) it is
+# G ~ Gamma(q), independent of the other cells. Given the gauge, the size of one of the cell's
+# numbers is b times it, each with probability 1/q, and the others are uniform below. So, with
+# P(Beta(0, ·) > c) = 0,
 #
 # P(|U_i| > bc) = P(Beta(q, D − q + 1) > c) − (Dc/q)·P(Beta(q − 1, D − q + 1) > c),
 # P(|X_i| > bc) = P(Gamma(q) > c) − (c/q)·P(Gamma(q − 1) > c).
 #
-# Where a cell's bounds differ, b is that of coordinate i: the box is a cube whose axes are
-# stretched. The gauges of all cells of U, and what is left of 1, are Dirichlet with parameters q
-# and 1, so that two cells together have the gauge of one of as many numbers as both.
+# If a cell's bounds differ, b is the bound of coordinate i: the box is a cube with stretched axes.
+# The gauges of all cells of U, and 1 minus their sum, are Dirichlet with parameters q and 1. So two
+# cells together have the gauge of one cell with all their numbers.
 #
 # Several blocks together (`Together`, p = exponent, r = radius of the block, d its coordinates):
-# the gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p), and its point of gauge 1 is
-# independent of it, with a cell of gauge Beta(q, d − q). For p = ∞ a block of U is uniform in r·K.
+# the gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p). The block's point over its gauge is
+# independent of the gauge, and a cell of it has gauge Beta(q, d − q). For p = ∞ a block of U is
+# uniform in r·K.
 # Two numbers together: `CellLaw`.
 #
 # Differences of {x >= 0, Σx <= b} in D numbers (theory/bodies.md §6): s of the numbers of U are
-# above 0 with probability C(D, s)²/C(2D, D), uniform in b times a simplex, and the others below 0
-# likewise. So P(|U_i| > bc) = 2 Σ_s (s/D)·C(D, s)²/C(2D, D)·(1 − c)^s, and X = Gamma(D + 1)·U for
-# e^(−N).
+# above 0 with probability C(D, s)²/C(2D, D), uniform in b times a simplex; the others are below 0
+# and have the mirrored law. So P(|U_i| > bc) = 2 Σ_s (s/D)·C(D, s)²/C(2D, D)·(1 − c)^s, and
+# X = Gamma(D + 1)·U for e^(−N).
 
 
-_MOST_STEPS = 10_000  # about D/decay; where there are more, steps gain nothing over e^(−N)
+_MOST_STEPS = 10_000  # about D/decay; with more, steps gain nothing over e^(−N)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class BoxIn:
-    """One of a body's boxes, whose first number is `first` of all.
+    """One of the boxes of a body; its first number has the index `first`.
 
     notation: D = dimension, q = each, b = bound.
     """
@@ -134,64 +133,64 @@ class BoxIn:
 
 
 def find_box(body: Body, coordinate: int) -> BoxIn | None:
-    """Return the box of a coordinate if a body is a box, or the hull of cells that are; else None.
+    """The box of a coordinate if the body is a box, or the hull of cells that are boxes; else None.
 
-    Numbers of unequal bounds have the law of a cube's, times the bound: that of the `coordinate`.
+    Numbers with unequal bounds have the law of a cube's numbers times the `coordinate`'s bound.
     """
     if isinstance(body, Box):
         bound, each = float(body.bounds[coordinate]), len(body.bounds)
         return BoxIn(dimension=each, each=each, bound=bound, first=0)
     if not isinstance(body, Cells):
         return None
-    sizes = [one.dimension * copies for one, copies in zip(body.bodies, body.copies, strict=True)]
+    sizes = [part.dimension * copies for part, copies in zip(body.bodies, body.copies, strict=True)]
     firsts = [0, *itertools.accumulate(sizes)]
     index = bisect_right(firsts, coordinate) - 1
     cell, start = body.bodies[index], firsts[index]
     start += (coordinate - start) // cell.dimension * cell.dimension
-    found = find_box(cell, coordinate - start)
-    if found is None:
+    box = find_box(cell, coordinate - start)
+    if box is None:
         return None
-    return replace(found, dimension=body.dimension, first=start + found.first)
+    return replace(box, dimension=body.dimension, first=start + box.first)
 
 
 def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | None:
-    """Return t ↦ P(|X_i| > t·scale), i = coordinate; None where that law isn't known."""
+    """The function t ↦ P(|X_i| > t·scale), i = coordinate; None if that law isn't known."""
     if isinstance(noise.body, Differences):
         return _tail_of_differences(noise, noise.body.of)
-    found = box_of(noise, coordinate)
-    if found is None:
+    location = box_of(noise, coordinate)
+    if location is None:
         return None
-    box, _ = found
+    box, _ = location
     law = law_of(noise, box, box.each)
     return None if law is None else lambda t: law.tail(t / box.bound)
 
 
 def box_of(noise: BodyNoise, coordinate: int) -> tuple[BoxIn, int] | None:
-    """Return the box of a coordinate in its block, and which number of all that begins with.
-
-    None where that isn't known.
-    """
-    body, place = noise.body, coordinate
+    """The box of a coordinate in its block, and the index of that block's first number, or None."""
+    body, index_in_block = noise.body, coordinate
     if isinstance(body, Together):
-        firsts = [0, *itertools.accumulate(one.dimension for one in body.bodies)]
+        firsts = [0, *itertools.accumulate(block.dimension for block in body.bodies)]
         index = bisect_right(firsts, coordinate) - 1
-        body, place = body.bodies[index].times(body.radii[index]), coordinate - firsts[index]
-    found = find_box(body, place)
-    return None if found is None else (found, coordinate - place)
+        body, index_in_block = (
+            body.bodies[index].times(body.radii[index]),
+            coordinate - firsts[index],
+        )
+    box = find_box(body, index_in_block)
+    return None if box is None else (box, coordinate - index_in_block)
 
 
 def law_of(noise: BodyNoise, box: BoxIn, each: int) -> CellLaw | None:
-    """Return the law of so many numbers of a box's block, a cell or several; None if not known."""
+    """The law of `each` numbers of a box's block, from one cell or several; None if not known."""
     whole = noise.body
     if isinstance(noise, KNorm):
         if isinstance(whole, Together) and whole.exponent != 1:  # then blocks aren't independent
             return _exponential_in_block(each, box.dimension, whole)
-        own = _gamma_moment(each)
-        return CellLaw(each=each, moment=lambda k, x: float(own(k, x)))
-    found = _mixture(noise, whole.dimension)
-    if found is None or (isinstance(whole, Together) and whole.exponent is not None):
+        moment = _gamma_moment(each)
+        return CellLaw(each=each, moment=lambda k, x: float(moment(k, x)))
+    mixture = _mixture(noise, whole.dimension)
+    if mixture is None or (isinstance(whole, Together) and whole.exponent is not None):
         return None
-    return _steps(each, box.dimension, *found)
+    return _steps(each, box.dimension, *mixture)
 
 
 def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
@@ -201,27 +200,27 @@ def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], fl
     if isinstance(noise, KNorm):
         return lambda t: _gamma_times(uniform, d, t / bound)
     most_simplices = 1_000  # numbers, beyond which steps take seconds, and gain nothing either
-    found = _mixture(noise, d) if d <= most_simplices else None
-    if found is None:
+    mixture = _mixture(noise, d) if d <= most_simplices else None
+    if mixture is None:
         return None
-    edges, masses = found
+    edges, masses = mixture
     return lambda t: float(masses @ uniform(t / (bound * edges)))
 
 
 def _simplices(d: int) -> Callable[[Floats], Floats]:
-    """Return c ↦ P(|U_i| > bc)."""
+    """The function c ↦ P(|U_i| > bc)."""
     s = np.arange(d + 1, dtype=float)
     logs = -2 * np.array([math.lgamma(k + 1) + math.lgamma(d - k + 1) for k in range(d + 1)])
     weights = np.exp(logs - logs.max())
     weights *= 2 * s / d / weights.sum()
     no_weight = 1e-20
-    kept = weights > no_weight * weights.max()
-    s, weights = s[kept], weights[kept]
+    significant = weights > no_weight * weights.max()
+    s, weights = s[significant], weights[significant]
 
     def tail(c: Floats) -> Floats:
         inside = np.maximum(1 - c, 0.0)
         total = np.zeros_like(inside)
-        for weight in weights[::-1]:  # Horner's rule: weights are kept at adjacent s
+        for weight in weights[::-1]:  # Horner's rule: the significant weights have adjacent s
             total = total * inside + weight
         return total * inside ** s[0]
 
@@ -229,7 +228,7 @@ def _simplices(d: int) -> Callable[[Floats], Floats]:
 
 
 def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float:
-    """Return E P(|U_i| > bc/R) for R ~ Gamma(D + 1), which is 0 for R below c."""
+    """E P(|U_i| > bc/R) for R ~ Gamma(D + 1); the probability is 0 for R < c."""
     spread = 60 + 12 * math.sqrt(d)
     first = max(c, d - spread, 0.0)
     r, weight = gauss_legendre(first, max(first, d) + spread, nodes=200)
@@ -237,27 +236,29 @@ def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float
 
 
 def list_alike(noise: BodyNoise) -> NDArray[np.int64]:
-    """Return for each coordinate the first one that is alike: of one block, size and bound."""
+    """For each coordinate, the first coordinate with the same block, box size and bound."""
     body = noise.body
     blocks = body.bodies if isinstance(body, Together) else (body,)
-    places = np.repeat(np.arange(len(blocks)), [one.dimension for one in blocks])
-    every = np.column_stack([places, np.concatenate([_sizes(one) for one in blocks])])
-    _, first, which = np.unique(every, axis=0, return_index=True, return_inverse=True)
+    block_of_coordinate = np.repeat(np.arange(len(blocks)), [block.dimension for block in blocks])
+    features = np.column_stack(
+        [block_of_coordinate, np.concatenate([_sizes(block) for block in blocks])]
+    )
+    _, first, which = np.unique(features, axis=0, return_index=True, return_inverse=True)
     return np.asarray(first[which.reshape(-1)], dtype=np.int64)
 
 
 def _sizes(body: Body) -> Floats:
-    """Return of each number how many are in its box, and its bound; ones of another body."""
+    """For each number, the size of its box and its bound; ones if the body is no box."""
     if isinstance(body, Box):
         return np.array([[len(body.bounds), float(bound)] for bound in body.bounds])
     if isinstance(body, Cells):
         pairs = zip(body.bodies, body.copies, strict=True)
-        return np.concatenate([np.tile(_sizes(one), (copies, 1)) for one, copies in pairs])
+        return np.concatenate([np.tile(_sizes(cell), (copies, 1)) for cell, copies in pairs])
     return np.ones((body.dimension, 2))
 
 
 def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
-    """Return edges e_j and P(X is uniform in e_j·K); None where they are too many, or no steps."""
+    """Edges e_j and P(X is uniform in e_j·K); None if there are too many steps, or none."""
     if isinstance(noise, TruncatedKStaircase) and len(noise.steps.edges) <= _MOST_STEPS:
         return noise.steps.float_edges, noise.steps.ball_masses(d)
     if isinstance(noise, KStaircase) and d <= _MOST_STEPS * float(noise.decay):
@@ -271,17 +272,17 @@ def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
 
 
 def _gamma_moment(order: int) -> Callable[[int, Any], Any]:
-    """Return (k, x) ↦ E[R^(−k); R > x] of R ~ Gamma(order)."""
+    """The function (k, x) ↦ E[R^(−k); R > x] for R ~ Gamma(order)."""
     from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
 
     return lambda k, x: gammaincc(order - k, x) / math.prod(range(order - k, order))
 
 
 def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
-    """Return the law of a cell's gauge R·V·B of noise e^(−N), given the numbers of its block.
+    """The law of a cell's gauge R·V·B of noise e^(−N), for a cell in a block.
 
-    R ~ Gamma and V, B are shares, all independent. R is the only narrow one in a large dimension:
-    its integral is the outer one, over R >= x, so that no integrand has a kink inside.
+    R ~ Gamma and the shares V, B are independent. Only R is narrow in a large dimension, so its
+    integral is the outer one, over R >= x: no integrand has a kink inside.
     """
     rest = body.dimension - d
     if body.exponent is None or not rest:  # U uniform in K times Gamma(D + 1)
@@ -299,10 +300,7 @@ def _exponential_in_block(q: int, d: int, body: Together) -> CellLaw:
 
 
 def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
-    """Return the law of a cell's gauge of a mixture of uniform laws in e·K.
-
-    It is e times Beta(q, D − q + 1).
-    """
+    """The law of a cell's gauge for mixtures of uniform laws in e·K: e times Beta(q, D − q + 1)."""
     beyond = beta_moment(q, d - q + 1)
 
     def moment(k: int, x: float) -> float:
@@ -312,7 +310,7 @@ def _steps(q: int, d: int, edges: Floats, masses: Floats) -> CellLaw:
 
 
 def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -> float:
-    """Invert the tail of the coordinate; raises NotApplicable where that isn't known."""
+    """A coordinate's quantile, by inverting its tail; raises NotApplicable if that isn't known."""
     tail = tail_of(noise, coordinate)
     if tail is None:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
@@ -321,45 +319,48 @@ def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -
 
 
 def difference_quantile(
-    noise: BodyNoise, outside: float, places: tuple[int, int], ratio: float
+    noise: BodyNoise, outside: float, coordinates: tuple[int, int], ratio: float
 ) -> float:
-    """Return t with P(|X_i − ratio·X_j| > t·scale) = outside, i and j = places, ratio >= 0.
+    """The t with P(|X_i − ratio·X_j| > t·scale) = outside, for ratio >= 0.
 
-    Raises NotApplicable where that isn't known: unless both are numbers of one cell, or one is
-    alone in its cell, and i and ratio·j have one bound.
+    Known are two numbers of one cell, and a number that is the only one of its cell if i and
+    ratio·j have the same bound. Raises NotApplicable for others.
     """
-    first, second = (box_of(noise, place) for place in places)
-    guesses = [math.sqrt(float(noise.variances[one])) / float(noise.scale) for one in places]
+    first, second = (box_of(noise, index) for index in coordinates)
+    guesses = [
+        math.sqrt(float(noise.variances[coordinate])) / float(noise.scale)
+        for coordinate in coordinates
+    ]
     tail = None
     if first is not None and second is not None and first[1] == second[1]:
-        tail = _tail_of_two(noise, places, (first[0], second[0]), ratio)
+        tail = _tail_of_two(noise, coordinates, (first[0], second[0]), ratio)
     if tail is None:
         raise NotApplicable(family=noise.name, why="the law of two coordinates isn't known")
     return solve(tail, outside, guess=math.hypot(guesses[0], ratio * guesses[1]))
 
 
 def _tail_of_two(
-    noise: BodyNoise, places: tuple[int, int], boxes: tuple[BoxIn, BoxIn], ratio: float
+    noise: BodyNoise, coordinates: tuple[int, int], boxes: tuple[BoxIn, BoxIn], ratio: float
 ) -> Callable[[float], float] | None:
-    """Return t ↦ P(|X_i − ratio·X_j| > t·scale), both of one block; None where it isn't known."""
-    box, other = boxes
-    bound, own = box.bound, ratio * other.bound
-    if places[0] == places[1]:
+    """The function t ↦ P(|X_i − ratio·X_j| > t·scale), both of one block; None if unknown."""
+    box, second = boxes
+    bound, second_bound = box.bound, ratio * second.bound
+    if coordinates[0] == coordinates[1]:
         return None
-    if box.first == other.first:
+    if box.first == second.first:
         cell = law_of(noise, box, box.each)
         if cell is None:
             return None
-        if own == 0:
+        if second_bound == 0:
             return lambda t: cell.tail(t / bound)
-        return lambda t: cell.tail_of_difference(t, bound, own)
-    if min(box.each, other.each) > 1 or not math.isclose(bound, own):
+        return lambda t: cell.tail_of_difference(t, bound, second_bound)
+    if min(box.each, second.each) > 1 or not math.isclose(bound, second_bound):
         return None
-    law = law_of(noise, box, box.each + other.each)
+    law = law_of(noise, box, box.each + second.each)
     return None if law is None else lambda t: law.tail_beside(t / bound)
 
 
 def one_coordinate_known(noise: BodyNoise) -> bool:
-    """Whether the law of each coordinate is known."""
+    """True if the law of each coordinate is known."""
     representatives = np.unique(list_alike(noise)).tolist()
-    return all(tail_of(noise, one) is not None for one in representatives)
+    return all(tail_of(noise, coordinate) is not None for coordinate in representatives)

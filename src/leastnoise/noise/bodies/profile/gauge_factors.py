@@ -1,6 +1,7 @@
-"""The factors R·V·B of a cell's gauge in noise e^(−N) of a block: moments of the part beyond c.
+"""The factors R·V·B of a cell's gauge in noise e^(−N) of a block: moments restricted to values > c.
 
-notation: V is the gauge of the block against N = R, S = V^p, and B that of the cell in its block.
+notation: V is the gauge of the block if N = R, with S = V^p; B is the gauge of the cell in its
+block.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 Moment = Callable[[float, Any], Any]
 """(k, c) ↦ E[B^(−k); B > c], c an array."""
 
-_NODES = 128  # of the inner of two integrals: less than a standard deviation apart
-_CUT_OFF = 1e-20  # the probability of what an integral leaves out on either side
+_NODES = 128  # of the inner of two integrals; their distance is below a standard deviation
+_CUT_OFF = 1e-20  # the probability beyond the range of an integral, on either side
 
 
 def beta_moment(a: float, b: float) -> Moment:
-    """Return the moments of B ~ Beta(a, b), k < a."""
+    """The moments of B ~ Beta(a, b), for k < a."""
     from scipy.special import betainc, betaln  # noqa: PLC0415  (0.2 s, needed here alone)
 
     def moment(k: float, c: Floats) -> Floats:
@@ -42,7 +43,7 @@ def beta_moment(a: float, b: float) -> Moment:
 class BlockShare:
     """The law of V = S^(1/p), S ~ Beta(d/p, b): V's density is ∝ v^(d − 1)·(1 − v^p)^(b − 1).
 
-    Beyond each of its `ends` it is with probability 1e-20.
+    V lies beyond each of its `ends` with probability 1e-20.
     """
 
     d: int
@@ -51,11 +52,11 @@ class BlockShare:
     ends: tuple[float, float]
 
     def moment(self, k: int, c: Floats) -> Floats:
-        """Return E[V^(−k); V > c]."""
+        """E[V^(−k); V > c]."""
         return np.asarray(beta_moment(self.d / self.p, self.b)(k / self.p, c**self.p))
 
     def times(self, other: Moment, k: int, c: Floats) -> Floats:
-        """Return E[(V·B)^(−k); V·B > c], B of the law with the moments `other`."""
+        """E[(V·B)^(−k); V·B > c], where `other` are the moments of B."""
         low, high = np.clip(c, *self.ends)[:, None], self.ends[1]
         near, far, weights = tanh_sinh(_NODES)
         v, below_one = low + (high - low) * near, (1 - high) + (high - low) * far
@@ -63,17 +64,17 @@ class BlockShare:
         return np.asarray((density * v ** (-k) * other(k, c[:, None] / v)).sum(axis=1))
 
     def log_density(self, v: Floats, below_one: Floats) -> Floats:
-        """Compute the logarithm of V's density at v = 1 − `below_one`."""
+        """The logarithm of V's density at v = 1 − `below_one`."""
         from scipy.special import betaln  # noqa: PLC0415  (0.2 s, needed here alone)
 
         with np.errstate(divide="ignore"):
             rest = np.log(-np.expm1(self.p * np.log1p(-below_one)))
-            found = (self.d - 1) * np.log(v) + (self.b - 1) * rest
-        return np.asarray(found - betaln(self.d / self.p, self.b) + math.log(self.p))
+            kernel = (self.d - 1) * np.log(v) + (self.b - 1) * rest
+        return np.asarray(kernel - betaln(self.d / self.p, self.b) + math.log(self.p))
 
 
 def block_share(d: int, rest: int, p: float) -> BlockShare:
-    """Return the law of the share of a block of d numbers beside so many others, p < ∞."""
+    """The law of the share of a block of d numbers beside `rest` other numbers, p < ∞."""
     from scipy.special import betaincinv  # noqa: PLC0415  (0.2 s, needed here alone)
 
     a, b = d / p, rest / p
@@ -83,7 +84,7 @@ def block_share(d: int, rest: int, p: float) -> BlockShare:
 
 
 def gamma_rule(order: int, least: float) -> tuple[Floats, Floats]:
-    """Return nodes and weights for a mean over R ~ Gamma(order), of a function that is 0 below."""
+    """Nodes and weights for the mean of a function of R ~ Gamma(order) that is 0 below `least`."""
     spread = 60 + 12 * math.sqrt(order)
     first = max(least, order - spread, 0.0)
     r, weights = gauss_legendre(first, max(first, order) + spread)

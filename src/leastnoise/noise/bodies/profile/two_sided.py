@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-# Where T is a product of cubes and simplices, X is uniform in {P <= A, Q <= B}; of a block of q
-# coordinates s are above 0, with probability ∝ C(q, s) times the volumes of both sides, and those
-# are uniform in A times a cube or a simplex of s coordinates, independent of all other blocks. So
+# If T is a product of cubes and simplices, X is uniform in {P <= A, Q <= B}. In a block of q
+# coordinates, s are above 0 with probability ∝ C(q, s) times the volumes of both sides. These s are
+# uniform in A times a cube or a simplex of s coordinates, independent of all other blocks. So
 #
 # P(X_i > bt | A, s) = (s/q)·(1 − t/A)₊^(1 or s), and P(|X_i| > bt) is twice its mean.
 
-_MOST = 200  # coordinates, for so many sums
+_MOST = 200  # coordinates; the sums grow with their number
 
 
 def two_sided_known(noise: TwoSided) -> bool:
-    """Whether T is a cube [0, b]^d, or a product of few cubes and simplices."""
+    """True if T is a cube [0, b]^d, or a product of cubes and simplices with few coordinates."""
     return _cube(noise) is not None or bool(_blocks(noise))
 
 
 def list_alike(noise: TwoSided) -> NDArray[np.int64]:
-    """Return for each coordinate the first coordinate of its block; a cube is a single block."""
-    sizes = [noise.dimension] if _cube(noise) else [one.queries for one in _blocks(noise)]
+    """For each coordinate, the first coordinate of its block; a cube is a single block."""
+    sizes = [noise.dimension] if _cube(noise) else [block.queries for block in _blocks(noise)]
     return np.repeat(np.cumsum([0, *sizes])[:-1], sizes)
 
 
@@ -49,57 +49,66 @@ def _cube(noise: TwoSided) -> Counts | None:
 
 
 def _blocks(noise: TwoSided) -> tuple[Counts, ...]:
-    """Return the cubes and simplices whose product T is; nothing if it is none, or of too many."""
+    """The cubes and simplices whose product is T; () if T is no such product, or a large one."""
     of = noise.of
     product = isinstance(of, Jointly) and of.exponent is None and set(of.radii) == {1}
-    found = tuple(
-        one
-        for one in (of.parts if isinstance(of, Jointly) and product else (of,))
-        if isinstance(one, Counts) and one.most in (1, one.queries)
+    blocks = tuple(
+        part
+        for part in (of.parts if isinstance(of, Jointly) and product else (of,))
+        if isinstance(part, Counts) and part.most in (1, part.queries)
     )
-    whole = sum(one.queries for one in found) == noise.dimension <= _MOST
-    return found if whole else ()
+    whole = sum(part.queries for part in blocks) == noise.dimension <= _MOST
+    return blocks if whole else ()
 
 
 def two_sided_quantile(
     noise: TwoSidedStaircase | TwoSidedLaplace, outside: float, coordinate: int
 ) -> float:
-    """X is uniform in {P <= A, Q <= B}; a tail for each law of A and B, weighted by volume."""
+    """The quantile of one coordinate, by inverting its tail.
+
+    X is uniform in {P <= A, Q <= B}; the tail is a mean over A and B, weighted by volume.
+    """
     cube, blocks = _cube(noise), _blocks(noise)
     guess = math.sqrt(float(noise.variances[coordinate])) / float(noise.scale)
     if cube is not None:
-        tail = _two_sided_steps(noise) if isinstance(noise, TwoSidedStaircase) else _smooth(noise)
+        tail = (
+            _two_sided_steps(noise)
+            if isinstance(noise, TwoSidedStaircase)
+            else _two_sided_smooth(noise)
+        )
         return solve(tail, outside, guess=guess / float(cube.bound)) * float(cube.bound)
     if not blocks:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
-    first, place = 0, 0
-    while coordinate >= first + blocks[place].queries:
-        first, place = first + blocks[place].queries, place + 1
-    own = _InBlock(noise=noise, own=blocks[place], others=(*blocks[:place], *blocks[place + 1 :]))
-    bound = float(blocks[place].bound)
-    return solve(own.tail, outside, guess=guess / bound) * bound
+    first, index = 0, 0
+    while coordinate >= first + blocks[index].queries:
+        first, index = first + blocks[index].queries, index + 1
+    in_block = _InBlock(
+        noise=noise, block=blocks[index], others=(*blocks[:index], *blocks[index + 1 :])
+    )
+    bound = float(blocks[index].bound)
+    return solve(in_block.tail, outside, guess=guess / bound) * bound
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _InBlock:
-    """A coordinate of one of several blocks, of which the `others` are drawn with it."""
+    """The law of a coordinate of one `block`, drawn together with the `others`."""
 
     noise: TwoSidedStaircase | TwoSidedLaplace
-    own: Counts
+    block: Counts
     others: tuple[Counts, ...]
 
     def tail(self, t: float) -> float:
-        """Return P(|X_i| > bt)."""
-        a, weights = self._places(t)
-        q = self.own.queries
+        """P(|X_i| > bt)."""
+        a, weights = self._nodes(t)
+        q = self.block.queries
         s = np.arange(q + 1)[:, np.newaxis]
         masses = self._masses if isinstance(self.noise, TwoSidedStaircase) else self._volumes(a)
-        beyond = np.maximum(1 - t / a, 0.0) ** (s if self.own.most == 1 else 1)
+        beyond = np.maximum(1 - t / a, 0.0) ** (s if self.block.most == 1 else 1)
         return 2 * float((masses * s / q * beyond).sum(axis=0) @ weights)
 
-    def _places(self, t: float) -> tuple[Floats, Floats]:
-        """Return places of A, beyond t where they are nodes, and their weights."""
+    def _nodes(self, t: float) -> tuple[Floats, Floats]:
+        """Values of A and their weights; quadrature nodes lie where the tail at t is positive."""
         core, d, noise = float(self.noise.core), self.noise.dimension, self.noise
         if isinstance(noise, TwoSidedStaircase):
             decay = float(noise.decay)
@@ -112,10 +121,10 @@ class _InBlock:
 
     @cached_property
     def _masses(self) -> Floats:
-        return self._volumes(self._places(0.0)[0])
+        return self._volumes(self._nodes(0.0)[0])
 
     def _volumes(self, a: Floats) -> Floats:
-        """Return the volume with s coordinates above 0 and A = a, over the whole: by s and a."""
+        """The volume with s coordinates above 0 and A = a, over the total; by s and a."""
         powers = (a / self._unit) ** np.arange(self.noise.dimension + 1)[:, np.newaxis]
         return np.stack(
             [rest @ powers[s : s + len(rest)] for s, rest in enumerate(self._coefficients)]
@@ -123,34 +132,38 @@ class _InBlock:
 
     @property
     def _unit(self) -> float:
-        """About A: powers over it are in the range of floats, and what isn't is nothing."""
+        """About the size of A: powers of a/unit stay in the range of floats, or are negligible."""
         unit = 1.0 if isinstance(self.noise, TwoSidedLaplace) else float(self.noise.decay)
         return float(self.noise.core) + self.noise.dimension / (2 * unit)
 
     @cached_property
     def _coefficients(self) -> list[Floats]:
-        """Return of each s, by how many others are above 0, the volume times E B^t over the whole.
+        """Volume times E B^t over the total, for each s and each number of others above 0.
 
         In units of `_unit`.
         """
         rest = np.zeros(1)
-        for one in self.others:
-            rest = _convolve(rest, _log_volumes(one))
-        moments, d, own = self.noise.log_moments, self.noise.dimension, _log_volumes(self.own)
+        for part in self.others:
+            rest = _convolve(rest, _log_volumes(part))
+        moments, d, own_volumes = (
+            self.noise.log_moments,
+            self.noise.dimension,
+            _log_volumes(self.block),
+        )
         size = len(rest)
         logs = [
-            own[s] + rest + moments[: d + 1][::-1][s : s + size]
-            for s in range(self.own.queries + 1)
+            own_volumes[s] + rest + moments[: d + 1][::-1][s : s + size]
+            for s in range(self.block.queries + 1)
         ]
-        whole = np.logaddexp.reduce(
-            [one + moments[s : s + size] for s, one in enumerate(logs)], axis=None
+        total = np.logaddexp.reduce(
+            [part + moments[s : s + size] for s, part in enumerate(logs)], axis=None
         )
         units = np.log(self._unit) * np.arange(d + 1)
-        return [np.exp(one - whole + units[s : s + size]) for s, one in enumerate(logs)]
+        return [np.exp(part - total + units[s : s + size]) for s, part in enumerate(logs)]
 
 
 def _log_volumes(block: Counts) -> Floats:
-    """Return ln of C(q, s) times the volumes of both sides, in units of b, for s = 0 … q."""
+    """Ln of C(q, s) times the volumes of both sides, in units of b, for s = 0 … q."""
     q = block.queries
     logs = np.array([math.lgamma(s + 1) for s in range(q + 1)])
     both = logs + logs[::-1]
@@ -158,21 +171,21 @@ def _log_volumes(block: Counts) -> Floats:
 
 
 def _convolve(a: Floats, b: Floats) -> Floats:
-    """Return ln of the convolution of e^a and e^b."""
-    found = np.full(len(a) + len(b) - 1, -np.inf)
-    for place, value in enumerate(b):
-        own = found[place : place + len(a)]
-        np.logaddexp(own, a + value, out=own)
-    return found
+    """Ln of the convolution of e^a and e^b."""
+    result = np.full(len(a) + len(b) - 1, -np.inf)
+    for offset, value in enumerate(b):
+        window = result[offset : offset + len(a)]
+        np.logaddexp(window, a + value, out=window)
+    return result
 
 
-# The law of one coordinate where T is a cube: all are alike, and one sum over n = A + B will do.
+# The law of one coordinate if T is a cube: all are alike, and one sum over n = A + B is enough.
 
 
 def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:
-    """Return t ↦ P(|X_i| > t): A = a + k and B = a + n − k with weight q^n (2a + n)^d.
+    """The function t ↦ P(|X_i| > t) for A = a + k and B = a + n − k with weight q^n (2a + n)^d.
 
-    So P(|X_i| > t) = 2 Σ_n q^n (2a + n)^(d−1) Σ_{k<=n} (a + k − t)₊ / Σ_n q^n (n + 1)(2a + n)^d.
+    P(|X_i| > t) = 2 Σ_n q^n (2a + n)^(d−1) Σ_{k<=n} (a + k − t)₊ / Σ_n q^n (n + 1)(2a + n)^d.
     """
     core, decay, d = float(noise.core), float(noise.decay), noise.dimension
     n = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
@@ -189,11 +202,11 @@ def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:
     return tail
 
 
-def _smooth(noise: TwoSidedLaplace) -> Callable[[float], float]:
-    """Return t ↦ P(|X_i| > t): A = b + u, B = b + n − u with density ∝ e^(−n) (2b + n)^d.
+def _two_sided_smooth(noise: TwoSidedLaplace) -> Callable[[float], float]:
+    """The function t ↦ P(|X_i| > t) for A = b + u, B = b + n − u with density ∝ e^(−n) (2b + n)^d.
 
-    So P(|X_i| > t) = 2 ∫ e^(−n) (2b + n)^(d−1) ∫_c^n (b + u − t) du dn / ∫ n e^(−n) (2b + n)^d dn,
-    c = (t − b)₊ and 0 <= u <= n.
+    P(|X_i| > t) = 2 ∫ e^(−n) (2b + n)^(d−1) ∫_c^n (b + u − t) du dn / ∫ n e^(−n) (2b + n)^d dn, c =
+    (t − b)₊ and 0 <= u <= n.
     """
     core, d = float(noise.core), noise.dimension
     peak = max(d - 2 * core, 0.0)

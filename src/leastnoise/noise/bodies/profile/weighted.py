@@ -1,12 +1,12 @@
-"""Quantiles of a weighted sum of three numbers of one cell: noise in boxes of q numbers.
+"""Quantiles of a weighted sum of three numbers of one cell, for noise in boxes of q numbers.
 
 notation: as in `gauge`. Given the gauge G, one of the q numbers is at its end ±b_j·G, each with
-probability 1/q, and the others are uniform below theirs. w_j = the weight of a number times its
-bound, s runs over the eight vectors of signs, e = s·w. For U_j uniform in [−1, 1]
+probability 1/q, and the others are uniform within their bounds. w_j is the weight of a number times
+its bound; s runs over the eight vectors of signs, and e = s·w. For U_j uniform in [−1, 1]
 
     P(Σ w_j U_j > z) = Σ_s s₁s₂s₃ (e − z)₊³ / (3! · 8 w₁w₂w₃),
 
-and with U_j = ±1 it is Σ_s s_i s_k (e − z)₊² / (2 · 2! · 4 w_i w_k). With z = t/G the mean over G
+and with U_j = ±1 it is Σ_s s_i s_k (e − z)₊² / (2 · 2! · 4 w_i w_k). With z = t/G, the mean over G
 of (e − t/G)₊^m is a sum of the moments M_k(t/e).
 """
 
@@ -21,13 +21,13 @@ from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.numerics.searches import IncreasingRoot
 
 Three = tuple[float, float, float]
-Places = tuple[int, int, int]
+Indices = tuple[int, int, int]
 _ROOT = IncreasingRoot(tolerance=1e-5, first_step=0.05)  # of ln t
-_SMALLEST = 1e-3  # of the largest weight: smaller ones divide digits that cancel
+_SMALLEST = 1e-3  # of the largest weight; with smaller weights too many digits cancel
 
 
 def tail_of_three(law: CellLaw, t: float, weights: Three) -> float:
-    """P(|Σ w_j X_j| > t) of three numbers of a cell; all weights above 0, their bounds in them."""
+    """P(|Σ w_j X_j| > t) for three numbers of a cell; a weight > 0 includes the number's bound."""
     q, total = law.each, 0.0
     volume = math.prod(weights)
     for signs in product((1, -1), repeat=3):
@@ -39,34 +39,40 @@ def tail_of_three(law: CellLaw, t: float, weights: Three) -> float:
         odd = math.prod(signs)
         for sign, weight in zip(signs, weights, strict=True):
             total += odd * sign * square * weight / (16 * volume)
-        if q > 3:  # then all three may be inside
+        if q > 3:  # then all three may be off their ends
             third = law.moment(3, t / end)
             cube = end * (end * (end * zeroth - 3 * t * first) + 3 * t * t * second) - t**3 * third
             total += (q - 3) * odd * cube / (48 * volume)
     return 2 * total / q
 
 
-def weighted_quantile(noise: BodyNoise, outside: float, places: Places, weights: Three) -> float:
-    """Return t with P(|Σ w_j X_j| > t·scale) = outside, j = places and weights >= 0.
+def weighted_quantile(
+    noise: BodyNoise, outside: float, coordinates: Indices, weights: Three
+) -> float:
+    """The t with P(|Σ w_j X_j| > t·scale) = outside, for three coordinates j and weights >= 0.
 
-    Weights far below the largest are raised, so that t is hardly more than need be: it rises with
-    each (Anderson's inequality). Raises NotApplicable unless all are numbers of one cell.
+    Weights far below the largest are raised to a thousandth of it. This raises t slightly, as t
+    increases with each weight (Anderson's inequality). Raises NotApplicable unless all three are
+    numbers of one cell.
     """
-    boxes = [box_of(noise, place) for place in places]
+    boxes = [box_of(noise, coordinate) for coordinate in coordinates]
     first = boxes[0]
     law = None
-    if first is not None and len({*places}) == len(places):
+    if first is not None and len({*coordinates}) == len(coordinates):
         cell = first[1], first[0].first
-        alike = all(one is not None and (one[1], one[0].first) == cell for one in boxes)
+        alike = all(
+            first_weight is not None and (first_weight[1], first_weight[0].first) == cell
+            for first_weight in boxes
+        )
         law = law_of(noise, first[0], first[0].each) if alike else None
     if law is None:
         raise NotApplicable(family=noise.name, why="the law of three coordinates isn't known")
-    one, other, last = (
+    first_weight, second_weight, third_weight = (
         weight * box[0].bound for weight, box in zip(weights, boxes, strict=True) if box is not None
     )
-    least = _SMALLEST * max(one, other, last)
-    scaled = (max(one, least), max(other, least), max(last, least))
-    deviations = (math.sqrt(float(noise.variances[place])) for place in places)
+    least = _SMALLEST * max(first_weight, second_weight, third_weight)
+    scaled = (max(first_weight, least), max(second_weight, least), max(third_weight, least))
+    deviations = (math.sqrt(float(noise.variances[coordinate])) for coordinate in coordinates)
     deviation = math.hypot(*(w * s for w, s in zip(weights, deviations, strict=True)))
 
     def excess(log_t: float) -> float:

@@ -1,13 +1,13 @@
-"""Exact draws of noise that is fitted to a body (theory/bodies.md §1 to §6).
+"""Exact draws of noise in the shape of a body (theory/bodies.md §1 to §6).
 
-Whatever the body, its points are sums and products of independent uniforms, gammas and choices,
+For every body, points are sums and products of independent uniforms, gammas and choices, which are
 decided exactly. `Reals` are vectors of such numbers, in floats with a proved error and in balls
-made of the same bits; `Source` is how the recipe of one body asks for points of another.
+from the same bits. Through `PointSource` the recipe of one body draws points of another.
 
-| file | what |
+| file | contents |
 |---|---|
-| `reals`, `scalars` | random reals, in vectors and alone; choices |
-| `arrange` | vectors made of others |
+| `reals`, `scalars` | random reals, as vectors and single numbers; choices |
+| `arrange` | vectors built from other vectors |
 | `plain`, `combined`, `signed` | recipes of bodies |
-| `draw` | which recipe is whose, and the laws |
+| `draw` | the recipe of each body, and samplers of the laws |
 """

@@ -1,4 +1,4 @@
-"""Vectors of random reals made of others, and what the recipe of one body may ask of others."""
+"""Vectors of random reals built from others, and the interface between recipes of bodies."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.one_sided import OneSided
 
 
-# Vectors of random reals made of others: products by rows, one after the other, in new places.
-
-
 ONE = (Fraction(1),)
 
 
 @final
 class ScaledRows(Reals):
-    """x_i = units[i mod u] · factors[⌊i/q⌋] · parts[i]; q of the parts, a row, share a factor.
+    """x_i = units[i mod u] · factors[⌊i/q⌋] · parts[i]: each row of q parts shares a factor.
 
-    u, the number of units, divides q. Proof of `error`: with â, b̂ of error e, e' and reach r, r',
+    The number u of units divides q. Proof of `error`: let â, b̂ have errors e, e' and reach r, r'.
+    Then
     |âb̂ − ab| <= e r' + (r + e) e'; the unit and two products round by less than 4·2^-53 of
     unit·r·r'; 1.001 covers the rounding of the bound.
     """
@@ -81,7 +79,7 @@ class ScaledRows(Reals):
 
 
 @final
-class Moved(Reals):
+class Affine(Reals):
     """x_i = centre + half · parts[i]: uniform on an interval, for parts uniform on (−1, 1)."""
 
     def __init__(self, *, parts: Reals, centre: Fraction, half: Fraction) -> None:
@@ -89,15 +87,15 @@ class Moved(Reals):
         self._parts, self._centre, self._half = parts, centre, half
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """The constants and two operations round by under 2^-51 of reach."""
-        found = self._parts.floats(start, stop)
+        """Estimates; the constants and two operations round by under 2^-51 of reach."""
+        estimates = self._parts.floats(start, stop)
         centre, half = float(self._centre), float(self._half)
-        values = found.values
+        values = estimates.values
         values *= half
         values += centre
-        reach = 1.001 * (abs(centre) + half * found.reach) + TINY
-        error = 1.001 * (half * found.error + 2.0**-51 * reach) + TINY
-        return Estimates(values=values, beyond=found.beyond, error=error, reach=reach)
+        reach = 1.001 * (abs(centre) + half * estimates.reach) + TINY
+        error = 1.001 * (half * estimates.error + 2.0**-51 * reach) + TINY
+        return Estimates(values=values, beyond=estimates.beyond, error=error, reach=reach)
 
     def enclose(self, index: int, bits: int) -> arb:
         return ball(self._centre) + ball(self._half) * self._parts.enclose(index, bits)
@@ -105,7 +103,7 @@ class Moved(Reals):
 
 @final
 class JoinedReals(Reals):
-    """One vector after the other."""
+    """Several vectors, one after the other."""
 
     def __init__(self, parts: Sequence[Reals]) -> None:
         self._parts = [part for part in parts if part.size]
@@ -119,10 +117,10 @@ class JoinedReals(Reals):
         while index < len(self._parts) and self._starts[index] < stop:
             offset = int(self._starts[index])
             low, high = max(start, offset), min(stop, offset + self._parts[index].size)
-            found = self._parts[index].floats(low - offset, high - offset)
-            values[low - start : high - start] = found.values
-            beyond[low - start : high - start] = found.beyond
-            error, reach = max(error, found.error), max(reach, found.reach)
+            estimates = self._parts[index].floats(low - offset, high - offset)
+            values[low - start : high - start] = estimates.values
+            beyond[low - start : high - start] = estimates.beyond
+            error, reach = max(error, estimates.error), max(reach, estimates.reach)
             index += 1
         return Estimates(values=values, beyond=beyond, error=error, reach=reach)
 
@@ -136,43 +134,46 @@ class JoinedReals(Reals):
 
 @final
 class Columns(Reals):
-    """`width` of the numbers in each row, from column `first` on; `row` numbers are a row."""
+    """The columns first, …, first + width − 1 of a matrix whose rows have `row` numbers."""
 
     def __init__(self, reals: Reals, *, first: int, width: int, row: int) -> None:
         self.size = reals.size // row * width
         self._reals, self._first, self._width, self._row = reals, first, width, row
 
     def floats(self, start: int, stop: int) -> Estimates:
-        low, high = self._place(start), self._place(stop - 1) + 1
-        found = self._reals.floats(low, high)
+        low, high = self._source_index(start), self._source_index(stop - 1) + 1
+        estimates = self._reals.floats(low, high)
         if high - low == stop - start:
-            return found
+            return estimates
         rows, columns = np.divmod(np.arange(start, stop), self._width)
         here = rows * self._row + columns + (self._first - low)
         return Estimates(
-            values=found.values.take(here),
-            beyond=found.beyond.take(here),
-            error=found.error,
-            reach=found.reach,
+            values=estimates.values.take(here),
+            beyond=estimates.beyond.take(here),
+            error=estimates.error,
+            reach=estimates.reach,
         )
 
     def enclose(self, index: int, bits: int) -> arb:
-        return self._reals.enclose(self._place(index), bits)
+        return self._reals.enclose(self._source_index(index), bits)
 
-    def _place(self, index: int) -> int:
+    def _source_index(self, index: int) -> int:
         row, column = divmod(index, self._width)
         return row * self._row + self._first + column
 
 
 @final
 class Interleaved(Reals):
-    """Several vectors row by row: of each the next numbers, as many as a row of it has."""
+    """Several matrices side by side: row by row, the next numbers of each."""
 
     def __init__(self, parts: Sequence[Reals], *, rows: int) -> None:
         self.size = sum(part.size for part in parts)
         self._parts = parts
         self._widths = [part.size // rows for part in parts]
-        self._firsts = [0, *accumulate(self._widths)]  # columns; the last is the length of a row
+        self._firsts = [
+            0,
+            *accumulate(self._widths),
+        ]  # first columns; the last entry is the length of a row
 
     def floats(self, start: int, stop: int) -> Estimates:
         values, beyond = np.empty(stop - start), np.empty(stop - start, dtype=bool)
@@ -181,26 +182,26 @@ class Interleaved(Reals):
             low, high = self._count_before(start, index), self._count_before(stop, index)
             if low == high:
                 continue
-            found = self._parts[index].floats(low, high)
+            estimates = self._parts[index].floats(low, high)
             rows, columns = np.divmod(np.arange(low, high), width)
             here = rows * self._firsts[-1] + columns + (self._firsts[index] - start)
-            values[here], beyond[here] = found.values, found.beyond
-            error, reach = max(error, found.error), max(reach, found.reach)
+            values[here], beyond[here] = estimates.values, estimates.beyond
+            error, reach = max(error, estimates.error), max(reach, estimates.reach)
         return Estimates(values=values, beyond=beyond, error=error, reach=reach)
 
     def enclose(self, index: int, bits: int) -> arb:
         part = bisect_right(self._firsts, index % self._firsts[-1]) - 1
         return self._parts[part].enclose(self._count_before(index, part), bits)
 
-    def _count_before(self, place: int, part: int) -> int:
-        """Count the numbers of a part that come before the place."""
-        row, column = divmod(place, self._firsts[-1])
+    def _count_before(self, index: int, part: int) -> int:
+        """The number of entries of a part before the index."""
+        row, column = divmod(index, self._firsts[-1])
         width = self._widths[part]
         return row * width + min(max(column - self._firsts[part], 0), width)
 
 
-def beside(parts: Sequence[Reals], *, rows: int) -> Reals:
-    """Return rows of all parts, side by side; each part has as many rows."""
+def join_columns(parts: Sequence[Reals], *, rows: int) -> Reals:
+    """The rows of all parts, side by side; each part has `rows` rows."""
     if len(parts) == 1:
         return parts[0]
     return JoinedReals(parts) if rows == 1 else Interleaved(parts, rows=rows)
@@ -208,17 +209,17 @@ def beside(parts: Sequence[Reals], *, rows: int) -> Reals:
 
 @final
 class Gathered(Reals):
-    """x_i = parts[places[i]]."""
+    """x_i = parts[indices[i]]."""
 
-    def __init__(self, parts: Reals, places: NDArray[np.int64]) -> None:
-        self.size = places.size
-        self._parts, self._places = parts, places
+    def __init__(self, parts: Reals, indices: NDArray[np.int64]) -> None:
+        self.size = indices.size
+        self._parts, self._indices = parts, indices
         self._all: Estimates | None = None
 
     def floats(self, start: int, stop: int) -> Estimates:
         if self._all is None:
             self._all = self._parts.floats(0, self._parts.size)
-        here = self._places[start:stop]
+        here = self._indices[start:stop]
         return Estimates(
             values=self._all.values.take(here),
             beyond=self._all.beyond.take(here),
@@ -227,24 +228,24 @@ class Gathered(Reals):
         )
 
     def enclose(self, index: int, bits: int) -> arb:
-        return self._parts.enclose(int(self._places[index]), bits)
+        return self._parts.enclose(int(self._indices[index]), bits)
 
 
-def scaled(unit: Fraction, reals: Reals) -> Reals:
-    """Return unit·x for all x."""
-    return Moved(parts=reals, centre=Fraction(0), half=unit)
+def scale_by(unit: Fraction, reals: Reals) -> Reals:
+    """The numbers unit·x."""
+    return Affine(parts=reals, centre=Fraction(0), half=unit)
 
 
-# What the recipe of one body may ask of those of others.
+# The interface through which the recipe of one body draws points of another.
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moves:
-    """How far a point x of T's space is from 0: P(x) and Q(x), and of which shape P is.
+    """P(x) and Q(x) of a point x of T's space, and the shape of P.
 
     notation: s = shape, t = D − s, P = added, Q = removed as in guarantees/bodies/one_sided.py. P
-    counts for nothing where s = 0, and Q where t = 0.
+    has no effect if s = 0, nor Q if t = 0.
     """
 
     shape: int
@@ -253,7 +254,7 @@ class Moves:
 
 
 class PointSource(ABC):
-    """Random points of any body, row by row: one of D coordinates for each number asked for.
+    """Random points of any body, row by row: D coordinates for each number in `gauges` or `radii`.
 
     notation: U uniform in K, V = U/N(U), its point on the boundary (theory/bodies.md §1).
     """
@@ -262,29 +263,29 @@ class PointSource(ABC):
 
     @abstractmethod
     def surface(self, body: Body, gauges: Reals) -> Reals:
-        """Return gauges[r]·V_r."""
+        """The points gauges[r]·V_r."""
 
     @abstractmethod
     def uniform(self, body: Body, radii: Reals) -> Reals:
-        """Return radii[r]·U_r."""
+        """The points radii[r]·U_r."""
 
     @abstractmethod
-    def falling(self, body: Body, count: int) -> Reals:
-        """Return `count` points of density ∝ e^(−N(x))."""
+    def exponential_points(self, body: Body, count: int) -> Reals:
+        """`count` points of density ∝ e^(−N(x))."""
 
     @abstractmethod
     def sides(self, of: OneSided, moves: Moves, *, inside: bool) -> Reals:
-        """Return a random point of T's space with these P and Q.
+        """A random point of T's space with these P and Q.
 
-        If it is `inside`, one uniform among those of this shape up to these P and Q.
+        If `inside`, it is uniform among the points of this shape with at most these P and Q.
         """
 
 
-def each(rows: Reals, point: Callable[[LazyReal], Reals]) -> Reals:
-    """Return point(x) of every x in `rows`, one after the other."""
+def map_rows(rows: Reals, point: Callable[[LazyReal], Reals]) -> Reals:
+    """The points point(x) for every x in `rows`, one after the other."""
     return JoinedReals([point(one_of(rows, row)) for row in range(rows.size)])
 
 
-def alone(number: LazyReal) -> Reals:
-    """Return one number as a vector."""
+def as_vector(number: LazyReal) -> Reals:
+    """A vector of one number."""
     return Listed([number])

@@ -1,4 +1,4 @@
-"""Points of bodies that are made of others, capped ones among them."""
+"""Points of bodies that are composed of others, including capped ones."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from leastnoise.noise.bodies.sampler.arrange import (
     JoinedReals,
     PointSource,
     ScaledRows,
-    alone,
-    beside,
-    each,
-    scaled,
+    as_vector,
+    join_columns,
+    map_rows,
+    scale_by,
 )
 from leastnoise.noise.bodies.sampler.reals import (
     DirichletShares,
@@ -47,21 +47,22 @@ if TYPE_CHECKING:
     from leastnoise.entropy.source import Entropy
 
 
-# Gauges of cells that must not sum to more than a cap.
+# Gauges of cells whose sum has a cap.
 #
-# notation: M_j ~ Beta(q, 1), j = 1 … m, independent, given that they sum to k at most.
+# notation: M_j ~ Beta(q, 1), j = 1 … m, independent, given that their sum is at most k.
 
 
-_POINTS = 4000  # of the quadratures that choose a proposal; what they find changes no law
+_POINTS = 4000  # of the quadratures that choose a proposal; they have no effect on the law
 _TILT = Bisection(halvings=30)
-_SLACK = 2.0**-40  # above what the comparison of two floats can lose, relatively
+_SLACK = 2.0**-40  # more than the relative rounding error of a comparison of two floats
 
 
-def capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
-    """Return the M_j, q = shape, m = cells, k = cap.
+def draw_capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
+    """Draws of M_j, with q = shape, m = cells, k = cap.
 
-    By rejection, of whichever proposal is accepted more often: k·Dirichlet(q, …, q, 1), uniform
-    but for the cap, if no entry is above 1; or tilted ones, see `_tilted`, whose sum is near k.
+    Uses rejection with the proposal that is accepted more often. One is k·Dirichlet(q, …, q, 1),
+    which has the right law if no entry is above 1; the other are tilted M_j (`_tilted`), with a sum
+    near k.
     """
     if cap >= cells:
         return _betas(entropy, cells, shape)
@@ -70,17 +71,17 @@ def capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
     tilt, from_simplex = _plan(cells, shape, cap)
     while True:
         if from_simplex:
-            found = _simplex(entropy, cells, shape, cap)
-            accepted = not np.any(~certainly_below_one(found))
+            draws = _simplex(entropy, cells, shape, cap)
+            accepted = not np.any(~certainly_below_one(draws))
         else:
-            found = _tilted(entropy, cells, shape, tilt)
-            accepted = _sum_accepted(entropy, found, cap, tilt)
+            draws = _tilted(entropy, cells, shape, tilt)
+            accepted = _sum_accepted(entropy, draws, cap, tilt)
         if accepted:
-            return found
+            return draws
 
 
 def find_largest_or_share(parts: Reals, cap: int) -> LazyReal:
-    """Return max(max_j M_j, Σ M_j/k)."""
+    """The number max(max_j M_j, Σ M_j/k)."""
 
     def gauge(bits: int) -> arb:
         largest = total = ball(0)
@@ -94,7 +95,7 @@ def find_largest_or_share(parts: Reals, cap: int) -> LazyReal:
 
 def _simplex(entropy: Entropy, cells: int, shape: int, cap: int) -> Reals:
     shares = DirichletShares(np.append(np.full(cells, shape), 1), entropy, kept=cells)
-    return scaled(Fraction(cap), shares)
+    return scale_by(Fraction(cap), shares)
 
 
 def _betas(entropy: Entropy, cells: int, shape: int) -> Reals:
@@ -103,22 +104,22 @@ def _betas(entropy: Entropy, cells: int, shape: int) -> Reals:
 
 
 def _tilted(entropy: Entropy, cells: int, shape: int, tilt: Fraction) -> Reals:
-    """Return independent M_j of density ∝ M^(q−1) e^(−θM) on (0, 1), θ = tilt.
+    """Independent M_j of density ∝ M^(q−1) e^(−θM) on (0, 1), θ = tilt.
 
-    Betas, accepted with probability e^(−θM), or gammas over θ, accepted if below 1.
+    They are betas, accepted with probability e^(−θM), or gammas over θ, accepted if below 1.
     """
     if tilt == 0:
         return _betas(entropy, cells, shape)
-    kept: list[Reals] = []
-    places = np.empty(cells, dtype=np.int64)
+    batches: list[Reals] = []
+    indices = np.empty(cells, dtype=np.int64)
     pending, drawn = np.arange(cells), 0
     while pending.size:
         proposed, accepted = _proposals(entropy, pending.size, shape, tilt)
-        kept.append(proposed)
-        places[pending[accepted]] = drawn + np.flatnonzero(accepted)
+        batches.append(proposed)
+        indices[pending[accepted]] = drawn + np.flatnonzero(accepted)
         drawn += pending.size
         pending = pending[~accepted]
-    return Gathered(JoinedReals(kept), places)
+    return Gathered(JoinedReals(batches), indices)
 
 
 def _proposals(
@@ -126,22 +127,22 @@ def _proposals(
 ) -> tuple[Reals, NDArray[np.bool_]]:
     if tilt > shape:
         gammas = Gammas(count, entropy, shape=shape)
-        found = scaled(1 / tilt, gammas)
-        return found, certainly_below_one(found)
+        draws = scale_by(1 / tilt, gammas)
+        return draws, certainly_below_one(draws)
     betas = _betas(entropy, count, shape)
     # M < E/θ, E exponential, has probability e^(−θM)
-    limits = scaled(1 / tilt, Gammas(count, entropy, shape=1))
+    limits = scale_by(1 / tilt, Gammas(count, entropy, shape=1))
     return betas, _below(betas, limits)
 
 
 def certainly_below_one(parts: Reals) -> NDArray[np.bool_]:
-    """Return whether each is below 1; decided in balls where floats are too close to tell."""
-    one = Listed([LazyRational(Fraction(1))])
-    return _below(parts, Gathered(one, np.zeros(parts.size, dtype=np.int64)))
+    """For each number, True if it is below 1; balls decide if floats are too close."""
+    limit = Listed([LazyRational(Fraction(1))])
+    return _below(parts, Gathered(limit, np.zeros(parts.size, dtype=np.int64)))
 
 
 def _below(parts: Reals, limits: Reals) -> NDArray[np.bool_]:
-    """Return parts[i] < limits[i]; decided in balls where floats are too close to tell."""
+    """The truth of parts[i] < limits[i] for each i; balls decide if floats are too close."""
     a, b = parts.floats(0, parts.size), limits.floats(0, parts.size)
     gap = b.values - a.values
     doubt = 1.001 * (a.error + b.error) + _SLACK * (a.reach + b.reach)
@@ -156,11 +157,11 @@ def _below(parts: Reals, limits: Reals) -> NDArray[np.bool_]:
 
 
 def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> bool:
-    """Return whether 0 < k − ΣM < E/θ, E exponential: so ΣM <= k, with weight e^(−θ(k − ΣM))."""
-    limit = scaled(1 / tilt, Gammas(1, entropy, shape=1)) if tilt else None
-    found = _sum_in_floats(parts, cap, limit)
-    if found is not None:
-        return found
+    """True if 0 < k − ΣM < E/θ, E exponential: so ΣM <= k, with weight e^(−θ(k − ΣM))."""
+    limit = scale_by(1 / tilt, Gammas(1, entropy, shape=1)) if tilt else None
+    decision = _sum_in_floats(parts, cap, limit)
+    if decision is not None:
+        return decision
 
     def question(bits: int) -> bool | None:
         rest = ball(cap) - sum((parts.enclose(i, bits) for i in range(parts.size)), ball(0))
@@ -173,13 +174,13 @@ def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> b
 
 
 def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
-    """Return 0 < k − ΣM < limit; None where floats are too close to tell."""
-    found = parts.floats(0, parts.size)
-    if found.beyond.any():
+    """True if 0 < k − ΣM < limit; None if floats are too close to decide."""
+    estimates = parts.floats(0, parts.size)
+    if estimates.beyond.any():
         return None
-    # fsum rounds but once; each entry may be off by `error`
-    rest = cap - math.fsum(found.values)
-    doubt = 1.001 * parts.size * found.error + _SLACK * cap
+    # fsum rounds only once; each entry has an error of at most `error`
+    rest = cap - math.fsum(estimates.values)
+    doubt = 1.001 * parts.size * estimates.error + _SLACK * cap
     if abs(rest) <= doubt:
         return None
     if rest < 0 or limit is None:
@@ -193,7 +194,7 @@ def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
 
 @lru_cache(maxsize=256)
 def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
-    """Return θ, with which E M is about k/m, and whether the simplex is accepted more often."""
+    """The tilt θ for which E M is about k/m, and True if the simplex is accepted more often."""
     mean = cap / cells
     low, high = 0.0, 2.0 * shape / mean
     if _moments(low, shape)[0] > mean:
@@ -207,7 +208,7 @@ def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
 
 
 def _moments(tilt: float, shape: int) -> tuple[float, float]:
-    """Return mean and variance of a tilted M, about."""
+    """Estimated mean and variance of a tilted M."""
     top = min(1.0, (shape + 12 * math.sqrt(shape) + 40) / tilt) if tilt else 1.0
     x = (np.arange(_POINTS) + 0.5) / _POINTS * top
     logs = (shape - 1) * np.log(x) - tilt * x
@@ -217,56 +218,59 @@ def _moments(tilt: float, shape: int) -> tuple[float, float]:
     return mean, float(weights @ (x - mean) ** 2)
 
 
-# Points of bodies that are made of others: cells, at most k of them, all together.
+# Points of bodies composed of others: cells, at most k cells, several blocks together.
 #
 # notation: the body has dimension D, its parts K_i have D_i (theory/bodies.md §2).
 
 
 def cells_falling(source: PointSource, body: Cells, count: int) -> Reals:
-    """Cell by cell, independently."""
+    """Draw cell by cell, independently."""
     pairs = zip(body.bodies, body.copies, strict=True)
-    return beside([source.falling(one, count * copies) for one, copies in pairs], rows=count)
+    return join_columns(
+        [source.exponential_points(body_of_cell, count * copies) for body_of_cell, copies in pairs],
+        rows=count,
+    )
 
 
 def cells_surface(source: PointSource, body: Cells, gauges: Reals) -> Reals:
-    """Gauges N_i = N·Dirichlet(D_1, …)."""
+    """Draw the gauges N_i = N·Dirichlet(D_1, …)."""
     return _cells(source, body, gauges, _shapes(body))
 
 
 def cells_uniform(source: PointSource, body: Cells, radii: Reals) -> Reals:
-    """Gauges N_i = R·Dirichlet(D_1, …, 1), without the last."""
+    """Draw the gauges N_i = R·Dirichlet(D_1, …, 1), without the last."""
     return _cells(source, body, radii, np.append(_shapes(body), 1))
 
 
 def _shapes(cells: Cells) -> NDArray[np.int64]:
-    return np.repeat([one.dimension for one in cells.bodies], cells.copies)
+    return np.repeat([body.dimension for body in cells.bodies], cells.copies)
 
 
 def _cells(source: PointSource, cells: Cells, wholes: Reals, shapes: NDArray[np.int64]) -> Reals:
     rows, count = wholes.size, sum(cells.copies)
-    # of one cell, all is its share
+    # a single cell has the whole gauge
     if shapes.size == 1:
         return source.surface(cells.bodies[0], wholes)
-    # what all cells share is known as well as a float can be
-    factors = alone(one_of(wholes, 0)) if rows == 1 else wholes
+    # the factor of all cells is known to the accuracy of a float
+    factors = as_vector(one_of(wholes, 0)) if rows == 1 else wholes
     shares = DirichletShares(shapes, source.entropy, kept=count, rows=rows)
     gauges = ScaledRows(factors=factors, parts=shares, row=count)
-    found, first = [], 0
-    for one, copies in zip(cells.bodies, cells.copies, strict=True):
-        own = Columns(gauges, first=first, width=copies, row=count)
-        found.append(source.surface(one, own))
+    points, first = [], 0
+    for body_of_cell, copies in zip(cells.bodies, cells.copies, strict=True):
+        gauges_of_cell = Columns(gauges, first=first, width=copies, row=count)
+        points.append(source.surface(body_of_cell, gauges_of_cell))
         first += copies
-    return beside(found, rows=rows)
+    return join_columns(points, rows=rows)
 
 
 def at_most_uniform(source: PointSource, body: AtMost, radii: Reals) -> Reals:
-    """Gauges R·M_j, where the M_j sum to k at most."""
-    return each(radii, lambda radius: _at_most(source, body, lambda _: radius))
+    """Draw the gauges R·M_j, where the sum of the M_j is at most k."""
+    return map_rows(radii, lambda radius: _at_most(source, body, lambda _: radius))
 
 
 def at_most_surface(source: PointSource, body: AtMost, gauges: Reals) -> Reals:
-    """Return such points over the gauge that they have together."""
-    return each(
+    """Draw points as in `at_most_uniform`, and divide them by the gauge of all together."""
+    return map_rows(
         gauges,
         lambda gauge: _at_most(
             source,
@@ -277,75 +281,77 @@ def at_most_surface(source: PointSource, body: AtMost, gauges: Reals) -> Reals:
 
 
 def _at_most(source: PointSource, body: AtMost, factor: Callable[[Reals], LazyReal]) -> Reals:
-    parts = capped(source.entropy, cells=body.cells, shape=body.of.dimension, cap=body.most)
-    gauges = ScaledRows(factors=alone(factor(parts)), parts=parts, row=body.cells)
+    parts = draw_capped(source.entropy, cells=body.cells, shape=body.of.dimension, cap=body.most)
+    gauges = ScaledRows(factors=as_vector(factor(parts)), parts=parts, row=body.cells)
     return source.surface(body.of, gauges)
 
 
 def together_surface(source: PointSource, body: Together, gauges: Reals) -> Reals:
-    """Gauges N_i = N·r_i·(G_i/ΣG)^(1/p), G_i ~ Gamma(D_i/p); for p = ∞ one is at its end."""
+    """Draw gauges N_i = N·r_i·(G_i/ΣG)^(1/p), G_i ~ Gamma(D_i/p); for p = ∞ one is at its end."""
 
     def point(gauge: LazyReal) -> Reals:
         if body.exponent is None:
-            return _product(source, body, gauge, end=_by_dimension(source.entropy, body))
-        sizes = [one.dimension for one in body.bodies]
+            return _product(source, body, gauge, end=_choose_part(source.entropy, body))
+        sizes = [part.dimension for part in body.bodies]
         shares = draw_power_shares(source.entropy, sizes, body.exponent)
-        own = zip(body.bodies, body.radii, shares, strict=True)
+        parts = zip(body.bodies, body.radii, shares, strict=True)
         return JoinedReals(
             [
-                source.surface(one, alone(scalars.multiply_by(r, scalars.multiply(gauge, share))))
-                for one, r, share in own
+                source.surface(
+                    part, as_vector(scalars.multiply_by(r, scalars.multiply(gauge, share)))
+                )
+                for part, r, share in parts
             ]
         )
 
-    return each(gauges, point)
+    return map_rows(gauges, point)
 
 
 def together_uniform(source: PointSource, body: Together, radii: Reals) -> Reals:
-    """For p = ∞ the parts' own uniform laws; else a surface within."""
+    """For p = ∞ draw each part from its uniform law; otherwise draw a surface inside."""
 
     def point(radius: LazyReal) -> Reals:
         if body.exponent is None:
             return _product(source, body, radius, end=None)
         inner = scalars.multiply(radius, scalars.draw_root(source.entropy, body.dimension))
-        return together_surface(source, body, alone(inner))
+        return together_surface(source, body, as_vector(inner))
 
-    return each(radii, point)
+    return map_rows(radii, point)
 
 
 def together_falling(source: PointSource, body: Together, count: int) -> Reals:
-    """By whichever of the two is plain."""
+    """Draw by the simpler of `together_uniform` and `together_surface`."""
     if body.exponent is None:
         radii = Gammas(count, source.entropy, shape=body.dimension + 1)
         return together_uniform(source, body, radii)
     return together_surface(source, body, Gammas(count, source.entropy, shape=body.dimension))
 
 
-def _by_dimension(entropy: Entropy, body: Together) -> int:
-    """Return i with probability D_i/D: at a random point of the boundary, which part is there."""
+def _choose_part(entropy: Entropy, body: Together) -> int:
+    """An index i with probability D_i/D: the part that is at its end at a random boundary point."""
     number = choose_below(entropy, body.dimension)
-    for index, one in enumerate(body.bodies):
-        number -= one.dimension
+    for index, part in enumerate(body.bodies):
+        number -= part.dimension
         if number < 0:
             return index
     raise AssertionError("the dimensions sum up to D")
 
 
 def _product(source: PointSource, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
-    found = []
-    for index, (one, radius) in enumerate(zip(body.bodies, body.radii, strict=True)):
-        scaled = alone(scalars.multiply_by(radius, whole))
-        found.append(source.surface(one, scaled) if index == end else source.uniform(one, scaled))
-    return JoinedReals(found)
+    points = []
+    for index, (part, radius) in enumerate(zip(body.bodies, body.radii, strict=True)):
+        gauge = as_vector(scalars.multiply_by(radius, whole))
+        points.append(source.surface(part, gauge) if index == end else source.uniform(part, gauge))
+    return JoinedReals(points)
 
 
 def draw_power_shares(entropy: Entropy, sizes: Sequence[int], exponent: Fraction) -> list[LazyReal]:
-    """Return (G_i/ΣG)^(1/p), G_i ~ Gamma(sizes[i]/p), p = exponent; 0 for size 0."""
+    """The shares (G_i/ΣG)^(1/p), G_i ~ Gamma(sizes[i]/p), p = exponent; 0 for size 0."""
     if sum(size > 0 for size in sizes) == 1:
-        return [scalars.ONE if size else scalars.NOTHING for size in sizes]
+        return [scalars.ONE if size else scalars.ZERO for size in sizes]
     parts = [scalars.draw_gamma(entropy, size / exponent) for size in sizes]
-    whole = scalars.add(parts)
+    total = scalars.add(parts)
     return [
-        scalars.raise_to(scalars.divide(one, whole), 1 / exponent) if size else scalars.NOTHING
-        for one, size in zip(parts, sizes, strict=True)
+        scalars.raise_to(scalars.divide(part, total), 1 / exponent) if size else scalars.ZERO
+        for part, size in zip(parts, sizes, strict=True)
     ]

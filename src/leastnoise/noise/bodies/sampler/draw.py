@@ -1,4 +1,4 @@
-"""The recipe of every body, and exact draws of the laws that are built on one."""
+"""The recipe of every body, and exact samplers of the laws that are built on bodies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from leastnoise.guarantees.bodies.together import Jointly, Together
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import combined, plain, scalars, signed
-from leastnoise.noise.bodies.sampler.arrange import Moved, Moves, PointSource, alone, scaled
+from leastnoise.noise.bodies.sampler.arrange import Affine, Moves, PointSource, as_vector, scale_by
 from leastnoise.noise.bodies.sampler.reals import Gammas, Listed, Reals, RealsSampler, Uniforms
 from leastnoise.noise.bodies.sampler.scalars import (
     choose_below,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from leastnoise.entropy.lazy import LazyReal
 
 
-# The recipe of every body. A new body is a function or two, and one line here.
+# The recipe of every body. A new body needs one or two functions, and one line here.
 
 
 Recipe = Callable[[PointSource, Any, Reals], Reals]
@@ -49,11 +49,11 @@ Sides = Callable[[PointSource, Any, Moves], Reals]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Recipes:
-    """How points of a body are drawn; `falling` by one of the others if there is none."""
+    """The functions that draw points of a body; a missing one is derived from the others."""
 
     surface: Recipe
     uniform: Recipe | None = None
-    falling: Callable[[PointSource, Any, int], Reals] | None = None
+    exponential_points: Callable[[PointSource, Any, int], Reals] | None = None
 
 
 BODIES: dict[type[Body], Recipes] = {
@@ -63,22 +63,24 @@ BODIES: dict[type[Body], Recipes] = {
     Cells: Recipes(
         surface=combined.cells_surface,
         uniform=combined.cells_uniform,
-        falling=combined.cells_falling,
+        exponential_points=combined.cells_falling,
     ),
     Differences: Recipes(surface=signed.differences_surface, uniform=signed.differences_uniform),
     Segment: Recipes(
         surface=plain.interval_surface,
         uniform=plain.interval_uniform,
-        falling=plain.interval_falling,
+        exponential_points=plain.interval_falling,
     ),
     Polygon: Recipes(surface=plain.polygon_surface),
     Signed: Recipes(
-        surface=signed.signed_surface, uniform=signed.signed_uniform, falling=signed.signed_falling
+        surface=signed.signed_surface,
+        uniform=signed.signed_uniform,
+        exponential_points=signed.signed_falling,
     ),
     Together: Recipes(
         surface=combined.together_surface,
         uniform=combined.together_uniform,
-        falling=combined.together_falling,
+        exponential_points=combined.together_falling,
     ),
 }
 
@@ -87,7 +89,7 @@ SURFACES: dict[type[OneSided], Sides] = {
     CountedSums: signed.counted_sums_surface,
     Jointly: signed.jointly_surface,
 }
-"""For `Counts` there is `counts_sides`, which draws inside as well."""
+"""`Counts` uses `counts_sides`, which draws inside as well."""
 
 
 @final
@@ -104,13 +106,13 @@ class BodyPoints(PointSource):
         recipes = _recipes(body)
         if recipes.uniform is not None:
             return recipes.uniform(self, body, radii)
-        return recipes.surface(self, body, plain.rooted(self, body, radii))
+        return recipes.surface(self, body, plain.root_radii(self, body, radii))
 
-    def falling(self, body: Body, count: int) -> Reals:
-        """N ~ Gamma(D), or a radius of Gamma(D + 1)."""
+    def exponential_points(self, body: Body, count: int) -> Reals:
+        """Draw N ~ Gamma(D), or a radius ~ Gamma(D + 1) for a uniform point."""
         recipes = _recipes(body)
-        if recipes.falling is not None:
-            return recipes.falling(self, body, count)
+        if recipes.exponential_points is not None:
+            return recipes.exponential_points(self, body, count)
         if recipes.uniform is not None:
             return recipes.uniform(self, body, self._gammas(count, body.dimension + 1))
         return recipes.surface(self, body, self._gammas(count, body.dimension))
@@ -131,7 +133,7 @@ class BodyPoints(PointSource):
         return surface(self, of, moves)
 
     def _gammas(self, count: int, shape: int) -> Reals:
-        # exponentials in a sum; for one number a gamma of larger shape is drawn as such
+        # a sum of exponentials; a single gamma of larger shape is drawn directly
         most_summed = 4
         if count == 1 and shape > most_summed:
             return Listed([scalars.draw_gamma(self.entropy, shape)])
@@ -145,39 +147,39 @@ def _recipes(body: Body) -> Recipes:
     return recipes
 
 
-# Exact draws of noise that depends on the gauge of a body alone.
+# Exact draws of noise whose density depends only on the gauge of a body.
 
 
 def k_norm_sampler(noise: KNorm, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a `k-norm` noise, in units of `grid`."""
+    """One draw of `k-norm` noise, in units of `grid`."""
     unit = noise.scale / grid
-    return RealsSampler(scaled(unit, BodyPoints(entropy).falling(noise.body, 1)))
+    return RealsSampler(scale_by(unit, BodyPoints(entropy).exponential_points(noise.body, 1)))
 
 
 def k_staircase_sampler(noise: KStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a `k-staircase` noise, in units of `grid`.
+    """One draw of `k-staircase` noise, in units of `grid`.
 
     It is uniform in (k + γ)K with probability ∝ e^(−decay·k)(k + γ)^D.
     """
     k = _choose_step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
-    radius = alone(LazyRational(noise.scale / grid * (k + noise.gamma)))
+    radius = as_vector(LazyRational(noise.scale / grid * (k + noise.gamma)))
     return RealsSampler(BodyPoints(entropy).uniform(noise.body, radius))
 
 
 def truncated_k_staircase_sampler(
     noise: TruncatedKStaircase, grid: Fraction, entropy: Entropy
 ) -> Sampler:
-    """Return one draw of a `truncated-k-staircase` noise, in units of `grid`.
+    """One draw of `truncated-k-staircase` noise, in units of `grid`.
 
-    It is uniform in e_j·K, e_j its edges, with the same shares as for a ball.
+    It is uniform in e_j·K for an edge e_j, with the same probabilities as for a ball.
     """
     j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
-    radius = alone(LazyRational(noise.scale / grid * noise.steps.edges[j]))
+    radius = as_vector(LazyRational(noise.scale / grid * noise.steps.edges[j]))
     return RealsSampler(BodyPoints(entropy).uniform(noise.body, radius))
 
 
 def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: int) -> int:
-    """Return k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
+    """An integer k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
 
     def weights_of_steps() -> Callable[[int], arb]:
         a, slope = ball(first), ball(-decay)
@@ -186,7 +188,7 @@ def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: i
     return choose_log_concave(entropy, weights_of_steps, start=max(0, int(power / decay - first)))
 
 
-# Exact draws of the two-sided laws: a choice of s and of ends A, B, and then uniform in them.
+# Exact draws of the two-sided laws: choose s and the ends A, B, then draw uniformly inside.
 #
 # notation: as in noise/bodies/law/two_sided.py; P(s) ∝ w[s]·e_s·e_t, e_j = E A^j/j!.
 
@@ -194,9 +196,9 @@ def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: i
 def two_sided_staircase_sampler(
     noise: TwoSidedStaircase, grid: Fraction, entropy: Entropy
 ) -> Sampler:
-    """Return one draw of a `two-sided-staircase` noise, in units of `grid`.
+    """One draw of `two-sided-staircase` noise, in units of `grid`.
 
-    A = a + k with probability ∝ e^(−decay·k)(a + k)^s given s; B alike.
+    Given s, A = a + k with probability ∝ e^(−decay·k)(a + k)^s; B in the same way from t.
     """
     of = noise.of.times(noise.scale / grid)
     if isinstance(of, Counts) and of.most == of.queries:
@@ -214,7 +216,7 @@ def two_sided_staircase_sampler(
 def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sampler:
     """Draw uniform numbers in a cube: Σ_s of the volumes of its parts is (A + B)^d.
 
-    k₁ + k₂ = n has the probability ∝ e^(−decay·n)(n + 1)(2a + n)^d, k₁ is uniform on 0 … n.
+    k₁ + k₂ = n has a probability ∝ e^(−decay·n)(n + 1)(2a + n)^d, and k₁ is uniform on 0 … n.
     """
     core, decay, d = noise.core, noise.decay, of.dimension
 
@@ -228,15 +230,15 @@ def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sam
     parts = Uniforms(d, entropy, signed=True)
     unit = of.bound / 2
     return RealsSampler(
-        Moved(parts=parts, centre=unit * (above - beneath), half=unit * (above + beneath))
+        Affine(parts=parts, centre=unit * (above - beneath), half=unit * (above + beneath))
     )
 
 
 @lru_cache(maxsize=64)
 def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) -> tuple[arb, ...]:
-    """Cumulate P(s); Σ_j e_j z^j = (1 − q) e^(az)/(1 − q e^z), q = e^(−decay).
+    """The cumulative sums of P(s); Σ_j e_j z^j = (1 − q) e^(az)/(1 − q e^z), q = e^(−decay).
 
-    So e_j = a^j/j! + q/(1 − q)·Σ_{i >= 1} e_(j − i)/i!, all positive: nothing cancels.
+    So e_j = a^j/j! + q/(1 − q)·Σ_{i >= 1} e_(j − i)/i!; all terms are positive, so nothing cancels.
     """
     del bits
     d, odds = of.dimension, 1 / ball(decay).expm1()
@@ -249,9 +251,9 @@ def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) 
 
 
 def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of a `two-sided-laplace` noise, in units of `grid`.
+    """One draw of `two-sided-laplace` noise, in units of `grid`.
 
-    A = b + y, of density ∝ (b + y)^s e^(−y) given s: y ~ Gamma(s − i + 1), P(i) ∝ b^i/i!, i <= s.
+    Given s, A = b + y has density ∝ (b + y)^s e^(−y): y ~ Gamma(s − i + 1), P(i) ∝ b^i/i!, i <= s.
     """
     of, core = noise.of.times(noise.scale / grid), noise.core
     s = choose(entropy, lambda: _laplace_shares(noise.of, core, ctx.prec))
@@ -268,16 +270,16 @@ def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
 
 
 def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
-    """Return b^i/i! for i = 0 … degree."""
-    found, b = [arb(1)], ball(core)
+    """The terms b^i/i! for i = 0 … degree."""
+    terms, b = [arb(1)], ball(core)
     for i in range(1, degree + 1):
-        found.append(found[-1] * b / i)
-    return found
+        terms.append(terms[-1] * b / i)
+    return terms
 
 
 @lru_cache(maxsize=64)
 def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
-    """Cumulate P(s); e_j = Σ_{i <= j} b^i/i!."""
+    """The cumulative sums of P(s); e_j = Σ_{i <= j} b^i/i!."""
     del bits
     sums, partial = [], arb(0)
     for term in _exponential_terms(core, of.dimension):

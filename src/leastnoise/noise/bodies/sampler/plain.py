@@ -14,7 +14,7 @@ from leastnoise.entropy.lazy import LazyReal, LazyUniform
 from leastnoise.entropy.spherical import DirectionSampler
 from leastnoise.guarantees.bodies.plain import Ball, Box, Polygon, Segment
 from leastnoise.noise.bodies.sampler import scalars
-from leastnoise.noise.bodies.sampler.arrange import PointSource, ScaledRows, alone, each
+from leastnoise.noise.bodies.sampler.arrange import PointSource, ScaledRows, as_vector, map_rows
 from leastnoise.noise.bodies.sampler.reals import (
     Estimates,
     Gammas,
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 def interval_surface(source: PointSource, body: Segment, gauges: Reals) -> Reals:
-    """±bound."""
+    """The points ±bound."""
     bound = body.bound
     signs = Signs(gauges.size, source.entropy)
     return ScaledRows(factors=gauges, parts=signs, units=[bound], row=1)
 
 
 def interval_uniform(source: PointSource, body: Segment, radii: Reals) -> Reals:
-    """Uniform on (−bound, bound)."""
+    """Uniform points on (−bound, bound)."""
     bound = body.bound
     parts = Uniforms(radii.size, source.entropy, signed=True)
     return ScaledRows(factors=radii, parts=parts, units=[bound], row=1)
@@ -57,14 +57,14 @@ def interval_falling(source: PointSource, body: Segment, count: int) -> Reals:
 
 
 def box_uniform(source: PointSource, body: Box, radii: Reals) -> Reals:
-    """All coordinates independent and uniform, but for the radius."""
+    """Independent uniform coordinates, times the radius."""
     bounds = body.bounds
     parts = Uniforms(radii.size * len(bounds), source.entropy, signed=True)
     return ScaledRows(factors=radii, parts=parts, units=bounds, row=len(bounds))
 
 
 def box_surface(source: PointSource, body: Box, gauges: Reals) -> Reals:
-    """One coordinate, any, at its bound; the others uniform."""
+    """One coordinate, chosen uniformly, at its bound; the others uniform."""
     bounds = body.bounds
     rows, q = gauges.size, len(bounds)
     parts = Uniforms(rows * q, source.entropy, signed=True)
@@ -74,30 +74,30 @@ def box_surface(source: PointSource, body: Box, gauges: Reals) -> Reals:
 
 @final
 class _Ends(Reals):
-    """Some reals in (−1, 1), but for those at `ends`, of which only the sign is left: ±1."""
+    """Reals in (−1, 1), except that those at `ends` are replaced by their sign ±1."""
 
     def __init__(self, parts: Reals, ends: NDArray[np.int64]) -> None:
         self.size = parts.size
         self._parts, self._ends = parts, ends
 
     def floats(self, start: int, stop: int) -> Estimates:
-        found = self._parts.floats(start, stop)
+        estimates = self._parts.floats(start, stop)
         first, last = np.searchsorted(self._ends, [start, stop])
         here = self._ends[first:last] - start
-        found.values[here] = np.copysign(1.0, found.values[here])
-        return found
+        estimates.values[here] = np.copysign(1.0, estimates.values[here])
+        return estimates
 
     def enclose(self, index: int, bits: int) -> arb:
         value = self._parts.enclose(index, bits)
-        place = int(np.searchsorted(self._ends, index))
-        if place < self._ends.size and int(self._ends[place]) == index:
-            return ball(1 if value.mid() > 0 else -1)  # no ball of a uniform has 0 inside
+        position = int(np.searchsorted(self._ends, index))
+        if position < self._ends.size and int(self._ends[position]) == index:
+            return ball(1 if value.mid() > 0 else -1)  # a ball of a uniform never contains 0
         return value
 
 
 def ball_surface(source: PointSource, disc: Ball, gauges: Reals) -> Reals:
-    """Return points in uniform directions."""
-    return each(
+    """Points in uniform directions."""
+    return map_rows(
         gauges,
         lambda gauge: _Direction(scalars.multiply_by(disc.bound, gauge), disc, source.entropy),
     )
@@ -105,7 +105,7 @@ def ball_surface(source: PointSource, disc: Ball, gauges: Reals) -> Reals:
 
 @final
 class _Direction(Reals):
-    """A point of a sphere: the one block of a `DirectionSampler`."""
+    """A point of a sphere: one block of a `DirectionSampler`."""
 
     def __init__(self, radius: LazyReal, disc: Ball, entropy: Entropy) -> None:
         self.size = disc.dimension
@@ -125,7 +125,7 @@ class _Direction(Reals):
 
 
 def polygon_surface(source: PointSource, body: Polygon, gauges: Reals) -> Reals:
-    """Choose an edge by the area of its triangle from 0, and a uniform point of it."""
+    """Choose an edge by the area of its triangle with 0, and a uniform point of the edge."""
     edges = _edges(body)
     areas = [u[0] * v[1] - u[1] * v[0] for u, v in edges]
     common = math.lcm(*(area.denominator for area in areas))
@@ -137,7 +137,7 @@ def polygon_surface(source: PointSource, body: Polygon, gauges: Reals) -> Reals:
         along = LazyUniform(source.entropy)
         return Listed([_between(u[i], v[i], along, gauge) for i in range(2)])
 
-    return each(gauges, point)
+    return map_rows(gauges, point)
 
 
 def _edges(polygon: Polygon) -> Sequence[tuple[Vertex, Vertex]]:
@@ -152,10 +152,12 @@ def _between(start: Fraction, end: Fraction, along: LazyReal, gauge: LazyReal) -
     return LazyFunction(enclose)
 
 
-def rooted(source: PointSource, body: Body, radii: Reals) -> Reals:
-    """Return radii for `surface` that make of it a uniform point of the body."""
+def root_radii(source: PointSource, body: Body, radii: Reals) -> Reals:
+    """The radii with which `surface` gives uniform points of the body."""
     degree = body.dimension
-    return each(
+    return map_rows(
         radii,
-        lambda radius: alone(scalars.multiply(radius, scalars.draw_root(source.entropy, degree))),
+        lambda radius: as_vector(
+            scalars.multiply(radius, scalars.draw_root(source.entropy, degree))
+        ),
     )

@@ -1,4 +1,4 @@
-"""Vectors of random reals: floats with a proved error, and balls made of the same bits."""
+"""Vectors of random reals: floats with a proved error, and balls from the same bits."""
 
 from __future__ import annotations
 
@@ -20,15 +20,12 @@ if TYPE_CHECKING:
     from leastnoise.entropy.source import Entropy
 
 
-# Vectors of random reals: floats with a proved error, and balls made of the same bits.
-
-
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimates:
-    """Floats x̂ of some reals x: |x̂ − x| <= `error`, a proved bound, and |x̂| <= `reach`.
+    """Floats x̂ of reals x: |x̂ − x| <= `error`, a proved bound, and |x̂| <= `reach`.
 
-    Both but for those that are `beyond`, whose floats mean nothing. The arrays are the caller's.
+    Entries that are `beyond` have floats without meaning. The caller may modify the arrays.
     """
 
     values: NDArray[np.float64]
@@ -44,11 +41,11 @@ class Reals(ABC):
 
     @abstractmethod
     def floats(self, start: int, stop: int) -> Estimates:
-        """Return estimates of x_start … x_(stop−1)."""
+        """Estimates of x_start … x_(stop−1)."""
 
     @abstractmethod
     def enclose(self, index: int, bits: int) -> arb:
-        """Return a ball that contains x_index, from at least `bits` bits of each of its uniforms.
+        """A ball that contains x_index, from at least `bits` bits of each of its uniforms.
 
         See `LazyReal.enclose`.
         """
@@ -56,7 +53,7 @@ class Reals(ABC):
 
 @final
 class RealsSampler(Sampler):
-    """Hands out reals in order."""
+    """A sampler that hands out reals in order."""
 
     def __init__(self, reals: Reals) -> None:
         self._reals = reals
@@ -64,12 +61,12 @@ class RealsSampler(Sampler):
 
     def draw(self, count: int) -> Block:
         start, self._next = self._next, self._next + count
-        found = self._reals.floats(start, start + count)
+        estimates = self._reals.floats(start, start + count)
         return Block(
-            estimates=found.values,
-            beyond=found.beyond,
-            error=found.error,
-            reach=found.reach,
+            estimates=estimates.values,
+            beyond=estimates.beyond,
+            error=estimates.error,
+            reach=estimates.reach,
             enclose=lambda index, bits: self._reals.enclose(start + index, bits),
         )
 
@@ -78,7 +75,7 @@ class RealsSampler(Sampler):
 class LazyFunction(LazyReal):
     """A real that is computed from others: `function(bits)` encloses it.
 
-    Balls are kept, as many reals may share this one.
+    Balls are cached, as many reals may share this one.
     """
 
     def __init__(self, function: Callable[[int], arb]) -> None:
@@ -92,7 +89,7 @@ class LazyFunction(LazyReal):
 
 
 def one_of(reals: Reals, index: int) -> LazyReal:
-    """Return x_index alone."""
+    """The number x_index as a `LazyReal`."""
     if isinstance(reals, Listed):
         return reals.items[index]
     return LazyFunction(lambda bits: reals.enclose(index, bits))
@@ -100,7 +97,7 @@ def one_of(reals: Reals, index: int) -> LazyReal:
 
 @final
 class Listed(Reals):
-    """Lazy reals one by one: a ball each, some 10 µs."""
+    """Lazy reals as a vector; each float takes a ball, about 10 µs."""
 
     def __init__(self, items: Sequence[LazyReal]) -> None:
         self.items = items
@@ -124,7 +121,7 @@ class Listed(Reals):
 
 
 def nearest(number: LazyReal) -> float:
-    """Return a float within 2^-50·|x| + 2^-1000 of a lazy real x, proved in balls."""
+    """A float within 2^-50·|x| + 2^-1000 of a lazy real x, proved in balls."""
 
     def question(bits: int) -> float | None:
         enclosure = number.enclose(bits)
@@ -135,7 +132,7 @@ def nearest(number: LazyReal) -> float:
     return decide(question)
 
 
-# Independent reals with a word or more each: uniforms, signs, gammas of whole shape.
+# Independent reals of one or more words each: uniforms, signs, gammas of integer shape.
 
 
 _ONE = np.uint64(1)
@@ -144,7 +141,7 @@ _SIGN = np.uint64(63)
 
 @final
 class _Uniforms63:
-    """Lazy uniforms whose first 63 bits are the upper ones of a word; each is made but once."""
+    """Lazy uniforms whose first 63 bits are the upper bits of a word; each is created only once."""
 
     def __init__(self, words: NDArray[np.uint64], entropy: Entropy) -> None:
         self._words = words
@@ -162,8 +159,9 @@ class _Uniforms63:
 class Uniforms(Reals):
     """Uniform on (0, 1), or on (−1, 1) if `signed`: the lowest bit of a word is the sign.
 
-    `error`: a word's upper 63 bits k give fl(k)/2^63, U = (k + V)/2^63 with V in (0, 1), and
-    |fl(k) − k| <= 2^9: it is within 2^-54 + 2^-63 of U.
+    Proof of `error`: a word's upper 63 bits k give fl(k)/2^63, U = (k + V)/2^63 with V in (0, 1),
+    and
+    |fl(k) − k| <= 2^9. So the float is within 2^-54 + 2^-63 of U.
     """
 
     def __init__(self, count: int, entropy: Entropy, *, signed: bool = False) -> None:
@@ -211,10 +209,10 @@ class Signs(Reals):
 
 @final
 class Gammas(Reals):
-    """Gamma(shape, 1), shape whole: sums of `shape` exponentials.
+    """Gamma(shape, 1) with an integer shape: sums of `shape` exponentials.
 
-    `error`: each is within ETA, and at most 12 where the table serves it; sums of so many, in any
-    order, round by at most shape·2^-53 of themselves.
+    Proof of `error`: each exponential is within ETA, and at most 12 if the table serves it. A sum
+    of `shape` terms, in any order, rounds by at most shape·2^-53 of itself.
     """
 
     def __init__(self, count: int, entropy: Entropy, *, shape: int) -> None:
@@ -225,8 +223,8 @@ class Gammas(Reals):
 
     def floats(self, start: int, stop: int) -> Estimates:
         shape = self._shape
-        found = EXPONENTIAL.look_up(self._words[start * shape : stop * shape] >> _ONE)
-        values, beyond = found.values, found.beyond
+        table_values = EXPONENTIAL.look_up(self._words[start * shape : stop * shape] >> _ONE)
+        values, beyond = table_values.values, table_values.beyond
         if shape > 1:
             values = values.reshape(-1, shape).sum(axis=1)
             beyond = np.any(beyond.reshape(-1, shape), axis=1, keepdims=False)
@@ -241,14 +239,11 @@ class Gammas(Reals):
         )
 
 
-# The largest of each row.
-
-
 @final
 class Maxima(Reals):
     """The largest of each `row` uniforms: Beta(row, 1), the gauge of a uniform point of a box.
 
-    Estimates of all are within the same error of them, and so is the largest.
+    If all estimates are within `error`, so is their maximum.
     """
 
     def __init__(self, uniforms: Uniforms, *, row: int) -> None:
@@ -257,12 +252,12 @@ class Maxima(Reals):
 
     def floats(self, start: int, stop: int) -> Estimates:
         row = self._row
-        found = self._uniforms.floats(start * row, stop * row)
+        estimates = self._uniforms.floats(start * row, stop * row)
         return Estimates(
-            values=found.values.reshape(-1, row).max(axis=1),
-            beyond=np.any(found.beyond.reshape(-1, row), axis=1, keepdims=False),
-            error=found.error,
-            reach=found.reach,
+            values=estimates.values.reshape(-1, row).max(axis=1),
+            beyond=np.any(estimates.beyond.reshape(-1, row), axis=1, keepdims=False),
+            error=estimates.error,
+            reach=estimates.reach,
         )
 
     def enclose(self, index: int, bits: int) -> arb:
@@ -273,16 +268,13 @@ class Maxima(Reals):
         return largest
 
 
-# How a whole is shared out: Dirichlet laws of whole shapes, as spacings of sorted uniforms.
-
-
 @final
 class DirichletShares(Reals):
-    """In each of `rows`, the first `kept` entries of a Dirichlet(shapes), of two shapes at least.
+    """In each of `rows`, the first `kept` entries of a Dirichlet(shapes), with at least two shapes.
 
-    Σ shapes − 1 sorted uniforms cut (0, 1) up; each share is as many adjacent spacings as its shape
-    says. `error`: ends are known to 2^-64, and their difference, a whole number below 2^64, rounds
-    by 2^-53 of itself.
+    The shapes are integers. Σ shapes − 1 sorted uniforms cut (0, 1) into spacings; a share is the
+    sum of as many adjacent spacings as its shape. Proof of `error`: ends are known to 2^-64, and
+    their difference, an integer below 2^64, rounds by 2^-53 of itself.
     """
 
     def __init__(
@@ -298,11 +290,11 @@ class DirichletShares(Reals):
         kept = self._kept
         first, last = start // kept, -(-stop // kept)
         here = slice(start - first * kept, stop - first * kept)
-        # one row, which may be very long, is cut before
+        # a single row, which may be very long, is sliced first
         cuts = self._cuts[here.start : here.stop + 1] if last - first == 1 else self._cuts
         cuts = cuts[: kept + 1]
         ends = np.zeros((last - first, cuts.size), dtype=np.uint64)
-        # the end of the whole, 1, is the word 0, and unsigned differences wrap
+        # the end of (0, 1) is the word 0, as unsigned differences wrap
         inside = (cuts > 0) & (cuts < self._last)
         words = self._ends.words.reshape(-1, self._last - 1)
         ends[:, inside] = words[first:last, cuts[inside] - 1]

@@ -1,4 +1,4 @@
-"""Single numbers: discrete choices, and lazy reals made of others."""
+"""Single random numbers: discrete choices, and lazy reals built from others."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from leastnoise.entropy.source import Entropy
 
 
-# Discrete choices: exact, from bits and enclosures of the weights alone.
+# Discrete choices: exact, from bits and enclosures of the weights.
 
 
 Weight = Callable[[int], arb]
 
 
 def choose_below(entropy: Entropy, limit: int) -> int:
-    """Return a whole number, uniform on 0 … limit − 1."""
+    """A uniform integer on 0 … limit − 1."""
     size = (limit - 1).bit_length()
     if size == 0:
         return 0
-    while (found := entropy.bits(size)) >= limit:
+    while (number := entropy.bits(size)) >= limit:
         pass
-    return found
+    return number
 
 
 def choose_many_below(entropy: Entropy, limit: int, *, size: int) -> NDArray[np.int64]:
-    """Return `size` independent numbers, each uniform on 0 … limit − 1."""
+    """`size` independent integers, each uniform on 0 … limit − 1."""
     bound = np.uint64((1 << 64) - (1 << 64) % limit - 1)
-    words = entropy.words(size).copy()  # what is read from a source can't be written to
-    while (again := np.flatnonzero(words > bound)).size:
-        words[again] = entropy.words(again.size)
+    words = entropy.words(size).copy()  # words of a source are read-only
+    while (rejected := np.flatnonzero(words > bound)).size:
+        words[rejected] = entropy.words(rejected.size)
     return (words % np.uint64(limit)).astype(np.int64)
 
 
 def permutation(entropy: Entropy, size: int) -> NDArray[np.int64]:
-    """Return a uniform permutation of 0 … size − 1.
+    """A uniform permutation of 0 … size − 1.
 
     It sorts random words. All are drawn anew if two are equal, which treats all orders alike.
     """
@@ -63,23 +63,24 @@ def permutation(entropy: Entropy, size: int) -> NDArray[np.int64]:
 
 
 def cumulate(weights: Sequence[arb]) -> tuple[arb, ...]:
-    """Return P(J <= j) for P(J = j) ∝ weights[j]; the last is 1."""
+    """P(J <= j) for P(J = j) ∝ weights[j]; the last is 1."""
     sums = list(accumulate(weights))
     return (*(partial / sums[-1] for partial in sums[:-1]), arb(1))
 
 
 def choose_weighted(entropy: Entropy, weights: Callable[[], Sequence[arb]]) -> int:
-    """Return J with P(J = j) ∝ weights()[j], which are enclosed at the current precision."""
+    """A J with P(J = j) ∝ weights()[j], which encloses the weights at the current precision."""
     return choose(entropy, lambda: cumulate(weights()))
 
 
 def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start: int) -> int:
-    """Return K with P(K = k) ∝ weight(k), k >= 0, weight(k)² >= weight(k − 1)·weight(k + 1) > 0.
+    """A K with P(K = k) ∝ weight(k), k >= 0, where weight is positive and log-concave.
 
-    `weights()` makes of the current precision the function weight, which encloses. `start` is best
-    near the largest weight. Outward from there, ratios of neighbours only fall: a ratio ρ < 1
-    bounds all beyond by ρ/(1 − ρ) of the last weight. As many weights are summed as make both tails
-    negligible; a uniform that falls in one waits for more.
+    `weights()` makes the function weight, which encloses at the current precision. `start` should
+    be near the largest weight. Outward from there, ratios of neighbours only decrease: a ratio ρ <
+    1 bounds the sum of all further weights by ρ/(1 − ρ) times the last. Weights are summed until
+    both tails are negligible. If the uniform falls into a tail, the choice is repeated with more
+    bits.
     """
     uniform = LazyUniform(entropy)
 
@@ -91,9 +92,9 @@ def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start
         below, under = _outward(inward, middle, bits)
         terms = [*reversed(below), middle, *above]
         sums = list(accumulate(terms, initial=under))
-        place = uniform.enclose(bits) * (sums[-1] + over)
-        index = bisect_left(sums, 1, key=lambda bound: int(not bound <= place))
-        if 0 < index < len(sums) and sums[index - 1] <= place < sums[index]:
+        target = uniform.enclose(bits) * (sums[-1] + over)
+        index = bisect_left(sums, 1, key=lambda bound: int(not bound <= target))
+        if 0 < index < len(sums) and sums[index - 1] <= target < sums[index]:
             return start - len(below) + index - 1
         return None
 
@@ -101,7 +102,7 @@ def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start
 
 
 def _outward(weights: Iterator[arb], last: arb, bits: int) -> tuple[list[arb], arb]:
-    """Return weights until the rest is negligible, and a ball from 0 to that rest.
+    """The weights until the rest is negligible, and a ball from 0 to that rest.
 
     `last` is the weight before the first.
     """
@@ -117,16 +118,16 @@ def _outward(weights: Iterator[arb], last: arb, bits: int) -> tuple[list[arb], a
     return terms, arb(0)
 
 
-# Single lazy reals from others: gammas, powers of a uniform, products.
+# Lazy reals from others: gammas, powers of a uniform, products.
 
 
-NOTHING, ONE = LazyRational(Fraction(0)), LazyRational(Fraction(1))
+ZERO, ONE = LazyRational(Fraction(0)), LazyRational(Fraction(1))
 
 
 def draw_gamma(entropy: Entropy, shape: Fraction | int) -> LazyReal:
-    """Return a Gamma(shape, 1); 0 for shape 0."""
+    """A draw of Gamma(shape, 1); 0 for shape 0."""
     if shape == 0:
-        return NOTHING
+        return ZERO
     few = 3  # exponentials are cheaper than a gamma of larger shape
     if shape in range(few + 1):
         return add([LazyExponential(entropy) for _ in range(int(shape))])
@@ -134,7 +135,7 @@ def draw_gamma(entropy: Entropy, shape: Fraction | int) -> LazyReal:
 
 
 def draw_root(entropy: Entropy, degree: int) -> LazyReal:
-    """Return U^(1/degree), U uniform: the gauge of a uniform point of a body of that dimension."""
+    """U^(1/degree), U uniform: the gauge of a uniform point of a body of that dimension."""
     uniform = LazyUniform(entropy)
     if degree == 1:
         return uniform
@@ -142,32 +143,32 @@ def draw_root(entropy: Entropy, degree: int) -> LazyReal:
 
 
 def draw_below(entropy: Entropy, end: LazyReal, shape: int) -> LazyReal:
-    """Return end·Beta(shape, 1): of density ∝ x^(shape − 1) up to `end`; 0 for shape 0."""
-    return multiply(end, draw_root(entropy, shape)) if shape else NOTHING
+    """end·Beta(shape, 1), of density ∝ x^(shape − 1) up to `end`; 0 for shape 0."""
+    return multiply(end, draw_root(entropy, shape)) if shape else ZERO
 
 
 def add(parts: Sequence[LazyReal]) -> LazyReal:
-    """Return the sum."""
+    """The sum of the parts."""
     return LazyFunction(lambda bits: sum((part.enclose(bits) for part in parts), ball(0)))
 
 
 def multiply(*factors: LazyReal) -> LazyReal:
-    """Return the product."""
+    """The product of the factors."""
     return LazyFunction(lambda bits: reduce(mul, (factor.enclose(bits) for factor in factors)))
 
 
 def multiply_by(factor: Fraction | int, number: LazyReal) -> LazyReal:
-    """Return factor·number."""
+    """factor·number."""
     return LazyFunction(lambda bits: ball(factor) * number.enclose(bits))
 
 
 def divide(above: LazyReal, below: LazyReal) -> LazyReal:
-    """Return above/below."""
+    """above/below."""
     return LazyFunction(lambda bits: above.enclose(bits) / below.enclose(bits))
 
 
 def raise_to(base: LazyReal, exponent: Fraction) -> LazyReal:
-    """Return base^exponent for a base > 0."""
+    """base^exponent for a base > 0."""
     if exponent == 1:
         return base
     return LazyFunction(lambda bits: (base.enclose(bits).log() * ball(exponent)).exp())

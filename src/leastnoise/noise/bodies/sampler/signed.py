@@ -1,4 +1,4 @@
-"""Points of what can be added to counts and sums, of hulls of T and −T, and of T − T."""
+"""Points of one-sided sets T of counts and sums, of hulls of T and −T, and of T − T."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from leastnoise.noise.bodies.sampler.arrange import (
     Moves,
     PointSource,
     ScaledRows,
-    alone,
-    each,
+    as_vector,
+    map_rows,
 )
 from leastnoise.noise.bodies.sampler.combined import (
-    capped,
+    draw_capped,
     draw_power_shares,
     find_largest_or_share,
 )
@@ -48,21 +48,21 @@ if TYPE_CHECKING:
     from leastnoise.entropy.source import Entropy
     from leastnoise.guarantees.bodies.one_sided import Balls, OneSided
 
-# Points of what can be added to counts: the sides of x are x⁺ and x⁻.
+# Points of T for counts: the sides of x are x⁺ and x⁻.
 
 
 def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: bool) -> Reals:
-    """Return P·(a point of T within any s coordinates), and −Q·(one within the others)."""
+    """P·(a point of T within any s coordinates), and −Q·(a point within the others)."""
 
     def side(size: int, whole: LazyReal, unit: Fraction) -> Reals:
         if size == 0:
             return JoinedReals([])
         if counts.most >= size and not inside:
             return _cube_surface(source, size, whole, unit)
-        parts = capped(source.entropy, cells=size, shape=1, cap=counts.most)
+        parts = draw_capped(source.entropy, cells=size, shape=1, cap=counts.most)
         if not inside:
             whole = scalars.divide(whole, find_largest_or_share(parts, counts.most))
-        return ScaledRows(factors=alone(whole), parts=parts, units=[unit], row=size)
+        return ScaledRows(factors=as_vector(whole), parts=parts, units=[unit], row=size)
 
     d = counts.queries
     above = side(moves.shape, moves.added, counts.bound)
@@ -71,47 +71,47 @@ def counts_sides(source: PointSource, counts: Counts, moves: Moves, *, inside: b
 
 
 def _cube_surface(source: PointSource, size: int, whole: LazyReal, unit: Fraction) -> Reals:
-    """One coordinate at the end, the first: they are shuffled anyway; the others below it."""
-    largest = alone(scalars.multiply_by(unit, whole))
+    """The first coordinate is at the end, the others are below; all are shuffled afterwards."""
+    largest = as_vector(scalars.multiply_by(unit, whole))
     if size == 1:
         return largest
     others = Uniforms(size - 1, source.entropy)
-    rest = ScaledRows(factors=alone(whole), parts=others, units=[unit], row=size - 1)
+    rest = ScaledRows(factors=as_vector(whole), parts=others, units=[unit], row=size - 1)
     return JoinedReals([largest, rest])
 
 
 def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
-    found = np.empty_like(order)
-    found[order] = np.arange(order.size)
-    return found
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(order.size)
+    return inverse
 
 
-# Points of bodies with signs: the hull of T and −T, and T − T.
+# Points of the hull of T and −T, and of T − T.
 #
 # notation: P, Q, s, t = D − s and weights w[s] as in guarantees/bodies/one_sided.py.
 
 
 def weights(of: OneSided) -> Balls:
-    """Return w[s] for s = 0 … D at the current precision."""
+    """The weights w[s] for s = 0 … D at the current precision."""
     return _weights(of, ctx.prec)
 
 
 @lru_cache(maxsize=64)
 def _weights(of: OneSided, bits: int) -> Balls:
-    del bits  # the current precision: balls of another one are other balls
+    del bits  # the current precision, as a key of the cache
     return of.pieces().weights
 
 
 def signed_falling(source: PointSource, body: Signed, count: int) -> Reals:
-    """P ~ Gamma(s) and Q ~ Gamma(t), independent."""
+    """Draw independent P ~ Gamma(s) and Q ~ Gamma(t)."""
     of = body.of
-    return JoinedReals([_falling(source, of) for _ in range(count)])
+    return JoinedReals([_exponential_point(source, of) for _ in range(count)])
 
 
-def _falling(source: PointSource, of: OneSided) -> Reals:
+def _exponential_point(source: PointSource, of: OneSided) -> Reals:
     s = _shape_of_hull(source.entropy, of)
     t = of.dimension - s
-    # a uniform point of a cube needs no gauge of its own
+    # a uniform point of a cube needs no draw of its gauge
     inside = isinstance(of, Counts)
     shapes = (s + 1, t + 1) if inside else (s, t)
     added, removed = (scalars.draw_gamma(source.entropy, shape) for shape in shapes)
@@ -120,29 +120,29 @@ def _falling(source: PointSource, of: OneSided) -> Reals:
 
 
 def signed_surface(source: PointSource, body: Signed, gauges: Reals) -> Reals:
-    """P/N ~ Beta(s, t), Q the rest."""
+    """Draw P/N ~ Beta(s, t); Q = N − P."""
     of = body.of
-    return each(gauges, lambda gauge: _hull(source, of, gauge, extra=0))
+    return map_rows(gauges, lambda gauge: _hull(source, of, gauge, extra=0))
 
 
 def signed_uniform(source: PointSource, body: Signed, radii: Reals) -> Reals:
-    """(P, Q, rest) is Dirichlet(s, t, 1)."""
+    """Draw (P, Q, rest) from Dirichlet(s, t, 1)."""
     of = body.of
-    return each(radii, lambda radius: _hull(source, of, radius, extra=1))
+    return map_rows(radii, lambda radius: _hull(source, of, radius, extra=1))
 
 
 def _hull(source: PointSource, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
     s = _shape_of_hull(source.entropy, of)
     parts = [scalars.draw_gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
     factor = scalars.divide(whole, scalars.add(parts))
-    added, removed = (scalars.multiply(factor, one) for one in parts[:2])
+    added, removed = (scalars.multiply(factor, part) for part in parts[:2])
     return source.sides(of, Moves(shape=s, added=added, removed=removed), inside=False)
 
 
 def _shape_of_hull(entropy: Entropy, of: OneSided) -> int:
-    """Return s with P(s) ∝ w[s]."""
+    """A number s with P(s) ∝ w[s]."""
     if isinstance(of, Counts) and of.most == of.queries:
-        return choose_below(entropy, of.dimension + 1)  # all alike
+        return choose_below(entropy, of.dimension + 1)  # all weights are equal
     return choose(entropy, lambda: _hull_shares(of, ctx.prec))
 
 
@@ -153,18 +153,18 @@ def _hull_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
 
 
 def differences_uniform(source: PointSource, body: Differences, radii: Reals) -> Reals:
-    """Uniform in {P <= R, Q <= R}."""
+    """Uniform points in {P <= R, Q <= R}."""
     of = body.of
 
     def point(radius: LazyReal) -> Reals:
         s = _shape_of_differences(source.entropy, of)
         return source.sides(of, Moves(shape=s, added=radius, removed=radius), inside=True)
 
-    return each(radii, point)
+    return map_rows(radii, point)
 
 
 def differences_surface(source: PointSource, body: Differences, gauges: Reals) -> Reals:
-    """P is the gauge, with probability s/D, and Q uniform below, or the reverse."""
+    """With probability s/D, P is the gauge and Q uniform below it; otherwise the reverse."""
     of = body.of
 
     def point(gauge: LazyReal) -> Reals:
@@ -178,11 +178,11 @@ def differences_surface(source: PointSource, body: Differences, gauges: Reals) -
             moves = Moves(shape=s, added=lower, removed=gauge)
         return source.sides(of, moves, inside=False)
 
-    return each(gauges, point)
+    return map_rows(gauges, point)
 
 
 def _shape_of_differences(entropy: Entropy, of: OneSided) -> int:
-    """Return s with P(s) ∝ w[s]/(s!t!)."""
+    """A number s with P(s) ∝ w[s]/(s!t!)."""
     return choose(entropy, lambda: _differences_shares(of, ctx.prec))
 
 
@@ -193,77 +193,82 @@ def _differences_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
 
 
 def binomials(size: int) -> list[arb]:
-    """Return size!/(s!(size − s)!) for s = 0 … size, over its value at 0."""
-    found = [ball(1)]
+    """size!/(s!(size − s)!) for s = 0 … size."""
+    values = [ball(1)]
     for s in range(size):
-        found.append(found[-1] * (size - s) / (s + 1))
-    return found
+        values.append(values[-1] * (size - s) / (s + 1))
+    return values
 
 
-# Points of what can be added to counts and sums, to a count of rows, and to several of these.
+# Points of T for counts and sums, with a count of rows, and for several such sets together.
 #
 # notation: P, Q, s, t, α_j, β_j as in guarantees/bodies; D the dimension.
 
 
 def counted_sums_surface(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
-    """Return cells with α_j = P·Dirichlet(s_1, …), β_j alike."""
+    """Cells with α_j = P·Dirichlet(s_1, …), and β_j in the same way from Q."""
     q = len(body.bounds)
     shapes = _shapes_of_cells(source.entropy, body, moves.shape)
     above = draw_power_shares(source.entropy, shapes, Fraction(1))
     beneath = draw_power_shares(source.entropy, [q - s for s in shapes], Fraction(1))
     cells = []
     for s, alpha, beta in zip(shapes, above, beneath, strict=True):
-        own = Moves(
+        moves_of_cell = Moves(
             shape=s,
             added=scalars.multiply(moves.added, alpha),
             removed=scalars.multiply(moves.removed, beta),
         )
-        cells.append(_cell(source, body, own))
+        cells.append(_cell(source, body, moves_of_cell))
     return JoinedReals(cells)
 
 
 def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[int]:
-    """Return the cells' shapes, of weights ½, 1, …, 1, ½ on 0 … q, given their sum.
+    """The cells' shapes, of weights ½, 1, …, 1, ½ on 0 … q, given their sum.
 
-    That law is b + v, b a fair bit and v uniform on 0 … q − 1. Sums are redrawn until they are
-    right; s itself is chosen by about the same law, so that takes some D tries.
+    This is the law of b + v, b a fair bit and v uniform on 0 … q − 1. Draws are repeated until the
+    sum is right; since s itself has about the same law, this takes about D tries.
     """
     q, cells = len(body.bounds), body.cells
     while True:
-        found = choose_many_below(entropy, q, size=cells) + choose_many_below(
+        shapes = choose_many_below(entropy, q, size=cells) + choose_many_below(
             entropy, 2, size=cells
         )
-        if int(found.sum()) == total:
-            return found.tolist()
+        if int(shapes.sum()) == total:
+            return shapes.tolist()
 
 
 def _cell(source: PointSource, body: CountedSums, moves: Moves) -> Reals:
-    """Return a cell with α = P and β = Q: c = α − β, and M = α + β is the largest.
+    """A cell with α = P and β = Q: c = α − β, and M = α + β is the largest number.
 
-    That is |c| itself where α or β is 0, and else any one of the sums; the others are below it.
+    |c| = M if α or β is 0; otherwise any one of the sums has size M, and the others are below.
     """
     q = len(body.bounds)
     largest = scalars.add([moves.added, moves.removed])
     count = _difference(moves, body.bounds[0])
     end = -1 if moves.shape in (0, q) else choose_below(source.entropy, q - 1)
-    found: list[Reals] = [alone(count)]
+    numbers: list[Reals] = [as_vector(count)]
     for index, bound in enumerate(body.bounds[1:]):
         if index == end:
             sign = 1 if source.entropy.bits(1) else -1
-            found.append(alone(scalars.multiply_by(sign * bound, largest)))
+            numbers.append(as_vector(scalars.multiply_by(sign * bound, largest)))
         else:
             uniform = Uniforms(1, source.entropy, signed=True)
-            found.append(ScaledRows(factors=alone(largest), parts=uniform, units=[bound], row=1))
-    return JoinedReals(found)
+            numbers.append(
+                ScaledRows(factors=as_vector(largest), parts=uniform, units=[bound], row=1)
+            )
+    return JoinedReals(numbers)
 
 
 def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
-    """Return P₀ = P and Q₀ below Q, or Q₀ = Q and P₀ below P, by their weights; n = P − Q."""
+    """P₀ = P and Q₀ below Q, or Q₀ = Q and P₀ below P, chosen by their weights; n = P − Q."""
     s, last = moves.shape, body.of.dimension
 
     def reached_or_passed() -> list[arb]:
-        own = weights(body.of)
-        return [own[s] if s <= last else arb(0), own[s - 1] if s > 0 else arb(0)]
+        shape_weights = weights(body.of)
+        return [
+            shape_weights[s] if s <= last else arb(0),
+            shape_weights[s - 1] if s > 0 else arb(0),
+        ]
 
     if choose_weighted(source.entropy, reached_or_passed) == 0:
         lower = scalars.draw_below(source.entropy, moves.removed, last - s)
@@ -272,82 +277,86 @@ def counted_surface(source: PointSource, body: Counted, moves: Moves) -> Reals:
         lower = scalars.draw_below(source.entropy, moves.added, s - 1)
         inner = Moves(shape=s - 1, added=lower, removed=moves.removed)
     rows = _difference(moves, body.bound)
-    return JoinedReals([source.sides(body.of, inner, inside=False), alone(rows)])
+    return JoinedReals([source.sides(body.of, inner, inside=False), as_vector(rows)])
 
 
 def _difference(moves: Moves, unit: Fraction) -> LazyReal:
-    """Return unit·(P − Q)."""
+    """unit·(P − Q)."""
     above, beneath = moves.added, moves.removed
     return LazyFunction(lambda bits: ball(unit) * (above.enclose(bits) - beneath.enclose(bits)))
 
 
 def jointly_surface(source: PointSource, body: Jointly, moves: Moves) -> Reals:
-    """Choose shapes s_i by their weights given s; P_i share P as in `Together`, Q_i Q."""
+    """Choose shapes s_i by their weights given s; the P_i share P, and the Q_i share Q."""
     shapes = _shapes_of_parts(source.entropy, body, moves.shape)
-    sizes = [one.dimension - s for one, s in zip(body.parts, shapes, strict=True)]
+    sizes = [part.dimension - s for part, s in zip(body.parts, shapes, strict=True)]
     above = _parts(source.entropy, shapes, body.exponent)
     beneath = _parts(source.entropy, sizes, body.exponent)
-    found = []
-    for one, r, s, p, q in zip(body.parts, body.radii, shapes, above, beneath, strict=True):
-        own = Moves(
+    points = []
+    for part, r, s, p, q in zip(body.parts, body.radii, shapes, above, beneath, strict=True):
+        moves_of_part = Moves(
             shape=s,
             added=scalars.multiply_by(r, scalars.multiply(moves.added, p)),
             removed=scalars.multiply_by(r, scalars.multiply(moves.removed, q)),
         )
-        found.append(source.sides(one, own, inside=False))
-    return JoinedReals(found)
+        points.append(source.sides(part, moves_of_part, inside=False))
+    return JoinedReals(points)
 
 
 def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -> list[LazyReal]:
-    """Return P_i/(r_i P): for p = ∞ one, any of the s coordinates', is 1 and the others below."""
+    """P_i/(r_i P); for p = ∞ one of the s coordinates is chosen, and its part has the value 1."""
     if exponent is not None:
         return draw_power_shares(entropy, shapes, exponent)
     number = choose_below(entropy, sum(shapes)) if any(shapes) else 0
-    found = []
+    shares_of_parts = []
     for size in shapes:
         at_end = 0 <= number < size
         number -= size
-        found.append(scalars.ONE if at_end else scalars.draw_below(entropy, scalars.ONE, size))
-    return found
+        shares_of_parts.append(
+            scalars.ONE if at_end else scalars.draw_below(entropy, scalars.ONE, size)
+        )
+    return shares_of_parts
 
 
 def _shapes_of_parts(entropy: Entropy, body: Jointly, total: int) -> list[int]:
-    """Return the parts' shapes given their sum, one after the other."""
-    found, left = [], total
+    """The parts' shapes given their sum, chosen one after the other."""
+    shapes, remaining = [], total
     for index in range(len(body.parts)):
-        found.append(choose_weighted(entropy, lambda i=index, n=left: _next_shapes(body, i, n)))
-        left -= found[-1]
-    return found
+        shapes.append(
+            choose_weighted(entropy, lambda i=index, n=remaining: _next_shapes(body, i, n))
+        )
+        remaining -= shapes[-1]
+    return shapes
 
 
 def _next_shapes(body: Jointly, index: int, total: int) -> list[arb]:
-    """Weights of s_index = 0, 1, … if those of the parts from there on sum up to `total`."""
-    own = _polynomials(body, ctx.prec)
-    rest = own[index + 1][1] if index + 1 < len(own) else (arb(1),)
-    mine = own[index][0]
+    """Weights of s_index = 0, 1, … if the shapes from this part on sum to `total`."""
+    polynomials = _polynomials(body, ctx.prec)
+    rest = polynomials[index + 1][1] if index + 1 < len(polynomials) else (arb(1),)
+    part_weights = polynomials[index][0]
     return [
         weight * rest[total - s] if 0 <= total - s < len(rest) else arb(0)
-        for s, weight in enumerate(mine)
+        for s, weight in enumerate(part_weights)
     ]
 
 
 @lru_cache(maxsize=32)
 def _polynomials(body: Jointly, bits: int) -> list[tuple[tuple[arb, ...], tuple[arb, ...]]]:
-    """Return the weights of each part by s_i, and those of all parts from it on by their sum.
+    """The weights of each part by s_i, and of all parts from it on by their sum.
 
-    Both without the factors that P and Q bring in, as in `Jointly.pieces`.
+    Both omit the factors that P and Q contribute, as in `Jointly.pieces`.
     """
     del bits
-    found, product, degree = [], arb_poly([1]), 0
-    for one, radius in zip(reversed(body.parts), reversed(body.radii), strict=True):
-        d = one.dimension
-        own = [
+    result, product, degree = [], arb_poly([1]), 0
+    for part, radius in zip(reversed(body.parts), reversed(body.radii), strict=True):
+        d = part.dimension
+        part_weights = [
             weight * ball(radius) ** d * _gamma_ratio(s, body) * _gamma_ratio(d - s, body)
-            for s, weight in enumerate(weights(one))
+            for s, weight in enumerate(weights(part))
         ]
-        product, degree = arb_poly(own) * product, degree + d
-        found.append((tuple(own), coefficients(product, degree)))
-    return found[::-1]
+        product, degree = arb_poly(part_weights) * product, degree + d
+        result.append((tuple(part_weights), coefficients(product, degree)))
+    return result[::-1]
 
 
 def _gamma_ratio(size: int, body: Jointly) -> arb:

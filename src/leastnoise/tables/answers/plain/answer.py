@@ -16,7 +16,7 @@ from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.answers.base import JOIN, Offer, Reads, Sentence, Topic, expect_claim
-from leastnoise.tables.answers.noisy import FINEST_GRID, BlockPlan, NoisyAnswer
+from leastnoise.tables.answers.noisy import FINEST_GRID, NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.plain.search import search_draws
 from leastnoise.tables.layout.layout import share_parts
 from leastnoise.tables.noise import shared_draws
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.layout.layout import LaidOut, Layout
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.query import Query
     from leastnoise.tables.statistics.base import NoiseError
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 class Plain:
     """All queries of a spec that no other kind of answer serves."""
 
-    laid: LaidOut
-    blocks: tuple[shared_draws.DrawQuery, ...]
+    layouts: SpecLayout
+    queries: tuple[shared_draws.DrawQuery, ...]
 
     shares_draws: ClassVar[bool] = True
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of its queries in certificates."""
-        return tuple(block.label for block in self.blocks)
+        return tuple(query.label for query in self.queries)
 
     def owns(self, name: str) -> bool:
         """Certificates have the labels of their queries."""
@@ -61,56 +61,60 @@ class Plain:
 
     def find(self, tell: Callable[[str], object]) -> Iterator[Offer]:
         """Find and prove the draws: which queries share one, and the least noise for each."""
-        listed = self._alone()
+        listed = self._lay_out_alone()
         if listed is None:
             return
         draws, known = search_draws(listed, progress=tell)
-        order = {block.label: block.index for block in self.blocks}
+        order = {query.label: query.index for query in self.queries}
         for draw, mechanism, split in draws:
-            stated = Mechanism(mechanism.certificate.about(self.laid.spec.privacy.neighbours))
+            stated = Mechanism(mechanism.certificate.about(self.layouts.spec.privacy.neighbours))
             rounded = stated.on_grid(max(stated.grid, FINEST_GRID))
             claim = JOIN.join(draw.labels), rounded.certificate
             index = order[draw.labels[0]]
             yield Offer(index=index, claims=(claim,), split=split, known=tuple(known))
 
-    def _alone(self) -> LaidOut | None:
-        """These queries, with the budget that all else leaves; None if there are none.
+    def _lay_out_alone(self) -> SpecLayout | None:
+        """The layouts of these queries alone, with their part of the budget; None without queries.
 
-        Each has the same part of the whole as before.
+        Each query has the same part of the whole budget as before.
         """
-        laid, labels = self.laid, set(self.labels)
+        layouts, labels = self.layouts, set(self.labels)
         kept = [
             (_without_ranks(query, parts, ranks), parts)
-            for query, parts, ranks in zip(laid.spec.query, laid.queries, laid.ranks, strict=True)
+            for query, parts, ranks in zip(
+                layouts.spec.query, layouts.queries, layouts.quantiles, strict=True
+            )
             if parts and parts[0][0].label in labels
         ]
-        if len(kept) == len(laid.queries) and not any(laid.ranks):
-            return laid
+        if len(kept) == len(layouts.queries) and not any(layouts.quantiles):
+            return layouts
         if not kept:
             return None
-        shares = sum((laid.spec.share(query) for query, _ in kept), Fraction(0))
-        left = laid.spec.budget.share(shares)
+        shares = sum((layouts.spec.share(query) for query, _ in kept), Fraction(0))
+        left = layouts.spec.budget.share(shares)
         changed = {"epsilon": left.epsilon, "delta": left.delta}
-        privacy = laid.spec.privacy.model_copy(update=changed)
+        privacy = layouts.spec.privacy.model_copy(update=changed)
         queries = tuple(query for query, _ in kept)
-        spec = laid.spec.model_copy(update={"privacy": privacy, "query": queries})
-        no_ranks: tuple[tuple[Ranks, ...], ...] = ((),) * len(kept)
-        return replace(laid, spec=spec, queries=tuple(parts for _, parts in kept), ranks=no_ranks)
+        spec = layouts.spec.model_copy(update={"privacy": privacy, "query": queries})
+        no_ranks: tuple[tuple[QuantileLayout, ...], ...] = ((),) * len(kept)
+        return replace(
+            layouts, spec=spec, queries=tuple(parts for _, parts in kept), quantiles=no_ranks
+        )
 
     def read(
         self, labels: Sequence[str], claims: Sequence[tuple[str, Claim]], reading: Reading
     ) -> Drawn:
         """The draw for queries that a certificate names; rejects any other statement."""
-        spec = self.laid.spec
-        blocks = tuple(block for block in self.blocks if block.label in labels)
+        spec = self.layouts.spec
+        queries = tuple(query for query in self.queries if query.label in labels)
         ((name, claim),) = claims
         where = f"Query {name!r}"
         why = f"{where}: listed groups have noise, and no threshold."
         claim = expect_claim(claim, Certificate, why)
-        layouts = shared_draws.find_layouts(blocks, claim.sensitivity)
+        layouts = shared_draws.find_layouts(queries, claim.sensitivity)
         if layouts is None:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
-        share = stated = shared_draws.share_budget(spec.budget, blocks)
+        share = stated = shared_draws.share_budget(spec.budget, queries)
         if reading.certificate.rule == COMPOSED:
             # its ε is what the noise is worth alone, its δ the share
             stated = replace(share, epsilon=claim.budget.epsilon)
@@ -119,10 +123,10 @@ class Plain:
         if claim.budget != share:  # less noise than that is worth: all were scaled down
             known = reading.splits
             split = _split(claim, share) if known is None else known[tuple(labels)]
-        shares = tuple(shared_draws.share_budget(spec.budget, (block,)) for block in blocks)
+        shares = tuple(shared_draws.share_budget(spec.budget, (query,)) for query in queries)
         baselines = tuple(
-            Baselines.of(block.ways, budget, spec.releases, known=reading.known)
-            for block, budget in zip(blocks, shares, strict=True)
+            Baselines.of(query.layouts, budget, spec.compositions, known=reading.known)
+            for query, budget in zip(queries, shares, strict=True)
         )
         return Drawn(
             certificate=claim, split=split, layouts=layouts, budgets=shares, baselines=baselines
@@ -144,12 +148,12 @@ class Drawn(NoisyAnswer):
         return tuple(layout.label for layout in self.layouts)
 
     @cached_property
-    def parts(self) -> tuple[BlockPlan, ...]:
+    def parts(self) -> tuple[NoisyPart, ...]:
         """A part for each layout."""
         three = zip(self.layouts, self.budgets, self.baselines, strict=True)
         return tuple(
-            DrawnPart(layout=layout, budget=budget, baselines=plain, answered=self, place=place)
-            for place, (layout, budget, plain) in enumerate(three)
+            DrawnPart(layout=layout, budget=budget, baselines=plain, answered=self, index=index)
+            for index, (layout, budget, plain) in enumerate(three)
         )
 
     @property
@@ -183,25 +187,25 @@ class Drawn(NoisyAnswer):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DrawnPart(BlockPlan):
+class DrawnPart(NoisyPart):
     """A part whose numbers are coordinates of one draw."""
 
     answered: Drawn
 
     def _find_errors(self) -> tuple[NoiseError, ...]:
-        return noise_errors(self.certificate, self.answered.layouts[self.place], self.first)
+        return noise_errors(self.certificate, self.answered.layouts[self.index], self.first)
 
     @property
     def first(self) -> int:
         """The first of its coordinates in the draw."""
-        return sum(layout.dimension for layout in self.answered.layouts[: self.place])
+        return sum(layout.dimension for layout in self.answered.layouts[: self.index])
 
     @property
     def saved(self) -> float | None:
         """The part of the variance of spherical noise that the geometry saves, None without one."""
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
-        return self.baselines.saved(alone, self.layout, self.first)
+        return self.baselines.find_saving(alone, self.layout, self.first)
 
 
 def check_draw(
@@ -237,7 +241,7 @@ def _split(drawn: Certificate, share: Budget) -> Noise:
         raise CertificateRejected(f"No split to compare with: {error}") from None
 
 
-def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[Ranks]) -> Query:
+def _without_ranks(query: Query, parts: Sequence[Any], ranks: Sequence[QuantileLayout]) -> Query:
     """A query whose weight is the sum of its parts with noise."""
     weight = sum(share_parts(parts, ranks)[: len(parts)], Fraction(0))
     return query.model_copy(update={"importance": query.importance * weight})

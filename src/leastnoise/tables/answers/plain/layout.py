@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout import choices
 from leastnoise.tables.layout.lay_out import keep_feasible, list_boundings, shape_of
-from leastnoise.tables.layout.layout import MAX_DIMENSION, ONCE, LayoutError
+from leastnoise.tables.layout.layout import MAX_DIMENSION, PERSON_COUNTS, LayoutError
 from leastnoise.tables.layout.limits import FirstCells, InCells
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answer
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -30,18 +30,18 @@ class PlainQueries(QueryKind):
         """One part, or two where persons and rows are counted; none without noise."""
         if not asked:
             return ()
-        persons = [place for place, (_, needs) in asked.items() if needs in ONCE]
-        rows = [place for place in asked if place not in persons]
+        persons = [index for index, (_, needs) in asked.items() if needs in PERSON_COUNTS]
+        rows = [index for index in asked if index not in persons]
         if not persons or not rows:
             return (_of_part(spec, query, asked, [*asked], part=""),)
         parts = sorted((("rows", rows), ("persons", persons)), key=lambda part: part[1])
         return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
-        """The one answer to all of these queries; none if there are no queries."""
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+        """One answer to all of these queries; an empty list without queries."""
         from leastnoise.tables.answers.plain.answer import Plain  # noqa: PLC0415  (0.5 s)
 
-        return [Plain(laid=laid, blocks=tuple(queries))] if queries else []
+        return [Plain(layouts=layouts, queries=tuple(queries))] if queries else []
 
 
 def _of_part(
@@ -52,28 +52,30 @@ def _of_part(
     *,
     part: str,
 ) -> tuple[Layout, ...]:
-    """The layouts of the statistics at some `places` of a query, given what each needs."""
-    statistics = tuple(asked[place][0] for place in places)
+    """The layouts of the statistics at some `places` of a query; `asked` has their needs."""
+    statistics = tuple(asked[index][0] for index in places)
 
     def shaped(needs: Sequence[tuple[Component, ...]]) -> Layout:
         # Distinct ones only, in order of first use: statistics share the count. Rows without a
         # value are last, as in the body of a cell.
         every = dict.fromkeys(component for need in needs for component in need)
-        components = tuple(sorted(every, key=lambda one: one.kind == "without"))
+        components = tuple(sorted(every, key=lambda number: number.kind == "without"))
         return shape_of(spec, query, statistics, places, needs, components, part=part)
 
-    own = [asked[place] for place in places]
-    ways = list_boundings(spec, query, shaped([needs for _, needs in own]))
-    in_norm = any(not isinstance(way, FirstCells | InCells) for way in ways)
-    in_norm = in_norm or any(isinstance(way, InCells) and way.apart for way in ways)
-    needs = choices.about_middles(spec, query, own, in_norm=in_norm)
+    needs_of_part = [asked[index] for index in places]
+    ways = list_boundings(spec, query, shaped([needs for _, needs in needs_of_part]))
+    in_norm = any(not isinstance(bounding, FirstCells | InCells) for bounding in ways)
+    in_norm = in_norm or any(
+        isinstance(bounding, InCells) and bounding.by_number for bounding in ways
+    )
+    needs = choices.center_sums(spec, query, needs_of_part, in_norm=in_norm)
     shape = shaped(needs)
     ways = list_boundings(spec, query, shape)
-    if parted := choices.with_and_without(spec, query, needs, ways, shape.numbers):
+    if parted := choices.split_row_count(spec, query, needs, ways, shape.numbers):
         shape = shaped(parted)
     if shape.dimension > MAX_DIMENSION:
         raise LayoutError(
             f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
             "Split the query, or use fewer keys."
         )
-    return keep_feasible(shape, choices.with_all_cells(ways, shape.numbers))
+    return keep_feasible(shape, choices.add_full_boundings(ways, shape.numbers))

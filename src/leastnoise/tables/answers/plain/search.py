@@ -1,4 +1,4 @@
-"""The search for the noise of a release: which blocks share a draw, and what each draw gets."""
+"""The search for the noise of a release: queries that share a draw, and the noise of each draw."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leastnoise.selection.rivals import list_first, list_later, list_quick, may_
 from leastnoise.tables.noise import shared_draws
 from leastnoise.tables.noise.baselines import plain_laplace
 from leastnoise.tables.noise.errors import variances
-from leastnoise.tables.noise.joint_budget import Chosen, Offers, jointly
+from leastnoise.tables.noise.joint_budget import Chosen, Offers, scale_jointly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.noise.base import Noise
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
 
 _SAME = 1e-9  # of a variance
 
@@ -38,31 +38,35 @@ Found = tuple["DrawSearch", "Mechanism", "Noise | None"]
 
 
 def search_draws(
-    laid: LaidOut, *, progress: Callable[[str], object] | None = None
+    layouts: SpecLayout, *, progress: Callable[[str], object] | None = None
 ) -> tuple[list[Found], list[Certificate]]:
-    """Return the draws of a release with their noise, in the order of their first blocks.
+    """The draws of a release with their noise, in the order of their first queries.
 
-    And all that was proved on the way at a draw's own share of the budget, to compare with.
-    No block has more noise in a draw with others than it would get alone. Raises Refused if no
-    noise can serve a block.
+    With them come the certificates that were proved on the way at a draw's own share of the budget.
+    No query has more noise in a draw with others than it would get alone. Raises Refused if no
+    noise can serve a query.
     """
-    blocks, budget, times = shared_draws.list_blocks(laid), laid.spec.budget, laid.spec.releases
+    queries, budget, times = (
+        shared_draws.list_draw_queries(layouts),
+        layouts.spec.budget,
+        layouts.spec.compositions,
+    )
     search = _Search(progress or (lambda _: None))
-    groups = [shared_draws.DrawGroup(members=(block.index,)) for block in blocks]
-    alone = [DrawSearch.of(budget, blocks, group, times) for group in groups]
+    groups = [shared_draws.DrawGroup(members=(query.index,)) for query in queries]
+    alone = [DrawSearch.of(budget, queries, group, times) for group in groups]
     logs = [search.log_variance(draw) for draw in alone]
-    groups = shared_draws.partition(blocks, logs, budget, times)
+    groups = shared_draws.partition(queries, logs, budget, times)
     while True:
-        draws = [DrawSearch.of(budget, blocks, group, times) for group in groups]
-        chosen, splits = _chosen(budget, draws, search)
+        draws = [DrawSearch.of(budget, queries, group, times) for group in groups]
+        chosen, splits = _choose_noise(budget, draws, search)
         losing = {
             index
             for draw, mechanism in zip(draws, chosen, strict=True)
-            if _someone_loses(draw, mechanism, [alone[i] for i in draw.members], search)
+            if _has_loser(draw, mechanism, [alone[i] for i in draw.members], search)
             for index in draw.members
         }
         if not losing:
-            return list(zip(draws, chosen, splits, strict=True)), search.proved
+            return list(zip(draws, chosen, splits, strict=True)), search.certificates
         groups = [group for group in groups if not losing.issuperset(group.members)]
         groups += [shared_draws.DrawGroup(members=(index,)) for index in losing]
         groups.sort(key=lambda group: group.members)
@@ -71,95 +75,104 @@ def search_draws(
 @final
 @dataclass(frozen=True, kw_only=True)
 class DrawSearch:
-    """One draw of noise to be found: the blocks that it serves, and what it has to hide."""
+    """One draw of noise to be found: its queries, and the question that the noise answers."""
 
-    blocks: tuple[shared_draws.DrawQuery, ...]
+    queries: tuple[shared_draws.DrawQuery, ...]
     question: Question
 
     @classmethod
     def of(
         cls,
         budget: Budget,
-        blocks: Sequence[shared_draws.DrawQuery],
+        queries: Sequence[shared_draws.DrawQuery],
         group: shared_draws.DrawGroup,
         releases: int,
     ) -> DrawSearch:
-        """Return the draw for a group; a unit moves a block as any of its boundings lets it.
+        """The draw for a group of queries.
 
-        There is one in each of so many `releases`, which spend the group's part of `budget`.
+        Each of the `releases` has one such draw, and all together spend the group's part of
+        `budget`. Each way to bound a unit offers a sensitivity.
         """
-        own = tuple(blocks[index] for index in group.members)
+        members = tuple(queries[index] for index in group.members)
         if group.sensitivity is not None:
             offered = (group.sensitivity,)
         else:
-            found = dict.fromkeys(one for way in own[0].ways for one in way.sensitivities)
-            offered = tuple(one for one in found if not any(_says_more(x, one) for x in found))
+            sensitivities = dict.fromkeys(
+                moves for bounding in members[0].layouts for moves in bounding.sensitivities
+            )
+            offered = tuple(
+                moves
+                for moves in sensitivities
+                if not any(_moves_fewer_cells(x, moves) for x in sensitivities)
+            )
         question = Question(
-            budget=shared_draws.share_budget(budget, own),
+            budget=shared_draws.share_budget(budget, members),
             sensitivities=offered,
-            dimension=sum(block.numbers for block in own),
+            dimension=sum(query.numbers for query in members),
             compositions=releases,
         )
-        return cls(blocks=own, question=question)
+        return cls(queries=members, question=question)
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The blocks by index."""
-        return tuple(block.index for block in self.blocks)
+        """The indices of its queries."""
+        return tuple(query.index for query in self.queries)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What its blocks are called."""
-        return tuple(block.label for block in self.blocks)
+        """The labels of its queries."""
+        return tuple(query.label for query in self.queries)
 
     def variances(self, mechanism: Mechanism) -> list[list[float]]:
-        """Return of each block the variance of each number of a cell."""
-        found: list[list[float]] = []
+        """The variance of each number of a cell, for each query."""
+        by_query: list[list[float]] = []
         first = 0
-        for block in self.blocks:
-            found.append(variances(mechanism.certificate, block.ways[0], first))
-            first += block.numbers
-        return found
+        for query in self.queries:
+            by_query.append(variances(mechanism.certificate, query.layouts[0], first))
+            first += query.numbers
+        return by_query
 
-    def ranked(self, offers: Offers) -> Offers:
-        """Return the offers, those with the least Σ share·ln(variance) first.
+    def rank(self, offers: Offers) -> Offers:
+        """The offers, the least Σ share·ln(variance) first.
 
-        Behind them come those with more noise in some number than plain Laplace noise has.
+        Offers with more noise in some number than plain Laplace noise has come last.
         """
         laplace = math.inf
-        if len(self.blocks) == 1:
-            least = min(way.l1 for way in self.blocks[0].ways)
+        if len(self.queries) == 1:
+            least = min(bounding.l1 for bounding in self.queries[0].layouts)
             asked = self.question
             plain = plain_laplace(least, asked.budget, asked.dimension, asked.compositions)
             scale = math.inf if plain is None else float(plain.scale)
             laplace = 2 * scale * scale * (1 + _SAME)  # a power would raise where this is inf
 
-        def rank(mechanism: Mechanism) -> tuple[bool, float]:
-            of_blocks = self.variances(mechanism)
+        def find_rank(mechanism: Mechanism) -> tuple[bool, float]:
+            by_query = self.variances(mechanism)
             cost = sum(
-                float(block.share) * _mean_log(own)
-                for block, own in zip(self.blocks, of_blocks, strict=True)
+                float(query.share) * _mean_log(numbers)
+                for query, numbers in zip(self.queries, by_query, strict=True)
             )
-            return any(one > laplace for own in of_blocks for one in own), cost
+            return any(variance > laplace for numbers in by_query for variance in numbers), cost
 
-        return tuple(sorted(offers, key=rank))
+        return tuple(sorted(offers, key=find_rank))
 
 
-def _says_more(one: Sensitivity, other: Sensitivity) -> bool:
-    """Return True if a unit moves fewer cells by `one`, and each by as much as by `other`."""
-    if not (isinstance(one, Linf) and isinstance(other, Linf)):
+def _moves_fewer_cells(moves: Sensitivity, other: Sensitivity) -> bool:
+    """True if a unit moves fewer cells by `moves`, and each of them by as much as by `other`."""
+    if not (isinstance(moves, Linf) and isinstance(other, Linf)):
         return False
-    return one.l0 < other.l0 and (one.bound, one.whole) == (other.bound, other.whole)
+    return moves.l0 < other.l0 and (moves.bound, moves.whole) == (other.bound, other.whole)
 
 
 def _mean_log(variances: Sequence[float]) -> float:
     # 0 is the variance of noise that never comes
-    return math.fsum(math.log(max(one, sys.float_info.min)) for one in variances) / len(variances)
+    return math.fsum(math.log(max(variance, sys.float_info.min)) for variance in variances) / len(
+        variances
+    )
 
 
 @final
 class _Search:
-    """The noise that was found for draws: blocks that are alike are one question, searched once."""
+    """The noise that was found for draws. Queries that are alike are searched once."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         self.tell = tell
@@ -167,34 +180,38 @@ class _Search:
         self._every: dict[tuple[Question, float], Comparison] = {}
 
     @property
-    def proved(self) -> list[Certificate]:
+    def certificates(self) -> list[Certificate]:
         """The certificates of all candidates that are quick to search."""
-        return [one.certificate for found in self._quick.values() for one in found.mechanisms]
+        return [
+            mechanism.certificate
+            for comparison in self._quick.values()
+            for mechanism in comparison.mechanisms
+        ]
 
     def quick(self, draw: DrawSearch) -> Offers:
-        """Return what serves a draw, of what is quick to search."""
+        """The offers for a draw from families that are quick to search."""
         if draw.question not in self._quick:
             self._tell(draw)
-            self._quick[draw.question] = _quickly(draw.question)
-        return draw.ranked(self._quick[draw.question].mechanisms)
+            self._quick[draw.question] = _search_quick(draw.question)
+        return draw.rank(self._quick[draw.question].mechanisms)
 
     def every(self, draw: DrawSearch, *, to_beat: float) -> Offers:
-        """Return what serves a draw, of all that might have a mean square error below `to_beat`.
+        """The offers for a draw from families that might have a mean square error below `to_beat`.
 
-        Raises Refused if nothing serves it.
+        Raises Refused if no family has one.
         """
         self.quick(draw)
         key = draw.question, to_beat
         if key not in self._every:
             self._tell(draw)
-            self._every[key] = _slowly(draw.question, self._quick[draw.question], to_beat)
-        found = self._every[key]
-        if not found.mechanisms:
-            raise Refused(f"The query {', '.join(draw.labels)!r}: {found.why_none}")
-        return draw.ranked(found.mechanisms)
+            self._every[key] = _search_later(draw.question, self._quick[draw.question], to_beat)
+        comparison = self._every[key]
+        if not comparison.mechanisms:
+            raise Refused(f"The query {', '.join(draw.labels)!r}: {comparison.why_none}")
+        return draw.rank(comparison.mechanisms)
 
     def log_variance(self, draw: DrawSearch) -> float:
-        """Return ln of the variance of a number of the draw's one block, ∞ if nothing serves it."""
+        """The logarithm of the variance of a number of a draw's only query; ∞ without an offer."""
         offers = self.quick(draw)
         return _mean_log(draw.variances(offers[0])[0]) if offers else math.inf
 
@@ -202,57 +219,63 @@ class _Search:
         self.tell(f"Finding and proving the least noise for {', '.join(draw.labels)}")
 
 
-def _chosen(
+def _choose_noise(
     budget: Budget, draws: Sequence[DrawSearch], search: _Search
 ) -> tuple[Chosen, Sequence[Noise | None]]:
-    """Return the noise of each draw, and what it was before all were scaled down together, if so.
+    """The noise of each draw, and its noise before all were scaled down together, or None.
 
-    What takes seconds to search is not scaled together, and is searched only where it might have
-    less than all that is known by then: spherical noise of more than one parameter, and noise for
+    Noise that takes seconds to search is not scaled together. It is searched only if it might have
+    less variance than all known offers: spherical noise of more than one parameter, and noise for
     one number in each of several cells that a unit moves.
     """
     joint = None
     if len(draws) > 1 and budget.delta:
         search.tell("Accounting for all queries together")
-        joint = jointly(budget, [search.quick(draw) for draw in draws])
+        joint = scale_jointly(budget, [search.quick(draw) for draw in draws])
     while joint:
         offers = [
             search.every(draw, to_beat=noise.mse)
             for draw, noise in zip(draws, joint[0], strict=True)
         ]
-        if all(one.mse < some[0].mse for one, some in zip(joint[0], offers, strict=True)):
-            return joint[0], [one.noise for one in joint[1]]
+        if all(
+            mechanism.mse < some[0].mse for mechanism, some in zip(joint[0], offers, strict=True)
+        ):
+            return joint[0], [mechanism.noise for mechanism in joint[1]]
         # What was found since has to be beaten as well. That leaves others with more noise than
         # before, and so with more that might have less.
-        joint = jointly(budget, offers)
+        joint = scale_jointly(budget, offers)
     offers = [search.every(draw, to_beat=math.inf) for draw in draws]
     return tuple(some[0] for some in offers), [None] * len(draws)
 
 
-def _someone_loses(
+def _has_loser(
     draw: DrawSearch, mechanism: Mechanism, alone: Sequence[DrawSearch], search: _Search
 ) -> bool:
-    """Whether a number of one of several blocks has more noise in the draw than alone."""
-    if len(draw.blocks) == 1:
+    """True if some number of one of several queries has more noise in the draw than alone."""
+    if len(draw.queries) == 1:
         return False
-    for block, own, apart in zip(draw.blocks, draw.variances(mechanism), alone, strict=True):
-        offers = search.every(apart, to_beat=math.fsum(own) / len(own) * block.numbers)
+    for query, numbers, apart in zip(draw.queries, draw.variances(mechanism), alone, strict=True):
+        offers = search.every(apart, to_beat=math.fsum(numbers) / len(numbers) * query.numbers)
         (least,) = apart.variances(offers[0])
-        if any(more > one * (1 + _SAME) for more, one in zip(own, least, strict=True)):
+        if any(
+            more > variance * (1 + _SAME) for more, variance in zip(numbers, least, strict=True)
+        ):
             return True
     return False
 
 
-def _quickly(question: Question) -> Comparison:
-    ways = [way for way in list_constructions(question) if way.draws == 1]
+def _search_quick(question: Question) -> Comparison:
+    ways = [
+        construction for construction in list_constructions(question) if construction.draws == 1
+    ]
     first = [family for family in list_first() if may_lead(family, question)]
     return compare_families(
         question, families=first, usable=has_quantiles, constructions=ways, to_beat=math.inf
     )
 
 
-def _slowly(question: Question, known: Comparison, to_beat: float) -> Comparison:
-    ways = [way for way in list_constructions(question) if way.draws > 1]
+def _search_later(question: Question, known: Comparison, to_beat: float) -> Comparison:
+    ways = [construction for construction in list_constructions(question) if construction.draws > 1]
     more = partial(compare_families, question, usable=has_quantiles, to_beat=to_beat)
     quick, later = (
         [family for family in some if may_lead(family, question)]

@@ -43,24 +43,24 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Reading, Totals
-    from leastnoise.tables.layout.layout import LaidOut, Layout
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
 
 _CHOSEN = (
-    "No noise is added to a quantile{which}, and no interval of values exists for it: it is off by "
-    "at most so many rows, and how far apart their values lie is data."
+    "No noise is added to a quantile{which}, and no interval of values exists for it: its error is "
+    "bounded in rows, and the distance between the values of these rows depends on the data."
 )
 _COUNTED = (
     "Quantiles by a tree are read off noisy counts of the rows at each candidate. Each is between "
-    "its _low and its _high with 95 %, one at a time. These are the ends of what counts at a "
-    "candidate: halfway to the next one, and open (-inf, inf) at the first and the last."
+    "its _low and its _high with 95 %, one at a time. These are the ends of the values that count "
+    "at a candidate: halfway to the next one, and open (-inf, inf) at the first and the last."
 )
 TOTAL_NOTE = (
-    "Where no count is asked for, the total of a tree's counts decides which groups are there. It "
-    "counts the rows that the quantiles are of, and stands in the table. It costs nothing, being "
-    "in the same draw."
+    "If the query has no count, the total of a tree's counts decides which groups are published. "
+    "It counts the rows behind the quantiles, and is a column of the table. It costs nothing, as "
+    "it is in the same draw."
 )
 _MOST_PARTS = 4096
 """Candidates of fewer are cut into parts for nested draws: more parts than ties need do harm."""
@@ -90,7 +90,7 @@ class ByChance(QuantilePlan):
     how: ClassVar[str] = "permute-and-flip"
 
     @staticmethod
-    def find(layout: Ranks, share: Budget, releases: int) -> QuantileCertificate:
+    def find(layout: QuantileLayout, share: Budget, releases: int) -> QuantileCertificate:
         """The draws for all levels, of which the spec decides all but the rates."""
         return _claim(layout, share.epsilon / releases)
 
@@ -105,10 +105,10 @@ class ByChance(QuantilePlan):
         whole = replace(claim.budget, epsilon=releases * claim.budget.epsilon)
         return cls(layout=layout, budget=whole, certificate=claim, beside_trees=asked.beside_trees)
 
-    def rows_off(self, place: int) -> float:
+    def rows_off(self, index: int) -> float:
         """The largest error of a quantile in rows, with probability 95 %."""
         claim = self.certificate
-        path = list(_path(claim, place))
+        path = list(_path(claim, index))
         missed = MISSED / len(path)
         parts = claim.candidates * claim.parts
         return sum(math.log(parts / missed) / float(claim.rates[draw]) for draw in path)
@@ -121,7 +121,7 @@ class ByChance(QuantilePlan):
         depths = 1 + max(choice.depth for choice in claim.choices)
         column = self.layout.candidates.column
         rounds = f"The {count} quantiles of {column} are chosen in {depths} rounds"
-        return [_NEAREST, f"{rounds}, each between those of the rounds before."]
+        return [_NEAREST, f"{rounds}, each between quantiles of the rounds before."]
 
     def describe_values(self) -> Iterator[Sentence]:
         """No interval of values exists."""
@@ -131,8 +131,8 @@ class ByChance(QuantilePlan):
     def _on_page(self, rows: str, names: Mapping[str, str]) -> str:
         return (
             f"No noise is added to a quantile: it is chosen by chance among "
-            f"{self.layout.candidates.cells:,} {self._ends_on_page}, those near the true rank most "
-            f"likely. With 95 % it is off by at most so many rows of its group: {rows}. No "
+            f"{self.layout.candidates.cells:,} {self._ends_on_page}, most likely a candidate near "
+            f"the true rank. With 95 % its error in rows of its group is at most: {rows}. No "
             "interval of values exists."
         )
 
@@ -168,7 +168,7 @@ class ByTree(QuantilePlan):
     how: ClassVar[str] = "a tree of counts"
 
     @staticmethod
-    def find(layout: Ranks, share: Budget, releases: int) -> Certificate:
+    def find(layout: QuantileLayout, share: Budget, releases: int) -> Certificate:
         """The noise of the trees of all groups."""
         trees = list_rank_trees(layout)
         return find_tree(trees, share, releases, lambda claim: trees.read(claim, share))
@@ -190,9 +190,9 @@ class ByTree(QuantilePlan):
             layout=layout, budget=claim.budget, certificate=claim, tree=tree, total_error=error
         )
 
-    def rows_off(self, place: int) -> float:
+    def rows_off(self, index: int) -> float:
         """The largest error of a quantile in rows, with probability 95 %."""
-        return self.tree.rows_95(self.layout.statistics[place].level)
+        return self.tree.rows_95(self.layout.statistics[index].level)
 
     @property
     def noisy(self) -> tuple[tuple[Layout, tuple[NoiseError, ...]], ...]:
@@ -225,9 +225,9 @@ class ByTree(QuantilePlan):
             total = f" Each {count} is the total of a group's counts."
         return (
             f"Quantiles are read off noisy counts of the rows at each of "
-            f"{self.layout.candidates.cells:,} {self._ends_on_page}. With 95 % one is off by at "
-            f"most so many rows of its group: {rows}. An interval ends halfway to the next "
-            f"candidate, and is open beyond the first and the last.{total}"
+            f"{self.layout.candidates.cells:,} {self._ends_on_page}. With 95 % the error of a "
+            f"quantile in rows of its group is at most: {rows}. An interval ends halfway to the "
+            f"next candidate, and is open beyond the first and the last.{total}"
         )
 
     def own_record(self) -> dict[str, Any]:
@@ -252,7 +252,7 @@ class Quantiles:
     """
 
     index: int
-    layout: Ranks
+    layout: QuantileLayout
     share: Budget
     releases: int
     kind: type[QuantilePlan]
@@ -294,25 +294,27 @@ class Quantiles:
             raise Refused(f"The query {self.layout.label!r}: {error}") from None
 
 
-def list_quantiles(laid: LaidOut, *, first: int) -> Iterator[Quantiles]:
+def list_quantiles(layouts: SpecLayout, *, first: int) -> Iterator[Quantiles]:
     """The answers for all quantiles of a spec, in its order; the index of the first is given."""
     ways = {True: ByTree, False: ByChance}
-    used = {ways[ranks.by_tree] for several in laid.ranks for ranks in several}
-    for query, parts, several in zip(laid.spec.query, laid.queries, laid.ranks, strict=True):
+    used = {ways[ranks.by_tree] for several in layouts.quantiles for ranks in several}
+    for query, parts, several in zip(
+        layouts.spec.query, layouts.queries, layouts.quantiles, strict=True
+    ):
         shares = share_parts(parts, several)[len(parts) :]
         for layout, part in zip(several, shares, strict=True):
             yield Quantiles(
                 index=first,
                 layout=layout,
-                share=laid.spec.budget.share(laid.spec.share(query) * part),
-                releases=laid.spec.releases,
+                share=layouts.spec.budget.share(layouts.spec.share(query) * part),
+                releases=layouts.spec.compositions,
                 kind=ways[layout.by_tree],
                 beside_trees=ByTree in used,
             )
             first += 1
 
 
-def list_rank_trees(layout: Ranks) -> Trees:
+def list_rank_trees(layout: QuantileLayout) -> Trees:
     """The trees of counts that quantiles may be read off.
 
     A unit moves counts by whole rows: for other moves there are no trees.
@@ -326,12 +328,13 @@ def list_rank_trees(layout: Ranks) -> Trees:
         groups=layout.cells,
         counts=candidates,
         moves=RowCounts(layout.reach.numerator, neighbours=layout.neighbours),
+        neighbours=layout.neighbours,
         offers=offer_prefixes(Prefixes(count=candidates, levels=levels), _DEEPEST),
         advice=f'Give fewer candidates or a larger epsilon, or use quantiles_by = "{FLIP}"',
     )
 
 
-def _claim(layout: Ranks, epsilon: Fraction) -> QuantileCertificate:
+def _claim(layout: QuantileLayout, epsilon: Fraction) -> QuantileCertificate:
     cells = layout.candidates.cells
     return QuantileCertificate.best(
         epsilon=epsilon,
@@ -344,10 +347,10 @@ def _claim(layout: Ranks, epsilon: Fraction) -> QuantileCertificate:
     )
 
 
-def _path(claim: QuantileCertificate, place: int) -> Iterator[int]:
+def _path(claim: QuantileCertificate, index: int) -> Iterator[int]:
     """Yield a draw, and the draws before it that it rests on, one of each depth."""
     choices = claim.choices
-    at: int | None = place
+    at: int | None = index
     while at is not None:
         yield at
         ends = [end for end in (choices[at].below, choices[at].above) if end is not None]

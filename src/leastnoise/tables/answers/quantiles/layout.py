@@ -1,4 +1,4 @@
-"""From a query block to the public layout of its quantiles: cells, candidates and limits.
+"""From a query to the public layout of its quantiles: cells, candidates and limits.
 
 Rows are counted in a cell a group and a candidate, as a histogram's are. A quantile is chosen by
 ranks (theory/release.md §10): by permute-and-flip, or off the same counts with the noise of a tree.
@@ -12,13 +12,13 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leastnoise.tables.layout import finding, missing
+from leastnoise.tables.layout import found_bounds, missing
 from leastnoise.tables.layout.axes import Nearest
 from leastnoise.tables.layout.choices import most_rows
 from leastnoise.tables.layout.lay_out import find_bits, shape_of, tree_count
 from leastnoise.tables.layout.layout import MAX_DIMENSION, LayoutError
-from leastnoise.tables.layout.limits import OF_A_ROW, InCells
-from leastnoise.tables.layout.ranks import Ranks
+from leastnoise.tables.layout.limits import ONE_ROW, InCells
+from leastnoise.tables.layout.quantile_layout import QuantileLayout
 from leastnoise.tables.spec.column import Column, list_candidates
 from leastnoise.tables.spec.query import FLIP, TREE
 from leastnoise.tables.statistics.base import Component
@@ -36,20 +36,19 @@ MOST_COUNTED = 1 << 15
 """Groups times candidates of a tree, which has less than twice as many cells (`noise.trees`)."""
 
 
-def lay_out_ranks(spec: Spec, query: Query) -> tuple[Ranks, ...]:
-    """Return the layouts of the quantiles of `query`, one for each column.
-
-    Raises LayoutError if no limit bounds a person's rows, or there are too many cells.
-    """
-    spec = finding.as_asked(spec, query)
-    laid = [
+def lay_out_ranks(spec: Spec, query: Query) -> tuple[QuantileLayout, ...]:
+    """The layouts of the quantiles of `query`, one for each column."""
+    spec = found_bounds.drop_bounds_of(spec, query)
+    layouts = [
         _of_column(spec, query, quantiles, part=f"{PART}{index}" if index > 1 else PART)
         for index, quantiles in enumerate(quantiles_by_column(query).values(), start=1)
     ]
     count = tree_count(query, by_row=spec.privacy.by_row)
-    if laid and count is not None:
-        laid[0] = replace(laid[0], count=_count_layout(spec, query, count, part=laid[0].part))
-    return tuple(laid)
+    if layouts and count is not None:
+        layouts[0] = replace(
+            layouts[0], count=_count_layout(spec, query, count, part=layouts[0].part)
+        )
+    return tuple(layouts)
 
 
 def _count_layout(spec: Spec, query: Query, count: Count, *, part: str) -> Layout:
@@ -58,15 +57,17 @@ def _count_layout(spec: Spec, query: Query, count: Count, *, part: str) -> Layou
     return shape_of(spec, query, (count,), [len(query.statistics)], [needs], needs, part=part)
 
 
-def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str) -> Ranks:
-    levels = sorted(own.items(), key=lambda item: item[1].level)
+def _of_column(
+    spec: Spec, query: Query, quantiles: dict[int, Quantile], *, part: str
+) -> QuantileLayout:
+    levels = sorted(quantiles.items(), key=lambda item: item[1].level)
     column = spec.columns.get(levels[0][1].column, Column())
     count = Component(kind="count")
     shape = shape_of(spec, query, (), (), (), (count,), part=part)
     values = list_candidates(column.candidates)
     groups = math.prod(axis.cells for axis in shape.axes)
     by_tree = _is_by_tree(spec, query, candidates=len(values), groups=groups)
-    statistics = tuple(replace(one, with_ends=by_tree) for _, one in levels)
+    statistics = tuple(replace(quantile, with_ends=by_tree) for _, quantile in levels)
     axis = Nearest(column=statistics[0].column, values=values, missing=column.counts_as)
     counted = replace(shape, axes=(*shape.axes, axis))
     if counted.dimension > MAX_DIMENSION:
@@ -74,7 +75,7 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
             f"Expected at most {MAX_DIMENSION:,} cells of groups and candidates, got "
             f"{counted.dimension:,}. Use fewer candidates, or fewer keys."
         )
-    way, bits = OF_A_ROW, 0
+    bounding, bits = ONE_ROW, 0
     if not spec.privacy.by_row:
         if spec.contribution is None:
             raise KeyError("contribution")  # the checks of the spec come first
@@ -84,9 +85,9 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
                 "Nothing in [contribution] bounds the rows of one person for a quantile. Give "
                 "max_rows, such as max_rows = 1."
             )
-        way = InCells(per_cell=reach, total=reach, apart=True)
-        bits = find_bits(counted, way)
-    return Ranks(
+        bounding = InCells(per_cell=reach, total=reach, by_number=True)
+        bits = find_bits(counted, bounding)
+    return QuantileLayout(
         name=shape.name,
         part=part,
         by_row=shape.by_row,
@@ -94,18 +95,18 @@ def _of_column(spec: Spec, query: Query, own: dict[int, Quantile], *, part: str)
         filters=shape.filters,
         joined=shape.joined,
         statistics=statistics,
-        places=tuple(place for place, _ in levels),
+        places=tuple(index for index, _ in levels),
         axes=shape.axes,
-        missing=missing.in_words(spec, query, statistics),
-        counted=replace(counted, bounding=way, bits=bits),
-        reach=way.total,
+        missing=missing.describe(spec, query, statistics),
+        histogram=replace(counted, bounding=bounding, bits=bits),
+        reach=bounding.total,
         sizes=shape.assumed,
         by_tree=by_tree,
     )
 
 
 def _is_by_tree(spec: Spec, query: Query, *, candidates: int, groups: int) -> bool:
-    """Whether the query asks for noisy counts; raises LayoutError for a tree that can't be."""
+    """True if the query asks for noisy counts. Raises LayoutError if a tree is impossible."""
     if query.quantiles_by != TREE:
         return False
     why = ""

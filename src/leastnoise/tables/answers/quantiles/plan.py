@@ -14,8 +14,8 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.answers.base import AloneInDraw, Listing, Reads, Sentence, Topic
 from leastnoise.tables.answers.noisy import describe_selected, half_width
 from leastnoise.tables.answers.quantiles.publish import (
-    chosen_in,
-    table_at,
+    make_table,
+    read_chosen_values,
     wrong_quantile,
 )
 from leastnoise.tables.noise.errors import ExpectedError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import Block as Claim
     from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.answers.base import Columns
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.layout.table_shape import TableShape
     from leastnoise.tables.results.table import Table
     from leastnoise.tables.spec.model import Spec
@@ -37,7 +37,7 @@ class Asking(Protocol):
     """The quantiles that a query asks for, with their share of the budget."""
 
     @property
-    def layout(self) -> Ranks:
+    def layout(self) -> QuantileLayout:
         """The candidates, the groups and the levels."""
         ...
 
@@ -71,7 +71,7 @@ class RankError:
     sizes: tuple[int, ...]
 
     def in_words(self) -> str:
-        """Return it as a sentence."""
+        """The error in a sentence."""
         shares = [
             f"{100 * self.rows_95 / size:.2g} % of {size:,}"
             for size in self.sizes
@@ -91,7 +91,7 @@ class QuantilePlan(AloneInDraw):
     They spend no δ. In a series `budget` is the budget of all releases.
     """
 
-    layout: Ranks
+    layout: QuantileLayout
 
     section: ClassVar[str] = "quantiles"
     how: ClassVar[str]
@@ -102,7 +102,7 @@ class QuantilePlan(AloneInDraw):
 
     @staticmethod
     @abstractmethod
-    def find(layout: Ranks, share: Budget, releases: int) -> Claim:
+    def find(layout: QuantileLayout, share: Budget, releases: int) -> Claim:
         """The certificate, found and proved."""
 
     @classmethod
@@ -111,7 +111,7 @@ class QuantilePlan(AloneInDraw):
         """The quantiles that are released as `claim` says; rejects any other statement."""
 
     @abstractmethod
-    def rows_off(self, place: int) -> float:
+    def rows_off(self, index: int) -> float:
         """The largest error of a quantile in rows, with probability 95 %."""
 
     @abstractmethod
@@ -131,8 +131,8 @@ class QuantilePlan(AloneInDraw):
     def errors(self) -> tuple[RankError, ...]:
         """The error of each quantile, in ranks."""
         return tuple(
-            RankError(statistic=asked.label, rows_95=self.rows_off(place), sizes=self.layout.sizes)
-            for place, asked in enumerate(self.layout.statistics)
+            RankError(statistic=asked.label, rows_95=self.rows_off(index), sizes=self.layout.sizes)
+            for index, asked in enumerate(self.layout.statistics)
         )
 
     @property
@@ -159,11 +159,11 @@ class QuantilePlan(AloneInDraw):
     @property
     def reads(self) -> Reads:
         """The rows at each candidate of each group."""
-        return Reads(cells=(self.layout.counted,))
+        return Reads(cells=(self.layout.histogram,))
 
     def read_chosen(self, columns: Columns, kind: str = "parquet") -> list[Fraction]:
         """The candidates in the one row of a table, exactly, by rising level."""
-        return chosen_in(self.layout, columns, kind)
+        return read_chosen_values(self.layout, columns, kind)
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
         """The method, the errors, and the groups that are published."""
@@ -214,14 +214,14 @@ class QuantilePlan(AloneInDraw):
     def find_wrong(
         self, columns: Columns, numbers: Mapping[str, list[float]], kind: str
     ) -> str | None:
-        """The first fault of its columns, to end a sentence; None if there is none."""
+        """The first fault of its columns, to end a sentence; None without a fault."""
         if why := super().find_wrong(columns, numbers, kind):
             return why
         label = wrong_quantile(self.layout, columns, kind)
         if label is None:
             return None
         return (
-            f"a {label} that is none of the candidates, is below that of a lower level, or isn't "
+            f"a {label} that is no candidate, is below the quantile of a lower level, or isn't "
             "between its ends"
         )
 
@@ -235,7 +235,7 @@ class QuantilePlan(AloneInDraw):
         layout = self.layout
         least = [[[0] * len(asked.chosen) for asked in layout.statistics]] * layout.cells
         counts = [table_of(count, np.zeros(count.dimension), noise) for count, noise in self.noisy]
-        return [*counts, table_at(layout, least, self.may_state)]
+        return [*counts, make_table(layout, least, self.may_state)]
 
     def to_record(self) -> dict[str, Any]:
         """The part as JSON values, all of which a certificate can confirm."""
@@ -251,8 +251,8 @@ class QuantilePlan(AloneInDraw):
             "largest_candidate": layout.published[-1],
             **self.own_record(),
             "reach": decimal_text(layout.reach),
-            "bounding": None if layout.by_row else layout.counted.bounding.to_record(),
-            "bits": layout.counted.bits,
+            "bounding": None if layout.by_row else layout.histogram.bounding.to_record(),
+            "bits": layout.histogram.bits,
             "chosen_by": self.chosen_by,
             "missing": list(layout.missing),
             "errors": [{"statistic": x.statistic, "rows_95": x.rows_95} for x in self.errors],

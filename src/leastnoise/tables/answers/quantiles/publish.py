@@ -1,4 +1,4 @@
-"""The table of a block's quantiles: one candidate a group and a level, found as certified."""
+"""The table of quantiles: one candidate for each group and level, found as certified."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.quantiles import choose_quantiles, read_interval, read_quantiles
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.results.table import Table, joined, key_columns, result_columns, table_of
-from leastnoise.tables.results.table_files import as_read
+from leastnoise.tables.results.table import Table, join_parts, key_columns, result_columns, table_of
+from leastnoise.tables.results.table_files import values_as_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.certificate.quantiles import QuantileCertificate
     from leastnoise.tables.layout.layout import Layout
-    from leastnoise.tables.layout.ranks import Ranks
+    from leastnoise.tables.layout.quantile_layout import QuantileLayout
     from leastnoise.tables.statistics.base import NoiseError
     from leastnoise.workloads.ranks import RankTree
 
 
 def publish_by_chance(
-    layout: Ranks,
+    layout: QuantileLayout,
     claim: QuantileCertificate,
     counts: NDArray[np.int64],
     *,
@@ -40,14 +40,14 @@ def publish_by_chance(
     The counts are what `bounding.query_vector` gives for the layout's `counted`. `stated` is the
     error in ranks of each column for it.
     """
-    unit = 2**layout.counted.bits
+    unit = 2**layout.histogram.bits
     groups = counts.reshape(layout.cells, -1).tolist()
     chosen = [choose_quantiles(claim, group, unit=unit) for group in groups]
-    return table_at(layout, [[(place,) for place in group] for group in chosen], stated)
+    return make_table(layout, [[(candidate,) for candidate in group] for group in chosen], stated)
 
 
 def publish_by_tree(
-    layout: Ranks,
+    layout: QuantileLayout,
     claim: Certificate,
     tree: RankTree,
     counts: NDArray[np.int64],
@@ -61,90 +61,94 @@ def publish_by_tree(
     groups = counts.reshape(layout.cells, -1)
     padded = np.zeros((layout.cells, tree.noise.dimension), dtype=np.int64)
     padded[:, : groups.shape[1]] = groups
-    integers = ScaledIntegers(numerators=padded.reshape(-1), bits=layout.counted.bits)
+    integers = ScaledIntegers(numerators=padded.reshape(-1), bits=layout.histogram.bits)
     noisy = Mechanism(claim).release(integers).values.reshape(padded.shape)
-    table = table_at(layout, read_places(tree, layout, noisy))
+    table = make_table(layout, read_places(tree, layout, noisy))
     tables = [table_of(counted, noisy.sum(axis=1), errors) for counted, errors in total]
-    return joined([*(counted for counted, _ in total), layout], [*tables, table])
+    return join_parts([*(counted for counted, _ in total), layout], [*tables, table])
 
 
 def read_places(
-    tree: RankTree, layout: Ranks, noisy: NDArray[np.float64]
+    tree: RankTree, layout: QuantileLayout, noisy: NDArray[np.float64]
 ) -> list[list[tuple[int, int, int]]]:
-    """Return the place of each group's quantiles, and of their ends, from its noisy counts.
+    """The positions of each group's quantiles and of their ends, read off its noisy counts.
 
-    `noisy` has a row a group, of all cells of its tree; the first are the candidates. Intervals are
-    widened where an end falls as levels rise, which no true quantile does.
+    `noisy` has a row for each group, with all cells of its tree; the first cells are the
+    candidates. Intervals are widened if an end falls as levels rise, which no true quantile does.
     """
-    levels = [one.level for one in layout.statistics]
+    levels = [quantile.level for quantile in layout.statistics]
     widths = [tree.half_widths(level) for level in levels]
-    found: list[list[tuple[int, int, int]]] = []
-    for own in np.rint(noisy).astype(np.int64).tolist():
-        counts, total = own[: tree.candidates], sum(own)
+    positions: list[list[tuple[int, int, int]]] = []
+    for row in np.rint(noisy).astype(np.int64).tolist():
+        counts, total = row[: tree.candidates], sum(row)
         places = read_quantiles(counts, levels, total=total)
         ends = [
-            read_interval(counts, level, width, total=total, place=place)
-            for place, level, width in zip(places, levels, widths, strict=True)
+            read_interval(counts, level, width, total=total, place=position)
+            for position, level, width in zip(places, levels, widths, strict=True)
         ]
         lows = [*accumulate((low for low, _ in reversed(ends)), min)][::-1]
         highs = accumulate((high for _, high in ends), max)
-        found.append(list(zip(places, lows, highs, strict=True)))
-    return found
+        positions.append(list(zip(places, lows, highs, strict=True)))
+    return positions
 
 
-def table_at(
-    layout: Ranks,
+def make_table(
+    layout: QuantileLayout,
     chosen: Sequence[Sequence[Sequence[int]]],
     stated: Mapping[str, float] | None = None,
 ) -> Table:
-    """The table in which each group has the candidates at these places.
+    """The table in which each group has the candidates at the `chosen` positions.
 
-    For each level they are the places of the quantile, and of its two ends where it has an
-    interval. Where it has none, `stated` is the error in ranks of each column for it.
+    For each level these are the position of the quantile, and of its two ends if it has an
+    interval. Without an interval, `stated` is the error in ranks of each column.
     """
-    told = _told(layout)
+    published = _list_published(layout)
     columns: list[list[list[Any]]] = [
         [
             [values[at] for at in column]
-            for values, column in zip(told, zip(*level, strict=True), strict=False)
+            for values, column in zip(published, zip(*level, strict=True), strict=False)
         ]
         for level in zip(*chosen, strict=True)
     ]
-    for asked, own in zip(layout.statistics, columns, strict=True):
-        own += [
-            [(stated or {})[f"{asked.label}{suffix}"]] * len(own[0])
+    for asked, level_columns in zip(layout.statistics, columns, strict=True):
+        level_columns += [
+            [(stated or {})[f"{asked.label}{suffix}"]] * len(level_columns[0])
             for suffix in asked.suffixes[len(asked.chosen) :]
         ]
     ordered = sorted(zip(layout.places, columns, strict=True))
-    every = key_columns(layout) + [column for _, own in ordered for column in own]
+    every = key_columns(layout) + [
+        column for _, level_columns in ordered for column in level_columns
+    ]
     names = result_columns([layout])
     return Table(name=layout.name, columns=dict(zip(names, every, strict=True)))
 
 
-def chosen_in(
-    layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: str = "parquet"
+def read_chosen_values(
+    layout: QuantileLayout, columns: Mapping[str, Sequence[Any]], kind: str = "parquet"
 ) -> list[Fraction]:
-    """Return the candidates that the one row of a table has, exactly, by rising level."""
+    """The candidates in the only row of a table, exactly, by rising level."""
     values = layout.candidates.values
-    places = {float(value): at for at, value in enumerate(as_read(layout.published, kind))}
-    return [values[places[float(columns[one.label][0])]] for one in layout.statistics]
+    places = {float(value): at for at, value in enumerate(values_as_read(layout.published, kind))}
+    return [values[places[float(columns[quantile.label][0])]] for quantile in layout.statistics]
 
 
-def wrong_quantile(layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: str) -> str | None:
-    """Return the label of a quantile that is no candidate, or is below one of a lower level.
+def wrong_quantile(
+    layout: QuantileLayout, columns: Mapping[str, Sequence[Any]], kind: str
+) -> str | None:
+    """The label of a quantile that can't have been found; None if all may have been found.
 
-    Or whose interval it isn't in, or which doesn't end where values count at another candidate.
-    `columns` are as `read_table` gives them. None if all may have been found.
+    A quantile is a candidate, is not below the quantile of a lower level, and lies in its interval,
+    whose ends lie halfway between candidates. `columns` are as `read_table` gives them.
     """
-    told = [
-        {(type(value), value): at for at, value in enumerate(as_read(values, kind))}
-        for values in _told(layout)
+    positions = [
+        {(type(value), value): at for at, value in enumerate(values_as_read(values, kind))}
+        for values in _list_published(layout)
     ]
     least = [0] * len(next(iter(columns.values())))
     for asked in layout.statistics:
         value, *ends = (
             _places(columns[f"{asked.label}{suffix}"], places)
-            for suffix, places in zip(asked.chosen, told, strict=False)
+            for suffix, places in zip(asked.chosen, positions, strict=False)
         )
         if len(value) != len(least) or any(map(int.__lt__, value, least)):
             return asked.label
@@ -154,19 +158,19 @@ def wrong_quantile(layout: Ranks, columns: Mapping[str, Sequence[Any]], kind: st
     return None
 
 
-def _told(layout: Ranks) -> tuple[list[Any], list[float], list[float]]:
-    """Return what a table has for each candidate: itself, and the ends of what counts there."""
+def _list_published(layout: QuantileLayout) -> tuple[list[Any], list[float], list[float]]:
+    """For each candidate its value, and the ends of the values that count there."""
     edges = layout.candidates.edges
     return layout.published, [-math.inf, *edges], [*edges, math.inf]
 
 
-def _is_between(low: int, place: int, high: int) -> bool:
-    return 0 <= low <= place <= high
+def _is_between(low: int, value: int, high: int) -> bool:
+    return 0 <= low <= value <= high
 
 
-def _places(told: Sequence[Any], places: Mapping[tuple[type, Any], int]) -> list[int]:
-    """Return the places of candidates, −1 of what is none; a list or the like is none."""
+def _places(values: Sequence[Any], places: Mapping[tuple[type, Any], int]) -> list[int]:
+    """The positions of published values among the candidates; −1 for any other value."""
     return [
         places.get((type(value), value), -1) if isinstance(value, int | float | str | None) else -1
-        for value in told
+        for value in values
     ]

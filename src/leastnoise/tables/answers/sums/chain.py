@@ -23,11 +23,11 @@ from leastnoise.noise import Agreeing
 from leastnoise.tables.answers.sums.margin_queries import in_one_cell, table_sensitivity
 from leastnoise.tables.noise.trees import measure_table, prove_tree
 from leastnoise.workloads.tree import Crossed, TreeStrategy
-from leastnoise.workloads.tree_search import TreeOffer, rank_noise
+from leastnoise.workloads.tree_search import TreeOffer, Trees, rank_noise
 
 if TYPE_CHECKING:
-    from leastnoise.certificate.plan import Block
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.tables.answers.sums.answer import Named
     from leastnoise.tables.layout.layout import Layout
     from leastnoise.tables.statistics.base import NoiseError
 
@@ -88,10 +88,31 @@ def draw_name(cells: Layout, columns: Sequence[int]) -> str:
     return f"{cells.label}.{_BY.join(str(column + 1) for column in columns) or _TOTAL}"
 
 
-def read_chain(cells: Layout, claims: Sequence[tuple[str, Block]]) -> Chain | None:
-    """The chain that a query's only claim is about; None if it isn't noise of a tree.
+def trees_along(cells: Layout, orders: Sequence[Sequence[int]]) -> Trees:
+    """The trees whose levels are the columns in these orders."""
+    return Trees(
+        label=cells.label,
+        counts=cells.cells,
+        moves=table_sensitivity(cells, 2 ** len(cells.axes) - 1),
+        neighbours=cells.neighbours,
+        offers=tuple(
+            TreeOffer.of(
+                tuple(cells.axes[column].cells for column in order),
+                *(_cross(order, table) for table in cells.margins),
+            )
+            for order in orders
+        ),
+        exact=True,
+        largest=cells.largest,
+        advice="List other margins",
+    )
 
-    Raises CertificateRejected unless its name is that of an order, and its tree that of the order.
+
+def read_chain(cells: Layout, claims: Named, share: Budget) -> Chain | None:
+    """The chain that a query's only claim is about; None if the claim isn't about noise on a tree.
+
+    Raises CertificateRejected unless the name lists all columns in an order, and the claim is about
+    noise on the tree of this order, with all of the share's ε and none of its δ.
     """
     if len(claims) != 1:
         return None
@@ -100,11 +121,8 @@ def read_chain(cells: Layout, claims: Sequence[tuple[str, Block]]) -> Chain | No
         return None
     for order in permutations(range(len(cells.axes))):
         if draw_name(cells, order) == name:
-            sizes = tuple(cells.axes[column].cells for column in order)
-            if claim.noise.branches != sizes or not claim.noise.even:
-                break
-            return Chain(order=order, noise=claim.noise)
-    raise CertificateRejected(f"Query {name!r}: its tree isn't one of the columns in this order.")
+            return Chain(order=order, noise=trees_along(cells, (order,)).read(claim, share))
+    raise CertificateRejected(f"Query {name!r}: it names no order of all columns.")
 
 
 def find_chain(
@@ -118,25 +136,20 @@ def find_chain(
     """
     if not in_one_cell(cells) or not budget.epsilon:
         return None
-    moves = table_sensitivity(cells, 2 ** len(cells.axes) - 1)
-    rows = moves.rows(dimension=cells.cells)
+    orders = _list_orders(len(cells.axes), cells.margins)
+    trees = trees_along(cells, orders)
+    rows = trees.moves.rows(dimension=cells.cells)
     if rows is None:
         return None
-    orders = _list_orders(len(cells.axes), cells.margins)
-    offers = [
-        TreeOffer.of(
-            tuple(cells.axes[column].cells for column in order),
-            *(_cross(order, table) for table in cells.margins),
-        )
-        for order in orders
-    ]
     scale = releases * rows.most / budget.epsilon
     try:
-        (best, noise), *_ = rank_noise(tuple(offers), scale, rows, largest=cells.largest)
-        claim = prove_tree(noise, moves, budget, neighbours=cells.neighbours, releases=releases)
+        (best, noise), *_ = rank_noise(trees.offers, scale, rows, largest=cells.largest)
+        claim = prove_tree(
+            noise, trees.moves, budget, neighbours=cells.neighbours, releases=releases
+        )
         if not isinstance(claim.noise, Agreeing) or claim.geometry is not None:
             return None
-        chain = Chain(order=orders[offers.index(best)], noise=claim.noise)
+        chain = Chain(order=orders[trees.offers.index(best)], noise=claim.noise)
         for table in cells.margins:
             chain.error(table)
     except (Refused, InvalidArgument):  # of deep trees no law may be known well enough

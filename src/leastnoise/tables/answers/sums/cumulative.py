@@ -1,7 +1,7 @@
 """Noise for a histogram whose running sums are published: one draw, on a tree of its bins.
 
-The levels of the tree are no table: they are there so that noise partly cancels in sums of the
-first bins. Each group has a tree of its own. Bins and running sums are whole, and add up.
+The levels of the tree are no tables: on a tree, noise partly cancels in sums of the first bins.
+Each group has a tree of its own. Bins and running sums are whole, and add up.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 
 from leastnoise.guarantees.units import RowCounts
+from leastnoise.tables.answers.sums.answer import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.cumulative_queries import table_layouts
-from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.trees import TreeSums
+from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.trees import tree_in_words, tree_to_record
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.workloads.base import Table, Workload
@@ -26,6 +27,7 @@ from leastnoise.workloads.tree_search import Trees, offer_prefixes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from leastnoise.guarantees.budget import Budget
     from leastnoise.tables.layout.layout import Layout
 
 _DEEPEST = 5
@@ -49,6 +51,7 @@ class Cumulative(TreeSums):
     key: ClassVar[str] = "cumulative"
     called: ClassVar[str] = "cumulative counts"
     summed: ClassVar[str] = "running sums"
+    row_name: ClassVar[str] = "edges"
 
     @staticmethod
     def trees(cells: Layout) -> Trees:
@@ -59,6 +62,7 @@ class Cumulative(TreeSums):
             groups=cells.cells // bins,
             counts=bins,
             moves=RowCounts(1, neighbours=cells.neighbours),
+            neighbours=cells.neighbours,
             offers=offer_prefixes(Prefixes(count=bins), _DEEPEST),
             largest=cells.largest,
             advice="Give fewer edges or a larger epsilon, or leave cumulative out",
@@ -128,10 +132,19 @@ class Cumulative(TreeSums):
         names = [*[None] * len(branches), self.cells.name]
         return list(zip(names, levels, strict=True))
 
-    def plain_growth(self, table: int) -> float:
-        """How much the error of independent noise in bins grows in a table: root mean square."""
+    def plain(self, index: int, share: Budget) -> Baselines:
+        """Plain noise in the bins, summed, with the share of both tables."""
+        releases, growth = self.certificate.compositions, self.find_growth(index)
+        return Baselines.of((self.layouts[index],), self.budget, releases, summed=growth)
+
+    def find_growth(self, table: int) -> float:
+        """The error of independent noise in bins, summed, over its error in a bin: as an rms."""
         groups = self.cells.cells // self.layouts[table].cells
         return math.sqrt(groups * ((self.bins + 1) / 2 if table % 2 else 1))
+
+    def mark(self, index: int) -> dict[str, Any]:
+        """True for running sums."""
+        return {"sums": bool(index % 2)}
 
     def to_record(self) -> dict[str, Any]:
         """The noise as JSON values, all of which a certificate can confirm."""
@@ -145,7 +158,7 @@ class Cumulative(TreeSums):
         }
 
     def in_words(self) -> list[str]:
-        """The noise and what it is worth, in sentences."""
+        """The noise, and its standard deviations, in sentences."""
         of_bins, of_sums, *totals = self.errors
         bins = f"each bin by itself (geometric, std {of_bins.std:.4g})"
         if any(self.noise.shares[:-1]):

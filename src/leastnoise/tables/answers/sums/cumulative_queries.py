@@ -1,7 +1,8 @@
-"""A histogram whose running sums are published, too: how many are below each edge.
+"""A histogram with running sums: the number of rows below each edge.
 
-What is below an edge is counted from the first one on: rows below that, above the last, or without
-a value, are in no bin and in no sum. Noise is drawn for the bins (see `answers.sums.cumulative`).
+Rows below an edge are counted from the first edge on. Rows below the first edge, above the last
+edge or without a value are in no bin and in no sum. Noise is drawn for the bins: see
+`answers.sums.cumulative`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums import margin_queries
 from leastnoise.tables.answers.sums.margin_queries import (
     in_one_cell,
+)
+from leastnoise.tables.answers.sums.problems import (
+    form_problems,
+    listed_problems,
     name_problems,
     std_problems,
-    wrong_forms,
 )
 from leastnoise.tables.layout.axes import Bins, RunningBins
-from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.workloads.marginal import MOST_COLUMNS
 
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -62,11 +66,11 @@ class RunningSumQueries(QueryKind):
         key = f"{path}.histogram.cumulative"
         if query.histogram is not None and len(query.histogram.edges or ()) == 2:
             yield key, "Not used with one bin, whose count is its only sum."
-        if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
+        if any(isinstance(keys, PrivateKeys) for keys in spec.groupings(query).values()):
             yield key, "Not used with keys that nobody listed. List the keys of group_by."
         if "margins" in query.keys_of_sums:
             yield from _margin_problems(query, f"{path}.margins")
-        yield from wrong_forms(query, path, called="cumulative")
+        yield from form_problems(query, path, called="cumulative")
         yield from std_problems(query, path, called="cumulative")
         if len(query.name) > _LONGEST:
             why = f"Expected at most {_LONGEST} letters, as a file is NAME{_SUFFIX}."
@@ -77,17 +81,15 @@ class RunningSumQueries(QueryKind):
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The bins, and the tables by some of the columns of their groups."""
-        ((shape,),) = lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        ((shape,),) = lay_out_tree(spec, query, asked, choose=choose_bounding)
         return ((replace(shape, margins=list_tables(query)),),)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            RunningSums,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.cumulative import Cumulative  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=RunningSums) for query in queries]
+        return [Sums(layouts=layouts, query=query, kind=Cumulative) for query in queries]
 
 
 @final
@@ -105,7 +107,7 @@ class CumulativeTotals(RunningSumQueries):
 
 
 def table_name(query: str) -> str:
-    """Return what the table of running sums, and its file, are called."""
+    """The name of the table of running sums, and of its file."""
     return query + _SUFFIX
 
 
@@ -119,7 +121,7 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
     """The layouts of bins and of running sums, by all columns and then by fewer of them."""
     bins = layout.axes[-1]
     if not isinstance(bins, Bins):
-        raise TypeError("running sums are those of bins")
+        raise TypeError("running sums are sums of bins")
     last = len(layout.axes) - 1
     columns = [axis.column for axis in layout.axes[:-1]]
     layouts: list[Layout] = []
@@ -136,15 +138,15 @@ def table_layouts(layout: Layout) -> tuple[Layout, ...]:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Return the way that leaves a unit in one bin; a sentence if there is none."""
+    """The bounding that leaves a unit in one bin; a sentence if no bounding does."""
     if shape.cells > MOST_BINS:
         return (
             f"Expected at most {MOST_BINS:,} groups times bins with cumulative, got "
             f"{shape.cells:,}. Give fewer edges or keys."
         )
-    for way in ways:
-        if in_one_cell(replace(shape, bounding=way)):
-            return way
+    for bounding in ways:
+        if in_one_cell(replace(shape, bounding=bounding)):
+            return bounding
     return (
         "A person may be in several bins, or count for a part of a row, and cumulative counts are "
         "of persons in one bin. Give max_rows = 1 in [contribution], or leave cumulative out."
@@ -162,7 +164,7 @@ def _margin_problems(query: Query, key: str) -> Iterator[Problem]:
             why = f"Expected at most {MOST_COLUMNS} columns in group_by, got {len(columns)}, as"
         yield key, f"{why} summed."
     elif given is not None:
-        yield from margin_queries.listed_problems(given, columns, key)
+        yield from listed_problems(given, columns, key)
         if not any(set(by) == set(columns) for by in given):
             why = f"List the table by all columns, {columns!r}, too"
             yield key, f"{why}: the others are sums of its counts."

@@ -1,8 +1,8 @@
-"""Public keys with levels, such as counties with their states: whose tables are published, too.
+"""Public keys with levels, such as counties with their states: each level gets a table, too.
 
-A key is part of one value of each level, and a value of one of the level above. So they are a tree,
-whose cells are the keys, and noise is drawn for these (see `answers.sums.levels`). What stands here
-is in the order of the keys; the tree has them sorted, the highest level first.
+Each key lies in one value of each level, and each value in one value of the level above. So they
+are a tree, whose cells are the keys, and noise is drawn for these: see `answers.sums.levels`.
+Arrays here are in the order of the keys. The tree has the keys sorted, by the highest level first.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ import numpy as np
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.answers.sums.margin_queries import (
     in_one_cell,
-    kept_apart,
-    name_problems,
-    std_problems,
 )
+from leastnoise.tables.answers.sums.problems import excluded_problems, name_problems, std_problems
 from leastnoise.tables.layout.axes import KeyColumn
-from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.query import MOVED, find_conflict
 from leastnoise.tables.statistics.registry import known_statistics
 
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -50,10 +48,11 @@ NO_CLIPPING = "Not used with levels: a person is in one group at most."
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeyTree:
-    """The tree of a column's keys; `columns` hold what each is part of, the highest level first.
+    """The tree of a column's keys.
 
-    Its last level are the keys themselves. The root is the first level, if that has one value, and
-    else above all levels and nobody's: then its number is 0 and the first level's 1.
+    `columns` has the value of each key in each level, the highest level first; the keys themselves
+    are the last level. If the first level has one value, that is the root. Otherwise the root is
+    above all levels and belongs to none of them.
     """
 
     columns: tuple[tuple[Key, ...], ...]
@@ -61,15 +60,15 @@ class KeyTree:
     @cached_property
     def values(self) -> tuple[tuple[Key, ...], ...]:
         """The values of each level, in the order in which the keys first name them."""
-        return tuple(tuple(dict.fromkeys(own)) for own in self.columns)
+        return tuple(tuple(dict.fromkeys(column)) for column in self.columns)
 
     @cached_property
     def places(self) -> tuple[Wholes, ...]:
-        """Which of the values of each level each key is part of."""
-        known = [{value: i for i, value in enumerate(own)} for own in self.values]
+        """The index of each key's value in each level."""
+        known = [{value: i for i, value in enumerate(column)} for column in self.values]
         return tuple(
-            np.array([index[value] for value in own], dtype=np.int64)
-            for own, index in zip(self.columns, known, strict=True)
+            np.array([index[value] for value in column], dtype=np.int64)
+            for column, index in zip(self.columns, known, strict=True)
         )
 
     @cached_property
@@ -79,26 +78,26 @@ class KeyTree:
 
     @property
     def above(self) -> int:
-        """How many levels the tree has above the first of these: 1, or 0 if that is its root."""
+        """The number of levels of the tree above the first of these: 1, or 0 if it is the root."""
         return int(len(self.values[0]) > 1)
 
     @cached_property
     def branches(self) -> tuple[int, ...]:
         """The branches of the tree, as noise has them: a number a level, if all are alike."""
-        firsts = [own[self.order] for own in self.places]
+        firsts = [level[self.order] for level in self.places]
         if self.above:
             firsts.insert(0, np.zeros(len(self.order), dtype=np.int64))
-        starts = [np.flatnonzero(np.diff(own, prepend=-1)) for own in firsts]
+        starts = [np.flatnonzero(np.diff(level, prepend=-1)) for level in firsts]
         counts = [
-            np.diff(np.append(np.searchsorted(below, own), len(below)))
-            for own, below in pairwise(starts)
+            np.diff(np.append(np.searchsorted(below, level), len(below)))
+            for level, below in pairwise(starts)
         ]
-        if all((own == own[0]).all() for own in counts):
-            return tuple(int(own[0]) for own in counts)
-        return tuple(int(one) for own in counts for one in own)
+        if all((level == level[0]).all() for level in counts):
+            return tuple(int(level[0]) for level in counts)
+        return tuple(int(count) for level in counts for count in level)
 
     def nodes(self, level: int) -> Wholes:
-        """Return the values of a level by number, in the order of the tree's nodes."""
+        """The indices of the values of a level, in the order of the tree's nodes."""
         sorted_places = self.places[level][self.order]
         return sorted_places[np.flatnonzero(np.diff(sorted_places, prepend=-1))]
 
@@ -111,8 +110,8 @@ def key_tree(layout: Layout) -> KeyTree:
 
 @lru_cache(maxsize=16)
 def tree_of(column: KeyColumn) -> KeyTree:
-    """Return the tree of a column whose keys have levels."""
-    return KeyTree(columns=(*(own for _, own in reversed(column.levels)), column.values))
+    """The tree of a column whose keys have levels."""
+    return KeyTree(columns=(*(values for _, values in reversed(column.levels)), column.values))
 
 
 @final
@@ -129,9 +128,9 @@ class LevelQueries(QueryKind):
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """Problems of the levels of a query's keys, and keys that can't stand beside levels."""
-        column, found = next(iter(query.hierarchies.items()))
+        column, hierarchy = next(iter(query.hierarchies.items()))
         key = f"{path}.group_by.{column}.levels"
-        yield from column_problems(column, found, key)
+        yield from column_problems(column, hierarchy, key)
         if len(query.group_by) > 1:
             why = "With levels and other columns in group_by, margins must list the tables to"
             yield key, f"{why} publish. Write margins = true for all of them."
@@ -141,46 +140,44 @@ class LevelQueries(QueryKind):
         if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
             why = 'Levels are of one count: statistics = ["count"]. Use another query for others.'
             yield key, why
-        yield from kept_apart(query, path, key=key, called="Levels")
+        yield from excluded_problems(query, path, key=key, called="Levels")
         yield from name_problems(
             query, self.file_names(query), key, hint="give a level such a name."
         )
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The keys."""
-        return lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        return lay_out_tree(spec, query, asked, choose=choose_bounding)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            LevelTables,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.levels import Levels  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=LevelTables) for query in queries]
+        return [Sums(layouts=layouts, query=query, kind=Levels) for query in queries]
 
 
 def table_layouts(layout: Layout) -> tuple[Layout, ...]:
-    """Return the layouts of all tables, given that of the block: by key, then by each level."""
+    """The layouts of all tables, given the layout of the keys: by key, then by each level."""
     (column,) = layout.axes
     if not isinstance(column, KeyColumn):
-        raise TypeError("levels are those of keys")
+        raise TypeError("only keys have levels")
     above = [
         replace(
             layout,
             name=f"{layout.name}_by_{level}",
-            axes=(KeyColumn(column=level, values=tuple(dict.fromkeys(own))),),
+            axes=(KeyColumn(column=level, values=tuple(dict.fromkeys(values))),),
         )
-        for level, own in column.levels
+        for level, values in column.levels
     ]
     return (replace(layout, axes=(replace(column, levels=()),)), *above)
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """Return the way that leaves a unit in one cell; a sentence if there is none."""
-    for way in ways:
-        if in_one_cell(replace(shape, bounding=way)):
-            return way
+    """The bounding that leaves a unit in one cell; a sentence if no bounding does."""
+    for bounding in ways:
+        if in_one_cell(replace(shape, bounding=bounding)):
+            return bounding
     return (
         "Tables by levels need each person in at most one group. Give max_rows = 1 in "
         "[contribution], or leave levels out."
@@ -194,21 +191,24 @@ def levels_elsewhere(query: Query, path: str) -> Iterator[Problem]:
         yield f"{path}.group_by.{column}.levels", why
 
 
-def column_problems(column: str, found: Hierarchy, key: str) -> Iterator[Problem]:
+def column_problems(column: str, hierarchy: Hierarchy, key: str) -> Iterator[Problem]:
     """The problems of the levels of a column's keys."""
-    keys, levels = found.keys, list(found.levels.values())
+    keys, levels = hierarchy.keys, list(hierarchy.levels.values())
     if not 1 <= len(levels) <= MOST_LEVELS:
         yield key, f"Expected 1 to {MOST_LEVELS} levels, got {len(levels)}."
-    if column in found.levels:
+    if column in hierarchy.levels:
         yield f"{key}.{column}", "The column of the keys is no level of itself. Leave it out."
     if len(keys) > MOST_KEYS:
         yield key, f"Expected at most {MOST_KEYS:,} keys with levels, got {len(keys):,}."
     fits = True
-    for name, own in found.levels.items():
-        if len(own) != len(keys):
-            yield f"{key}.{name}", f"Expected one for each of {len(keys):,} keys, got {len(own):,}."
+    for name, values in hierarchy.levels.items():
+        if len(values) != len(keys):
+            yield (
+                f"{key}.{name}",
+                f"Expected one for each of {len(keys):,} keys, got {len(values):,}.",
+            )
             fits = False
-        elif len({type(value) for value in own}) > 1:
+        elif len({type(value) for value in values}) > 1:
             yield f"{key}.{name}", "Expected values of one type."
             fits = False
     row = find_conflict(levels) if fits else None

@@ -1,4 +1,4 @@
-"""Noise for public keys with levels: one draw, on the tree that the levels make of the keys.
+"""Noise for public keys with levels: one draw, on the tree of the keys.
 
 Tables by key and by each level are sums of the same whole cells, and add up.
 """
@@ -18,8 +18,9 @@ import numpy as np
 from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.units import RowCounts
+from leastnoise.tables.answers.sums.answer import FOR_THE_LARGEST
 from leastnoise.tables.answers.sums.level_queries import key_tree, table_layouts
-from leastnoise.tables.answers.sums.measured import FOR_THE_LARGEST, Compared
+from leastnoise.tables.answers.sums.measured import Compared
 from leastnoise.tables.answers.sums.trees import TreeSums
 from leastnoise.tables.spec.query import LARGEST
 from leastnoise.workloads.base import Table, Workload
@@ -66,6 +67,7 @@ class Levels(TreeSums):
             label=cells.label,
             counts=cells.cells,
             moves=RowCounts(1, neighbours=cells.neighbours),
+            neighbours=cells.neighbours,
             offers=(offer,),
             exact=True,
             largest=cells.largest,
@@ -121,7 +123,11 @@ class Levels(TreeSums):
         `cells`: noise in the cells alone, summed; `apart`: a share for each table, in which they
         don't agree; `bound`: no additive noise has less, as is proved.
         """
-        releases, tree, tables = self.claim.compositions, key_tree(self.cells), len(self.errors)
+        releases, tree, tables = (
+            self.certificate.compositions,
+            key_tree(self.cells),
+            len(self.errors),
+        )
         epsilon = float(self.budget.epsilon / releases)
         keys = self.cells.cells
         replaced = 2 if self.cells.neighbours == "replace-one" else 1
@@ -157,7 +163,7 @@ class Levels(TreeSums):
         }
 
     def in_words(self) -> list[str]:
-        """The noise and what it is worth, in sentences."""
+        """The noise, and a comparison with other ways to make these tables, in sentences."""
         column, *above = (next(iter(layout.axes[0].columns)) for layout in self.layouts)
         levels = _words.join_names([column, *above], "and")
         largest = self.cells.largest

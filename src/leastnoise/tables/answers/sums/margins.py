@@ -1,8 +1,6 @@
-"""Noise for a block whose totals are published, too: which tables get it, and what that leaves.
+"""Cells and their totals: which tables have noise, and the errors of all published tables.
 
-Some tables of exact sums, not all of them published, get noise of their own, each at a share of the
-block's budget; all published tables are sums of one least squares estimate of the cells. What is
-weighed is Σ ln(variance) over the published tables, each as much as every other.
+The search makes Σ ln(variance) over the published tables small, all with the same weight.
 """
 
 from __future__ import annotations
@@ -17,57 +15,71 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from leastnoise import _words
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
-from leastnoise.guarantees.exact import decimal_text
 from leastnoise.mechanism.accuracy import Term, deviation_of_sum, half_widths_of_sum
 from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.tables.answers.base import Reads
+from leastnoise.tables.answers.sums.answer import AGREE
 from leastnoise.tables.answers.sums.chain import Chain, read_chain
 from leastnoise.tables.answers.sums.margin_queries import (
-    added_up,
     contrasts_sensitivity,
-    made_of,
+    find_coefficients,
+    layouts_read,
     marginals_of,
     measured_layout,
     places_of,
     table_body,
     table_layout,
     table_sensitivities,
+    total_coefficients,
 )
 from leastnoise.tables.answers.sums.measured import (
-    FOR_THE_LARGEST,
     compare_ways,
+    find_measured,
     has_contrasts,
     measured_name,
     pure_family,
     weights_of,
 )
+from leastnoise.tables.answers.sums.measured_sums import (
+    FINEST,
+    MeasuredSums,
+    check_claim,
+    check_measured,
+    expect_table,
+    grid_of_variance,
+    largest_claim,
+)
+from leastnoise.tables.answers.sums.publish_sums import check_sums, publish_margins
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts, along_columns
+from leastnoise.tables.noise.baselines import Baselines
 from leastnoise.tables.noise.errors import PROBABILITIES
-from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError
 from leastnoise.tables.statistics.fieller import UP_TO_1
 from leastnoise.workloads.contrasts import component, squared_reach, variance_of_component
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
     from numpy.typing import NDArray
 
-    from leastnoise.certificate.plan import Block
+    from leastnoise.certificate.plan import Blocks as Claims
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.answers.base import Totals
+    from leastnoise.tables.answers.sums.answer import Named
     from leastnoise.tables.answers.sums.measured import Compared
     from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import Component
     from leastnoise.workloads.marginal import Components, Marginals
 
     Floats = NDArray[np.float64]
 
-FINEST, _STEPS = -18, -20
-"""Estimates are on a grid of 2^−18, or 2^−20 of their noise: sums of 2^34 rows are floats."""
 _FINER = 2**6  # without cells, where a number is the sum of as many roundings as its table has
 _MOVED = 3  # halves of a step that a cell is off by where all cells have to add up to a known total
-AGREE = "All tables are sums of one estimate of the cells, and add up exactly."
 _IN_CONTRASTS = (
     "Gaussian noise is drawn for the contrasts of {count} tables: for the part of each "
     "that tables by fewer columns lack."
@@ -81,81 +93,114 @@ _KNOWN = (
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Margins:
-    """What a block with margins publishes, and from which noise.
+class Margins(MeasuredSums):
+    """The published tables of a query with margins, and their noise; tables are bit masks.
 
-    `cells` is the layout of its cells, `drawn` that of the measured numbers of these, and
-    `measured` what noise each measured table gets in sums of them, by mask. A `chain` is the order
-    of the columns of a tree's noise, which the cells alone have then. With `contrasts` the noise is
-    in the part of each measured table that tables by fewer columns lack: see `workloads.contrasts`.
+    With a `chain` the cells alone have noise, of a tree by one order of the columns. With
+    `contrasts` the noise is in the part of each measured table that tables by fewer columns lack:
+    see `workloads.contrasts`.
     """
 
-    cells: Layout
-    budget: Budget
-    measured: dict[int, Certificate]
     chain: Chain | None = None
     contrasts: bool = False
 
     @classmethod
-    def of(
-        cls,
-        cells: Layout,
-        budget: Budget,
-        claims: Sequence[tuple[str, Block]],
-        *,
-        composed: bool,
-    ) -> Margins:
-        """Return it for a block that is released as `claims` say, which are proved or not.
+    def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
+        """The noise of each measured table."""
+        return find_measured(measured_layout(cells), share, pure=pure, releases=releases)
 
-        Raises CertificateRejected unless they are about tables of it, and within its budget; where
-        all noise is `composed` they have its δ, and ε is a matter of all together.
-        """
+    @classmethod
+    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
+        """The tables that are released as `claims` say, which are proved or not."""
         drawn = measured_layout(cells)
         marginals = marginals_of(cells)
         names, contrasts = (
-            {measured_name(cells, one, contrasts=kind): one for one in marginals.every}
+            {measured_name(cells, table, contrasts=kind): table for table in marginals.every}
             for kind in (False, True)
         )
         in_contrasts = bool(claims) and claims[0][0] in contrasts and has_contrasts(drawn)
         names = contrasts if in_contrasts else names
-        chain = read_chain(drawn, claims) if marginals.is_small else None
+        chain = read_chain(drawn, claims, share) if marginals.is_small else None
         measured = dict[int, Certificate]()
-        for name, claim in claims:
+        for name, stated in claims:
             table = names.get(name) if chain is None else marginals.whole
-            if table is None or table in measured or not isinstance(claim, Certificate):
-                raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
+            table, claim = expect_table(name, stated, table, measured)
             if table == marginals.whole and not marginals.has_cells:
                 raise CertificateRejected(f"Query {name!r}: its cells are too many for noise.")
             if in_contrasts:
                 dimension, moves = marginals.contrasts(table), contrasts_sensitivity(drawn, table)
                 check_claim(name, claim, drawn, dimension, (moves,), families=("gaussian",))
-            else:
-                pure = (pure_family(drawn), "gaussian")
-                families = pure if chain is None else (chain.noise.name,)
+            elif chain is None:
+                families = (pure_family(drawn), "gaussian")
                 dimension = table_layout(drawn, table).dimension
                 moves = table_sensitivities(drawn, table)
                 check_claim(name, claim, drawn, dimension, moves, families=families)
                 _check_body(name, claim, drawn, table)
             measured[table] = claim
-        if list(measured) != sorted(measured):
-            raise CertificateRejected(f"The tables of {cells.name!r} aren't in order.")
-        found = cls(
-            cells=cells, budget=budget, measured=measured, chain=chain, contrasts=in_contrasts
+        check_measured(cells, share, measured, composed=composed)
+        margins = cls(
+            certificate=largest_claim(measured),
+            cells=cells,
+            budget=share,
+            measured=measured,
+            chain=chain,
+            contrasts=in_contrasts,
         )
-        for part in ("delta",) if composed else ("epsilon", "delta"):
-            spent = sum((getattr(one.budget, part) for one in measured.values()), Fraction(0))
-            if spent > getattr(budget, part):
-                raise CertificateRejected(
-                    f"The tables of {cells.name!r} spend more {part} than their share."
-                )
-        noisy = [found.marginals.has_noise(one) for one in cells.margins]
-        variances = found._variances[:, noisy]
+        noisy = [marginals.has_noise(table) for table in cells.margins]
+        variances = margins._variances[:, noisy]
         if not (np.isfinite(variances) & (variances > 0)).all():
             raise CertificateRejected(f"The noise of {cells.name!r} says nothing of some table.")
-        return found
+        return margins
 
     @cached_property
-    def drawn(self) -> Layout:
+    def layouts(self) -> tuple[Layout, ...]:
+        """The layout of each published table."""
+        return tuple(table_layout(self.cells, table) for table in self.cells.margins)
+
+    def _drawn_layout(self, index: int) -> Layout:
+        """The layout of the measured numbers of a published table."""
+        return table_layout(self.measured_cells, self.cells.margins[index])
+
+    def plain(self, index: int, share: Budget) -> Baselines:
+        """Plain noise in the measured numbers of one table."""
+        releases = self.certificate.compositions
+        return Baselines.of((self._drawn_layout(index),), share, releases)
+
+    def dimension(self, index: int) -> int:
+        """The number of measured numbers of the table."""
+        return self._drawn_layout(index).dimension
+
+    def moves(self, index: int) -> tuple[Sensitivity, ...]:
+        """Sets that each hold every shift of the measured numbers by one unit."""
+        return table_sensitivities(self.measured_cells, self.cells.margins[index])
+
+    def mark(self, index: int) -> dict[str, Any]:
+        """Nothing: records of all tables are alike."""
+        del index
+        return {}
+
+    @property
+    def reads(self) -> Reads:
+        """The measured numbers of cells or of listed tables, and the total if it is public."""
+        # the total is of all rows, whatever cell each of them is in
+        total = (table_layout(self.measured_cells, 0),) if self.total_is_known else ()
+        return Reads(cells=(*layouts_read(self.cells), *total))
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The published tables."""
+        if not self.total_is_known:
+            return publish_margins(self, self.parts, *totals.cells)
+        *exact, rows = totals.cells
+        return publish_margins(
+            self, self.parts, *exact, total=int(rows[0]) >> self.measured_cells.bits
+        )
+
+    def check(self, folder: Path, kind: str) -> None:
+        """Raise CertificateRejected unless all tables add up."""
+        check_sums(self, folder, self.parts, kind)
+
+    @cached_property
+    def measured_cells(self) -> Layout:
         """The layout of the measured numbers of the cells."""
         return measured_layout(self.cells)
 
@@ -166,19 +211,21 @@ class Margins:
 
     @cached_property
     def information(self) -> Floats:
-        """1/variance in each table, 0 of those that aren't measured; shape (numbers, tables).
+        """1/variance in each table, 0 of tables without noise of their own; (numbers, tables).
 
-        Of noise in contrasts 1/variance of a contrast whose squares add up to 1.
+        For noise in contrasts, 1/variance of a contrast whose squares add up to 1.
         """
         marginals = self.marginals
-        found = np.zeros((len(self.drawn.components), len(marginals.every)))
+        information = np.zeros((len(self.measured_cells.components), len(marginals.every)))
         for table, claim in self.measured.items():
-            place = marginals.places[table]
-            found[:, place] = [1 / claim.noise.variance_at(one) for one in range(len(found))]
+            at = marginals.places[table]
+            information[:, at] = [
+                1 / claim.noise.variance_at(number) for number in range(len(information))
+            ]
             if self.contrasts:
                 sizes = self.sizes(table)
-                found[:, place] *= float(squared_reach(sizes)) / variance_of_component(sizes)
-        return found
+                information[:, at] *= float(squared_reach(sizes)) / variance_of_component(sizes)
+        return information
 
     @cached_property
     def _theta(self) -> list[Floats]:
@@ -193,16 +240,16 @@ class Margins:
         """The variance of each measured number in each published table."""
         if self.chain is not None:
             return np.array([[self.chain.variance(table) for table in self.cells.margins]])
-        return np.array([self.marginals.variances(one) for one in self._theta])
+        return np.array([self.marginals.variances(theta) for theta in self._theta])
 
     def sizes(self, table: int) -> list[int]:
-        """Return the numbers of keys of the columns that a table is by."""
+        """The numbers of keys of the columns that a table is by."""
         return [self.marginals.sizes[i] for i in self.marginals.axes(table)]
 
     def components(
         self, noisy: Mapping[int, Floats], number: int, *, total: float = 0.0
     ) -> Components:
-        """Return the estimates of what tables show, from the noisy numbers of measured ones."""
+        """The estimates from which each table is computed, given the noisy measured numbers."""
         if not self.contrasts:
             return self.marginals.components(self.information[number], noisy, total=total)
         components = {
@@ -219,7 +266,7 @@ class Margins:
         if not marginals.is_small:  # no cell is estimated: the tables are rounded
             noisy = [marginals.has_noise(table) for table in marginals.tables]
             return self._variances[:, noisy].min(axis=1) / _FINER**2
-        return np.array([marginals.cell_variance(one) for one in self._theta])
+        return np.array([marginals.cell_variance(theta) for theta in self._theta])
 
     @property
     def total_is_known(self) -> bool:
@@ -227,38 +274,38 @@ class Margins:
         return self.marginals.total_is_known
 
     def variances_of(self, tables: Sequence[int]) -> Floats:
-        """Return the variance of each number in some tables, published or not, without a chain.
+        """The variance of each number in some tables, published or not, without a chain.
 
-        Of few columns and cells.
+        For few columns and cells.
         """
         marginals = replace(self.marginals, tables=tuple(tables))
-        return np.array([marginals.variances(one) for one in self._theta])
+        return np.array([marginals.variances(theta) for theta in self._theta])
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
-        """How whole counts, none below 0, are found of the noisy ones, if they are."""
+        """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
         return along_columns(self) if self.cells.projected else None
 
     @cached_property
     def grids(self) -> tuple[Fraction, ...]:
-        """What the cells' measured numbers are multiples of: powers of two, of public numbers."""
+        """The grids of the cells' measured numbers: powers of two, from public numbers."""
         if self.is_whole:
             return (Fraction(1),)
-        found = [grid_of_variance(FINEST, float(own)) for own in self._cell_variances]
+        grids = [grid_of_variance(FINEST, float(variance)) for variance in self._cell_variances]
         whole = self.cells.projected or self.total_is_known
-        return tuple(min(one, Fraction(1)) if whole else one for one in found)
+        return tuple(min(grid, Fraction(1)) if whole else grid for grid in grids)
 
     @cached_property
     def steps(self) -> tuple[Fraction, ...]:
-        """What the cells' counts, and sums of values in their own units, are multiples of."""
-        found = list(self.grids)
-        for place, one in enumerate(self.drawn.components):
-            if one.of_values:
-                own = np.array(added_up(self.cells)[place], dtype=float)
-                largest = math.ceil(math.log2(abs(one.centre) + one.radius))
-                scaled = (own / 2.0**largest) ** 2 @ self._cell_variances
-                found[place] = grid_of_variance(FINEST, float(scaled)) * Fraction(2) ** largest
-        return tuple(found)
+        """The grids of the cells' counts, and of sums of values in their own units."""
+        steps = list(self.grids)
+        for index, number in enumerate(self.measured_cells.components):
+            if number.of_values:
+                coefficients = np.array(total_coefficients(self.cells)[index], dtype=float)
+                largest = math.ceil(math.log2(abs(number.centre) + number.radius))
+                scaled = (coefficients / 2.0**largest) ** 2 @ self._cell_variances
+                steps[index] = grid_of_variance(FINEST, float(scaled)) * Fraction(2) ** largest
+        return tuple(steps)
 
     @property
     def is_whole(self) -> bool:
@@ -267,16 +314,17 @@ class Margins:
         whole = list(self.measured) == [last] and self.measured[last].noise.for_whole_numbers
         return whole and not self.total_is_known and not self.contrasts
 
-    def errors(self, table: int) -> tuple[NoiseError, ...]:
-        """Return the error of each number of a published table, rounding of the cells counted."""
+    def noise_errors(self, index: int) -> tuple[NoiseError, ...]:
+        """The error of each number of a published table, with the rounding of the cells."""
+        table = self.cells.margins[index]
         if self.chain is not None:
             return (self.chain.error(table),)
         if not self.marginals.has_noise(table):
             return (NoiseError(std=0.0, half95=0.0, half975=0.0, half983=0.0),)
-        return tuple(self._error(table, one) for one in self.cells.components)
+        return tuple(self._error(table, number) for number in self.cells.components)
 
-    def _error(self, table: int, one: Component) -> NoiseError:
-        weights, steps = weights_of(self.cells, one), self._rounded(one)
+    def _error(self, table: int, number: Component) -> NoiseError:
+        weights, steps = weights_of(self.cells, number), self._list_steps(number)
         summed = self._roundings(table)
         if self.contrasts:
             return self._contrasts_error(table, math.fsum(steps), summed)
@@ -290,13 +338,13 @@ class Margins:
             half95=widths[0],
             half975=widths[1],
             half983=widths[2],
-            beside_count=self._beside_count(table, one, summed),
+            beside_count=self._beside_count(table, number, summed),
         )
 
     def _roundings(self, table: int) -> int:
-        """Return how many roundings to the grid a number of a table is the sum of, at most.
+        """The most roundings to the grid of which a number of a table is the sum.
 
-        The table's cells; without these, the numbers of the table from which the last ones follow.
+        The table's cells; without cells, the numbers of the table from which the last ones follow.
         """
         numbers = self.marginals.cells(table)
         if not self.marginals.is_small:
@@ -304,18 +352,18 @@ class Margins:
         return self.marginals.cells(self.marginals.whole) // numbers
 
     def _contrasts_error(self, table: int, step: float, roundings: int) -> NoiseError:
-        """Return the error of a number that is a sum of Gaussian noise in contrasts.
+        """The error of a number that is a sum of Gaussian noise in contrasts.
 
         The noise of r contrasts with a standard deviation s each counts in it with a standard
         deviation d. So the grid g of the contrasts moves it by (g/2)·√r·d/s at most (Cauchy and
         Schwarz), and adds (g·d/s)²/12 to its variance.
         """
-        place = self.cells.margins.index(table)
-        std = math.sqrt(float(self._variances[0][place]))
+        index = self.cells.margins.index(table)
+        std = math.sqrt(float(self._variances[0][index]))
         shifts, deviations = [step * roundings / 2], [std, step * math.sqrt(roundings / 12)]
         for part, claim in self.measured.items():
             at = self.marginals.places[part]
-            deviation = math.sqrt(float(self.marginals.spread[place, at] / self._theta[0][at]))
+            deviation = math.sqrt(float(self.marginals.spread[index, at] / self._theta[0][at]))
             counted = float(claim.grid or 0) * deviation / math.sqrt(claim.noise.variance)
             shifts.append(counted / 2 * math.sqrt(claim.dimension))
             deviations.append(counted / math.sqrt(12))
@@ -326,25 +374,32 @@ class Margins:
         std = math.hypot(*deviations)
         return NoiseError(std=std, half95=half95, half975=half975, half983=half983)
 
-    def _beside_count(self, table: int, one: Component, summed: int) -> tuple[float, ...]:
-        """Return `NoiseError.beside_count` of what a mean is made of: every other ratio's."""
+    def _beside_count(self, table: int, number: Component, summed: int) -> tuple[float, ...]:
+        """`NoiseError.beside_count` of the sum in a mean: a half-width for every other ratio."""
         pairs = zip(self.cells.statistics, self.cells.uses, strict=True)
-        uses = [own for asked, own in pairs if asked.kind == "mean"]
-        count = next((own[1] for own in uses if self.cells.components[own[0]] == one), None)
+        uses = [components for asked, components in pairs if asked.kind == "mean"]
+        count = next(
+            (
+                components[1]
+                for components in uses
+                if self.cells.components[components[0]] == number
+            ),
+            None,
+        )
         if count is None:
             return ()
         over = self.cells.components[count]
-        found: list[float] = []
+        widths: list[float] = []
         for ratio in UP_TO_1[::2]:
             terms = self._terms(
-                table, weights_of(self.cells, one) - ratio * weights_of(self.cells, over)
+                table, weights_of(self.cells, number) - ratio * weights_of(self.cells, over)
             )
-            step = sum(self._rounded(one)) + ratio * sum(self._rounded(over))
-            found.append(half_widths_of_sum(terms, PROBABILITIES[:1])[0] + step * summed / 2)
-        return tuple(found[(place + 1) // 2] for place in range(len(UP_TO_1)))
+            step = sum(self._list_steps(number)) + ratio * sum(self._list_steps(over))
+            widths.append(half_widths_of_sum(terms, PROBABILITIES[:1])[0] + step * summed / 2)
+        return tuple(widths[(index + 1) // 2] for index in range(len(UP_TO_1)))
 
     def _terms(self, table: int, weights: Floats) -> list[Term]:
-        """Return the noise in a number that has these weights of the measured numbers."""
+        """The noise in a number with these weights of the measured numbers."""
         return [
             Term(
                 certificate=self.measured[measured],
@@ -352,33 +407,36 @@ class Margins:
                 times=times,
                 weights=tuple((weights * coefficients).tolist()),
             )
-            for measured, equal in self._made_of(table).items()
+            for measured, equal in self._coefficients(table).items()
             for times, coefficients in equal
         ]
 
-    def _rounded(self, one: Component) -> list[float]:
-        """Return the steps that a cell's number is off by half of."""
+    def _list_steps(self, number: Component) -> list[float]:
+        """The grids of which a cell's number is off by half a step each."""
         if self.is_whole:
             return []
-        place, _ = places_of(self.cells, one)
+        index, _ = places_of(self.cells, number)
         if self.total_is_known and self.marginals.is_small:
-            return [_MOVED * float(self.grids[place])]
-        if one.centre or not one.of_values:
-            return [float(self.grids[place])]
-        weights = zip(made_of(self.cells, one), self.grids, strict=True)
-        steps = [self.steps[place] / one.radius, *(abs(own) * grid for own, grid in weights)]
+            return [_MOVED * float(self.grids[index])]
+        if number.centre or not number.of_values:
+            return [float(self.grids[index])]
+        weights = zip(find_coefficients(self.cells, number), self.grids, strict=True)
+        steps = [
+            self.steps[index] / number.radius,
+            *(abs(coefficient) * grid for coefficient, grid in weights),
+        ]
         return list(map(float, steps))
 
-    def _made_of(self, table: int) -> dict[int, list[tuple[int, Floats]]]:
-        """Return, for each measured table, how many cells have which coefficient of each number."""
+    def _coefficients(self, table: int) -> dict[int, list[tuple[int, Floats]]]:
+        """For each measured table, how many cells have the same coefficients, and these."""
         whole = self.marginals.whole
         if self.is_whole:  # of floats that are 0 and 1 but for their rounding
             return {whole: [(self.marginals.cells(whole & ~table), np.ones(1))]}
-        each = [self.marginals.coefficients(one, table) for one in self.information]
+        each = [self.marginals.coefficients(information, table) for information in self.information]
         return {
             measured: [
                 (alike[0][1], np.array([coefficient for coefficient, _ in alike]))
-                for alike in zip(*(one[measured] for one in each), strict=True)
+                for alike in zip(*(information[measured] for information in each), strict=True)
             ]
             for measured in self.measured
         }
@@ -389,106 +447,48 @@ class Margins:
         releases = next(iter(self.measured.values())).compositions
         return compare_ways(self.cells, self.budget, releases, self._variances)
 
-    def _std(self, claim: Certificate) -> float:
-        """Return the standard deviation of a measured count, or of a sum where there is none."""
-        numbers = self.drawn.components
-        place = min(range(len(numbers)), key=lambda one: numbers[one].of_values)
-        return float(numbers[place].radius) * math.sqrt(claim.noise.variance_at(place))
+    def count_std(self, claim: Certificate) -> float:
+        """The standard deviation of a measured count, or of a sum where there is no count."""
+        numbers = self.measured_cells.components
+        index = min(range(len(numbers)), key=lambda index: numbers[index].of_values)
+        return float(numbers[index].radius) * math.sqrt(claim.noise.variance_at(index))
 
-    def columns(self, table: int) -> str:
-        """Return what a table is by, for people."""
-        by = [axis.column for i, axis in enumerate(self.cells.axes) if table >> i & 1]
-        return "the total" if not by else _words.join_names(by, "and")
+    def columns(self, table: int) -> list[str]:
+        """The names of the columns that a table is by."""
+        return [self.cells.axes[i].column for i in self.marginals.axes(table)]
+
+    def noise_record(self) -> dict[str, Any]:
+        """The measured tables as JSON values, or the number of contrasts with noise."""
+        if self.contrasts:  # their noise is in certificate.json
+            return {"contrasts": len(self.measured)}
+        chain = {} if self.chain is None else {"chain": self.chain.columns(self.cells)}
+        return super().noise_record() | chain
+
+    def describe_noise(self, unit: str = "") -> str:
+        """A sentence about the measured tables, or about contrasts or the tree with noise."""
+        if self.contrasts:
+            return _IN_CONTRASTS.format(count=len(self.measured))
+        if self.chain is not None:
+            return self.chain.in_words(self.cells)
+        return super().describe_noise(
+            " in a count" if len(self.measured_cells.components) > 1 else unit
+        )
 
     @property
-    def largest_std(self) -> float:
-        """The largest standard deviation of a number that adds up, if that is the objective."""
-        return max((one.own for one in self.compared.values()), default=0.0)
+    def agreement(self) -> str:
+        """A sentence that tells from which numbers all tables are summed."""
+        return AGREE if self.marginals.is_small else AGREE.replace(" of the cells", "")
 
-    def to_record(self) -> dict[str, Any]:
-        """Return it as JSON values, all of which a certificate can confirm."""
-        if self.contrasts:  # whose noise certificate.json has
-            measured: dict[str, Any] = {"contrasts": len(self.measured)}
-        else:
-            measured = {"measured": self._measured_record()}
-        return {
-            **measured,
-            **({} if self.chain is None else {"chain": self.chain.columns(self.cells)}),
-            **(
-                {"objective": LARGEST, "largest_std": self.largest_std}
-                if self.cells.largest
-                else {}
-            ),
-            "compared": {label: vars(one) for label, one in self.compared.items()},
-        }
-
-    def _measured_record(self) -> list[dict[str, Any]]:
+    def remarks(self) -> list[str]:
+        """The largest counts of tables without cells, and the total that is public."""
         return [
-            {
-                "by": [a.column for i, a in enumerate(self.cells.axes) if table >> i & 1],
-                "epsilon": decimal_text(claim.budget.epsilon),
-                "delta": decimal_text(claim.budget.delta),
-                "noise": claim.noise.name,
-                "std": self._std(claim),
-            }
-            for table, claim in self.measured.items()
+            *([] if self.marginals.has_cells else [_MOST_ROWS]),
+            *([_KNOWN] if self.total_is_known else []),
         ]
-
-    def in_words(self) -> list[str]:
-        """Return what noise there is, and what it is worth, in sentences."""
-        of = " in a count" if len(self.drawn.components) > 1 else ""
-        drawn = [
-            f"{self.columns(table)} ({claim.noise.name}, std {self._std(claim):.4g}{of})"
-            for table, claim in self.measured.items()
-        ]
-        said = f"Noise is drawn for the numbers by {'; '.join(drawn)}."
-        if self.contrasts:
-            said = _IN_CONTRASTS.format(count=len(self.measured))
-        agree = AGREE if self.marginals.is_small else AGREE.replace(" of the cells", "")
-        found = [f"{said if self.chain is None else self.chain.in_words(self.cells)} {agree}"]
-        found += [] if self.marginals.has_cells else [_MOST_ROWS]
-        found += [_KNOWN] if self.total_is_known else []
-        found += [FOR_THE_LARGEST] if self.cells.largest else []
-        for label, one in self.compared.items():
-            of = "The" if len(self.compared) == 1 else f"Of {label} the"
-            found.append(one.in_words(of, largest=self.cells.largest))
-        return found if self.whole_counts is None else found + self.whole_counts.in_words()
-
-
-def grid_of_variance(finest: int, variance: float) -> Fraction:
-    """Return 2^finest, or 2^_STEPS of the noise if that is more."""
-    return Fraction(2) ** max(finest, math.floor(math.log2(math.sqrt(variance))) + _STEPS)
-
-
-def check_claim(  # noqa: PLR0917 (four calls)
-    name: str,
-    claim: Certificate,
-    cells: Layout,
-    dimension: int,
-    moves: Sequence[Sensitivity],
-    *,
-    families: Sequence[str],
-) -> None:
-    """Raise CertificateRejected unless it is about so many numbers that a unit `moves` so."""
-    fits = (
-        (claim.dimension == dimension, "it has other numbers than the spec"),
-        (claim.sensitivity in moves, "a unit moves its table otherwise"),
-        (claim.neighbours == cells.neighbours, f"it isn't about {cells.neighbours} neighbours"),
-        (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
-        (claim.grid is not None, "it has no grid, which every release is rounded to"),
-        (
-            claim.geometry is None or claim.geometry.kind == "cells",
-            "noise is alike in all numbers of a table",
-        ),
-        (claim.noise.name in families, "no such noise is in tables with margins"),
-    )
-    for fit, why in fits:
-        if not fit:
-            raise CertificateRejected(f"Query {name!r}: {why}.")
 
 
 def _check_body(name: str, claim: Certificate, cells: Layout, table: int) -> None:
     """Raise CertificateRejected if noise has the shape of another body than the table's."""
     if isinstance(claim.noise, BodyNoise) and claim.noise.body != table_body(cells, table):
-        why = "noise is that of the hull of all that a unit can do"
+        why = "its noise must have the shape of the hull of all that a unit can do"
         raise CertificateRejected(f"Query {name!r}: {why}.")

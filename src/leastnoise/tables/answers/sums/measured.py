@@ -1,14 +1,15 @@
-"""Which tables of a block with margins get noise, how much each, and what other ways would have.
+"""The search for noise in tables with margins: which tables have noise, and how much each.
 
-The search is about the layout of the measured numbers, as `margin_queries.measured_layout` has it.
+It is about the layout of the measured numbers: see `margin_queries.measured_layout`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -23,8 +24,8 @@ from leastnoise.tables.answers.sums.chain import draw_name, find_chain
 from leastnoise.tables.answers.sums.margin_queries import (
     always_counts,
     contrasts_sensitivity,
+    find_coefficients,
     in_one_cell,
-    made_of,
     marginals_of,
     measured_layout,
     table_layout,
@@ -34,7 +35,6 @@ from leastnoise.tables.answers.sums.margin_queries import (
 from leastnoise.tables.layout.layout import MAX_DIMENSION
 from leastnoise.tables.layout.limits import InCells
 from leastnoise.tables.noise.joint_budget import scale_together
-from leastnoise.tables.spec.query import LARGEST
 from leastnoise.workloads.marginal import (
     best_shares,
     choose_loss,
@@ -63,9 +63,11 @@ if TYPE_CHECKING:
     from leastnoise.workloads.marginal import Information, Marginals, Shares
 
     Claims = tuple[tuple[str, Certificate], ...]
-    Way = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
-    Kind = tuple[Way, Information, list[Information]]
-    """How noise is found; what it tells of a table, over all numbers, and of each number."""
+    Moves = Mapping[int, tuple[Sensitivity, int, float]]
+    """For each table a set of all shifts by one unit, the table's numbers, and the l2 radius."""
+    Search = Callable[[Layout, Budget, Shares, int], list[Certificate] | None]
+    Kind = tuple[Search, Information, list[Information]]
+    """A search for noise; 1/variance in a table, over all numbers, and of each number."""
 
     Floats = NDArray[np.float64]
 
@@ -80,20 +82,17 @@ _COMPARED = (
     "each table, which don't add up, {apart:.4g}."
 )
 _BOUND = " No additive noise has less than {bound:.4g}."
-FOR_THE_LARGEST = (
-    f'The noise is chosen to make the largest standard deviation small (objective = "{LARGEST}").'
-)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """The geometric mean of the standard deviations that a statistic has in the published tables.
+    """The geometric mean of a statistic's standard deviations in all tables, and in other ways.
 
-    Or the largest of them, where that is the objective. And of other ways to make these tables, for
-    the same budget. `cells`: noise in the cells alone, summed; `apart`: a share for each table, in
-    which they don't agree; `bound`: no additive noise has less, as is proved, or None where nothing
-    is proved. Tables without noise are left out.
+    Or the largest standard deviation, if that is the objective. All ways have the same budget.
+    `cells`: noise in the cells alone, summed. `apart`: a share for each table, so that tables don't
+    agree. `bound`: no additive noise has less, as is proved, or None. Tables without noise are left
+    out.
     """
 
     own: float
@@ -101,36 +100,36 @@ class Compared:
     apart: float
     bound: float | None
 
-    def in_words(self, of: str, *, largest: bool) -> str:
-        """Return it as two sentences, after what it is `of`."""
+    def in_words(self, subject: str, *, largest: bool) -> str:
+        """The comparison in sentences that begin with the `subject`."""
         what = "largest standard deviation" if largest else _GEOMETRIC_MEAN
-        said = _COMPARED if self.bound is None else _COMPARED + _BOUND
-        return said.format(of=of, what=what, **vars(self))
+        text = _COMPARED if self.bound is None else _COMPARED + _BOUND
+        return text.format(of=subject, what=what, **vars(self))
 
 
 def pure_family(cells: Layout) -> str:
-    """Return the family of purely private noise in its tables."""
+    """The family of purely private noise in these tables."""
     if cells.numbers.each > 1:
         return "k-norm"
     return "geometric" if in_one_cell(cells) else "laplace"
 
 
-def weights_of(cells: Layout, one: Component) -> Floats:
-    """Return the coefficients of the measured numbers in one that is published."""
-    return np.array(made_of(cells, one), dtype=float)
+def weights_of(cells: Layout, number: Component) -> Floats:
+    """The coefficients of the measured numbers in a published number."""
+    return np.array(find_coefficients(cells, number), dtype=float)
 
 
 def find_variances(marginals: Marginals, information: Floats) -> Floats:
-    """Return the variance of each measured number in each published table, of 1/variances."""
-    return np.array([marginals.variances(marginals.carried @ one) for one in information])
+    """The variance of each measured number in each published table, of 1/variances."""
+    return np.array([marginals.variances(marginals.carried @ row) for row in information])
 
 
 def measured_name(cells: Layout, table: int, *, contrasts: bool = False) -> str:
-    """Return what a certificate calls the noise of a table: by columns 1 and 3 it is `block.1x3`.
+    """The name in certificates of the noise of a table: by columns 1 and 3 it is `query.1x3`.
 
-    Of its contrasts alone it is `block.contrasts-1x3`.
+    The noise of its contrasts alone is `query.contrasts-1x3`.
     """
-    name = draw_name(cells, [i for i in range(len(cells.axes)) if table >> i & 1])
+    name = draw_name(cells, marginals_of(cells).axes(table))
     label, _, by = name.rpartition(".")
     return f"{label}.{_CONTRASTS}{by}" if contrasts else name
 
@@ -141,52 +140,65 @@ def has_contrasts(cells: Layout) -> bool:
 
 
 def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 1) -> Claims:
-    """Return the noise of each measured table, proved; the names are as certificates have them.
+    """The noise of each measured table, proved; the names are as certificates have them.
 
-    That with the least Σ ln(variance) of the published tables, or least largest variance. Purely
-    private noise, whose ε add up, or, unless `pure`, Gaussian noise in all tables where that has
-    less: then it is by tight composition that all `releases` together meet the `budget`. Or that of
-    a chain, if all of these have more by `_GAINS`. Raises Refused if no noise serves one.
+    The candidates are purely private noise, whose ε add up; Gaussian noise in tables or in
+    contrasts, unless `pure`, which meets the `budget` in all `releases` together by tight
+    composition; and noise on a tree by one order of the columns, if all others have more by
+    `_GAINS`. The candidate with the least Σ ln(variance) of the published tables, or least largest
+    variance, is proved. Raises Refused if no candidate is.
     """
-    if cells.numbers.counts and budget.epsilon > _MOST_EPSILON * releases:
-        raise Refused(
-            f"The query {cells.label!r}: beyond epsilon = {_MOST_EPSILON} noise in counts with "
-            "margins is 0 as a float. Lower epsilon."
-        )
+    check_epsilon(cells, budget, releases, counts=cells.numbers.counts)
     marginals = marginals_of(cells).with_noise()
     weights = None if cells.largest else [1.0] * len(marginals.tables)
     _, total = choose_loss(largest=cells.largest)
-    offers: list[tuple[float, Way, Shares]] = []
+    offers: list[tuple[float, Search, Shares]] = []
     with_contrasts = has_contrasts(cells) and bool(budget.delta) and not pure
-    for way, information, each in list_kinds(cells, budget, releases, pure=pure):
-        if way is _gaussian and with_contrasts and cells.neighbours == "add-remove":
+    for search, information, of_numbers in list_kinds(cells, budget, releases, pure=pure):
+        if search is _gaussian and with_contrasts and cells.neighbours == "add-remove":
             continue  # noise in contrasts is the best of Gaussian noise
         shares = best_shares(marginals, weights, information)
-        value = total(log_variance(marginals, shares, weights, one) for one in each)
-        offers.append((value, way, shares))
+        value = total(log_variance(marginals, shares, weights, number) for number in of_numbers)
+        offers.append((value, search, shares))
     if with_contrasts:
         log_variances, shares = _best_contrasts(cells, marginals)
         sigma = float(find_gaussian(budget).scale) * releases**0.5
-        value = total(2 * math.log(sigma) + one for one in log_variances)
+        value = total(2 * math.log(sigma) + variance for variance in log_variances)
         offers.append((value, _contrasts, shares))
     # a tree's numbers are whole, and don't add up to a total that is known
     on_a_tree = marginals.is_small and not marginals.total_is_known
-    chain = find_chain(cells, budget, releases) if on_a_tree else None
-    if chain is not None:
-        along, claim = chain
-        variances = [along.variance(table) for table in cells.margins]
+    offer = find_chain(cells, budget, releases) if on_a_tree else None
+    if offer is not None:
+        chain, claim = offer
+        variances = [chain.variance(table) for table in cells.margins]
         least = min((value for value, *_ in offers), default=math.inf)
         # beyond ε = 35 they are 0 as floats, and tell nothing
         if min(variances) > 0 and total(map(math.log, variances)) < least - _GAINS:
             grid = max(default_grid(claim.noise), FINEST_GRID)
-            return ((draw_name(cells, along.order), claim.on_grid(grid)),)
-    for _, way, shares in sorted(offers, key=lambda one: one[0]):
-        found = way(cells, budget, shares, releases)
-        if found is not None:
-            return tuple(
-                (measured_name(cells, table, contrasts=way is _contrasts), claim)
-                for table, claim in zip(shares, found, strict=True)
-            )
+            return ((draw_name(cells, chain.order), claim.on_grid(grid)),)
+    search, shares, claims = prove_best(cells, budget, offers, releases)
+    in_contrasts = search is _contrasts
+    names = (measured_name(cells, table, contrasts=in_contrasts) for table in shares)
+    return tuple(zip(names, claims, strict=True))
+
+
+def check_epsilon(cells: Layout, budget: Budget, releases: int, *, counts: bool = True) -> None:
+    """Raise Refused if noise in counts would be 0 as a float."""
+    if counts and budget.epsilon > _MOST_EPSILON * releases:
+        raise Refused(
+            f"The query {cells.label!r}: beyond epsilon = {_MOST_EPSILON} noise in counts with "
+            "margins is 0 as a float. Lower epsilon."
+        )
+
+
+def prove_best(
+    cells: Layout, budget: Budget, offers: Iterable[tuple[float, Search, Shares]], releases: int
+) -> tuple[Search, Shares, list[Certificate]]:
+    """The offer of the least value that is proved, with the certificate of each table."""
+    for _, search, shares in sorted(offers, key=itemgetter(0)):
+        claims = search(cells, budget, shares, releases)
+        if claims is not None:
+            return search, shares, claims
     raise Refused(
         f"The query {cells.label!r}: no noise is proved for tables with margins at this part of "
         "the budget. Raise epsilon."
@@ -194,9 +206,9 @@ def find_measured(cells: Layout, budget: Budget, *, pure: bool, releases: int = 
 
 
 def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], Shares]:
-    """Return ln v_B of the published tables, for σ = 1, and each table's share of 1/σ².
+    """Ln v_B of the published tables, for σ = 1, and each table's share of 1/σ².
 
-    Of Gaussian noise in contrasts, with the least sum or the least largest of these.
+    It is about Gaussian noise in contrasts, with the least sum or the least largest ln v_B.
     """
     reaches = [contrasts_sensitivity(cells, table).bound for table in marginals.every]
     sizes = [marginals.cells(table) for table in marginals.every]
@@ -212,30 +224,20 @@ def _best_contrasts(cells: Layout, marginals: Marginals) -> tuple[list[float], S
 
 
 def _pure(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
-    """Return noise that is purely private in each table, at its share of ε."""
-    family, whole = pure_family(cells), replace(budget, delta=Fraction(0))
-    return [
-        put_on_grid(
-            cells,
-            find_noise(
-                cells,
-                family,
-                table_sensitivities(cells, table)[0],
-                whole.share(share),
-                dimension=table_layout(cells, table).dimension,
-                times=times,
-            ),
-        )
-        for table, share in shares.items()
-    ]
+    """Purely private noise in each table, at its share of ε."""
+    moves = {
+        table: (table_sensitivities(cells, table)[0], table_layout(cells, table).dimension, 0.0)
+        for table in shares
+    }
+    return find_pure(cells, pure_family(cells), budget, shares, moves, times=times)
 
 
 def _gaussian(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Return Gaussian noise in tables that meets the budget together; None if that isn't proved.
+    """Gaussian noise in all tables that meets the budget together; None if that isn't proved.
 
-    Of 1/variance each table has its share, where a unit moves all by as much.
+    If a unit moves all tables by as much, a share of the budget is a share of 1/variance.
     """
     moves = {
         table: (
@@ -251,7 +253,7 @@ def _gaussian(
 def _contrasts(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
-    """Return Gaussian noise in contrasts, as `_gaussian` does in tables."""
+    """Gaussian noise in contrasts that meets the budget together; None if that isn't proved."""
     marginals, moves = marginals_of(cells), dict[int, tuple["Sensitivity", int, float]]()
     for table in shares:
         ball = contrasts_sensitivity(cells, table)
@@ -259,15 +261,29 @@ def _contrasts(
     return compose_gaussians(cells, budget, shares, moves, times=times)
 
 
+def find_pure(  # noqa: PLR0917 (two calls)
+    cells: Layout, family: str, budget: Budget, shares: Shares, moves: Moves, *, times: int
+) -> list[Certificate]:
+    """Noise of one purely private family in each table, at its share of ε."""
+    whole = replace(budget, delta=Fraction(0))
+    noise = (
+        find_noise(
+            cells,
+            family,
+            moves[table][0],
+            whole.share(share),
+            dimension=moves[table][1],
+            times=times,
+        )
+        for table, share in shares.items()
+    )
+    return [put_on_grid(cells, mechanism) for mechanism in noise]
+
+
 def compose_gaussians(
-    cells: Layout,
-    budget: Budget,
-    shares: Shares,
-    moves: Mapping[int, tuple[Sensitivity, int, float]],
-    *,
-    times: int,
+    cells: Layout, budget: Budget, shares: Shares, moves: Moves, *, times: int
 ) -> list[Certificate] | None:
-    """Return Gaussian noise for what a unit moves: a set of shifts, of so many numbers, its radius.
+    """Gaussian noise in each table that meets the budget together.
 
     None if one draw alone would have all of the budget, or nothing is proved.
     """
@@ -288,9 +304,10 @@ def compose_gaussians(
     except Refused:
         return None
     wanted = [moves[table][2] / math.sqrt(share) for table, share in shares.items()]
-    own = [float(one.noise.scale) for one in alone]
-    scaled = scale_together(budget, alone, [a / b for a, b in zip(wanted, own, strict=True)])
-    return None if scaled is None else [put_on_grid(cells, one) for one in scaled]
+    scales = [float(mechanism.noise.scale) for mechanism in alone]
+    ratios = [a / b for a, b in zip(wanted, scales, strict=True)]
+    scaled = scale_together(budget, alone, ratios)
+    return None if scaled is None else [put_on_grid(cells, mechanism) for mechanism in scaled]
 
 
 def find_noise(
@@ -312,32 +329,32 @@ def find_noise(
         raise Refused(f"The query {cells.label!r}: {error}") from None
 
 
-def put_on_grid(cells: Layout, made: Mechanism) -> Certificate:
+def put_on_grid(cells: Layout, mechanism: Mechanism) -> Certificate:
     """The certificate of noise in a table of the query, with the grid that releases round to."""
-    stated = made.certificate.about(cells.neighbours)
-    return stated.on_grid(max(default_grid(made.noise), FINEST_GRID))
+    certificate = mechanism.certificate.about(cells.neighbours)
+    return certificate.on_grid(max(default_grid(mechanism.noise), FINEST_GRID))
 
 
 def list_kinds(cells: Layout, budget: Budget, releases: int, *, pure: bool) -> list[Kind]:
-    """Return the kinds of noise that there are, where each release has its part of a budget."""
+    """The kinds of noise, where each release has its part of a budget."""
     tables, kinds = marginals_of(cells).every, list["Kind"]()
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
         reaches = np.array([table_reaches(cells, table) for table in tables])
         whole = np.full(len(tables), in_one_cell(cells))
-        each = [pure_information(epsilon, own, whole=whole) for own in reaches.T]
-        every = np.exp(np.log(reaches).mean(axis=1))
-        kinds.append((_pure, pure_information(epsilon, every, whole=whole), each))
+        of_numbers = [pure_information(epsilon, column, whole=whole) for column in reaches.T]
+        mean = np.exp(np.log(reaches).mean(axis=1))
+        kinds.append((_pure, pure_information(epsilon, mean, whole=whole), of_numbers))
     if budget.delta and not pure:
         sigma = float(find_gaussian(budget).scale) * releases**0.5
         reaches = np.array([_l2_reach(cells, table) for table in tables])
-        every = gaussian_information(sigma, reaches)
-        kinds.append((_gaussian, every, [every] * cells.numbers.each))
+        information = gaussian_information(sigma, reaches)
+        kinds.append((_gaussian, information, [information] * cells.numbers.each))
     return kinds
 
 
 def _l2_reach(cells: Layout, table: int) -> float:
-    """Return the most that a unit moves a table by."""
+    """The largest l2 norm of a shift of a table by one unit."""
     ball = table_sensitivities(cells, table)[-1]
     # a unit is in one of cells that are too many for a vector, and their number is all the same
     dimension = min(table_layout(cells, table).dimension, MAX_DIMENSION)
@@ -348,47 +365,52 @@ def _l2_reach(cells: Layout, table: int) -> float:
 def compare_ways(
     cells: Layout, budget: Budget, releases: int, variances: Floats
 ) -> dict[str, Compared]:
-    """Return each statistic that adds up, by its label, beside other ways; in its own units.
+    """Each statistic that adds up, by its label, beside other ways; in its own units.
 
     `cells` is the layout of the published numbers, `variances` of the measured ones in each table.
     """
     drawn, published = measured_layout(cells), marginals_of(measured_layout(cells))
     marginals = published.with_noise()
-    variances = variances[:, [published.has_noise(one) for one in published.tables]]
+    variances = variances[:, [published.has_noise(table) for table in published.tables]]
     count = len(marginals.tables)
-    kinds = [each for *_, each in list_kinds(drawn, budget, releases, pure=False)]
-    tables = [marginals.places[one] for one in marginals.tables]
+    kinds = [of_numbers for *_, of_numbers in list_kinds(drawn, budget, releases, pure=False)]
+    tables = [marginals.places[table] for table in marginals.tables]
     last = np.zeros(len(marginals.every))
     shared = last.copy()
     last[-1], shared[tables] = 1, 1 / count
-    alone = [find_variances(marginals, np.array([one(last)[0] for one in each])) for each in kinds]
-    apart = [1 / np.array([one(shared)[0][tables] for one in each]) for each in kinds]
+    alone = [
+        find_variances(marginals, np.array([information(last)[0] for information in kind]))
+        for kind in kinds
+    ]
+    apart = [
+        1 / np.array([information(shared)[0][tables] for information in kind]) for kind in kinds
+    ]
     part = budget.share(Fraction(1, releases))
     single = budget if budget.delta else part  # at δ = 0 losses add up in a series
     add, count = (np.max, 1) if cells.largest else (np.sum, count)
-    found: dict[str, Compared] = {}
+    compared: dict[str, Compared] = {}
     for asked, uses in zip(cells.statistics, cells.uses, strict=True):
-        one = cells.components[uses[0]]
+        number = cells.components[uses[0]]
         if asked.adds_up:
-            squares = weights_of(cells, one) ** 2
-            values = [
-                min(float(add(np.log(squares @ own))) for own in ways)
+            squares = weights_of(cells, number) ** 2
+            logs = [
+                min(float(add(np.log(squares @ rows))) for rows in ways)
                 for ways in ([variances], alone, apart)
             ]
-            stds = [float(one.radius) * geometric_mean_std(own, count) for own in values]
-            log = _log_bound(cells, marginals, one, single)
-            least = None if log is None else float(one.radius) * geometric_mean_std(log, count)
-            found[asked.label] = Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=least)
-    return found
+            radius, log = float(number.radius), _log_bound(cells, marginals, number, single)
+            stds = [radius * geometric_mean_std(value, count) for value in logs]
+            least = None if log is None else radius * geometric_mean_std(log, count)
+            compared[asked.label] = Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=least)
+    return compared
 
 
 def _log_bound(
     cells: Layout, marginals: Marginals, number: Component, budget: Budget
 ) -> float | None:
-    """Return a bound on Σ ln v of the published tables, or on the largest; None without one.
+    """A bound on Σ ln v of the published tables, or on the largest ln v; None without a bound.
 
-    Noise hides a shift of one cell by `reach`, unless a unit is replaced and always counts: then it
-    hides that two cells move, by `reach` and −`reach`, and says nothing of the total.
+    Noise hides a shift of one cell by `reach`. If a unit is replaced and always counts, noise hides
+    a shift of two cells, by `reach` and −`reach`, and needn't hide the total.
     """
     reach = cells.bounding.most if isinstance(cells.bounding, InCells) else Fraction(1)
     if cells.neighbours == "replace-one" and always_counts(cells, number):

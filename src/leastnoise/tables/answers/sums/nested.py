@@ -1,14 +1,10 @@
-"""Noise for keys with levels beside other columns: which tables get it, and what that leaves.
-
-Some tables of exact sums, not all of them published, get noise of their own, each at a share of the
-query's budget. All published tables are sums of one least squares estimate of the cells.
-"""
+"""Keys with levels beside other columns, with totals: which tables have noise, and all errors."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial, reduce
 from itertools import product
@@ -17,20 +13,27 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from leastnoise import _words
 from leastnoise.calibration import find_gaussian
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.errors import CertificateRejected, Refused
-from leastnoise.guarantees.exact import decimal_text
+from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.accuracy import Term, half_widths_of_sum
+from leastnoise.tables.answers.sums.answer import AGREE
 from leastnoise.tables.answers.sums.chain import draw_name
-from leastnoise.tables.answers.sums.margins import AGREE, FINEST, check_claim, grid_of_variance
 from leastnoise.tables.answers.sums.measured import (
-    FOR_THE_LARGEST,
     Compared,
+    check_epsilon,
     compose_gaussians,
-    find_noise,
-    put_on_grid,
+    find_pure,
+    prove_best,
+)
+from leastnoise.tables.answers.sums.measured_sums import (
+    FINEST,
+    MeasuredSums,
+    check_claim,
+    check_measured,
+    expect_table,
+    grid_of_variance,
+    largest_claim,
 )
 from leastnoise.tables.answers.sums.nested_queries import (
     columns_in_words,
@@ -40,8 +43,8 @@ from leastnoise.tables.answers.sums.nested_queries import (
     table_sensitivity,
     tree_column,
 )
+from leastnoise.tables.answers.sums.publish_nested import check_nested, publish_nested
 from leastnoise.tables.noise.errors import PROBABILITIES
-from leastnoise.tables.spec.query import LARGEST
 from leastnoise.tables.statistics.base import NoiseError, RowErrors
 from leastnoise.workloads.laplace_sums import half_width_of_laplace_sum
 from leastnoise.workloads.marginal import (
@@ -55,12 +58,18 @@ from leastnoise.workloads.marginal import (
 from leastnoise.workloads.marginal_bounds import bound, bound_of_largest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
     from numpy.typing import NDArray
 
-    from leastnoise.certificate.plan import Block, Blocks
+    from leastnoise.certificate.plan import Blocks as Claims
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.answers.base import Totals
+    from leastnoise.tables.answers.sums.answer import Named
     from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.workloads.marginal import Information, Shares
     from leastnoise.workloads.nested import Nested
 
@@ -69,7 +78,6 @@ if TYPE_CHECKING:
 
 _WHOLE = "geometric"
 _FAMILIES = ("laplace", "gaussian", _WHOLE)
-_MOST_EPSILON = 400  # of noise whose variance is no float any more
 _ALIKE = 1e-9
 _WHOLE_SUMS = "Counts are whole, and all tables are sums of these, exactly."
 _UNLIKE = (
@@ -80,35 +88,29 @@ _UNLIKE = (
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class NestedMargins:
-    """The published tables by levels and other columns, and the noise that they come from.
+class NestedMargins(MeasuredSums):
+    """The published tables by levels and other columns, and their noise.
 
-    `cells` is the layout of the cells, `measured` the noise of each measured table, by number.
+    Tables are numbered as in `workloads.nested`.
     """
 
-    cells: Layout
-    budget: Budget
-    measured: dict[int, Certificate]
+    @classmethod
+    def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool) -> Claims:
+        """The noise of each measured table."""
+        return find_nested(cells, share, pure=pure, releases=releases)
 
     @classmethod
-    def of(
-        cls,
-        cells: Layout,
-        budget: Budget,
-        claims: Sequence[tuple[str, Block]],
-        *,
-        composed: bool,
-    ) -> NestedMargins:
-        """The tables that are released as `claims` say, which are proved or not.
-
-        Raises CertificateRejected unless the claims are about tables of the spec, have noise of one
-        family and are within the budget; where all noise is `composed` they have its δ, and ε is a
-        matter of all together.
-        """
-        nested, measured = nested_of(cells), _match(cells, claims)
+    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
+        """The tables that are released as `claims` say, with noise of one family."""
+        nested, measured = nested_of(cells), dict[int, Certificate]()
+        names = {noise_name(cells, table): table for table in nested.every}
+        for name, stated in claims:
+            table, claim = expect_table(name, stated, names.get(name), measured)
+            moves = (table_sensitivity(cells, table),)
+            check_claim(name, claim, cells, nested.cells(table), moves, families=_FAMILIES)
+            measured[table] = claim
+        check_measured(cells, share, measured, composed=composed)
         label = f"The tables of {cells.name!r}"
-        if list(measured) != sorted(measured):
-            raise CertificateRejected(f"{label} aren't in order.")
         if len({claim.noise.name for claim in measured.values()}) != 1:
             raise CertificateRejected(f"{label} have noise of several families.")
         if any(claim.noise.name == _WHOLE for claim in measured.values()):
@@ -118,14 +120,11 @@ class NestedMargins:
                 raise CertificateRejected(f"{label} have whole noise in several tables.")
             if any((claim.grid or 0) > 1 for claim in measured.values()):
                 raise CertificateRejected(f"{label} have counts that aren't whole.")
-        for part in ("delta",) if composed else ("epsilon", "delta"):
-            spent = sum((getattr(claim.budget, part) for claim in measured.values()), Fraction(0))
-            if spent > getattr(budget, part):
-                raise CertificateRejected(f"{label} spend more {part} than their share.")
-        plan = cls(cells=cells, budget=budget, measured=measured)
-        if not all(np.isfinite(rows).all() and (rows > 0).all() for rows in plan.variances):
+        certificate = largest_claim(measured)
+        tables = cls(certificate=certificate, cells=cells, budget=share, measured=measured)
+        if not all(np.isfinite(rows).all() and (rows > 0).all() for rows in tables.variances):
             raise CertificateRejected(f"The noise of {cells.name!r} says nothing of some table.")
-        return plan
+        return tables
 
     @property
     def nested(self) -> Nested:
@@ -161,11 +160,6 @@ class NestedMargins:
         return next(iter(self.measured.values())).noise.name
 
     @property
-    def whole_counts(self) -> None:
-        """None: counts aren't made whole."""
-        return
-
-    @property
     def finest(self) -> int:
         """The table that all tables are sums of: the one with whole noise, or else the cells."""
         return next(iter(self.measured)) if self.is_whole else self.nested.every[-1]
@@ -190,31 +184,31 @@ class NestedMargins:
 
     def nodes_first(self, numbers: NDArray[Any], table: int) -> NDArray[Any]:
         """The inverse of `in_order`, in the shape of the table."""
-        place = self._place_of_nodes(table)
+        axis = self._place_of_nodes(table)
         nodes, *others = self.nested.shape(table)
-        others.insert(place, nodes)
-        return np.moveaxis(numbers.reshape(others), place, 0)
+        others.insert(axis, nodes)
+        return np.moveaxis(numbers.reshape(others), axis, 0)
 
     def _place_of_nodes(self, table: int) -> int:
         """The place of the level among the columns of a table; 0 if the table has no level."""
         level, mask = self.nested.split(table)
-        place, _ = tree_column(self.cells)
-        return (mask & ((1 << place) - 1)).bit_count() if level else 0
+        axis, _ = tree_column(self.cells)
+        return (mask & ((1 << axis) - 1)).bit_count() if level else 0
 
     @cached_property
     def errors(self) -> tuple[NoiseError, ...]:
         """The errors of all published tables, and of each row where they are unlike."""
         return tuple(map(self._error, range(len(self.nested.tables))))
 
-    def _error(self, place: int) -> NoiseError:
+    def _error(self, index: int) -> NoiseError:
         """The error of a table: of a sum of independent noise, and of rounding in `finest`.
 
         Each of n measured numbers is rounded to a grid g, where its noise has a standard deviation
         s. So that moves a number with a standard deviation d by (d/2)·√Σ(g/s)² at most (Cauchy and
         Schwarz), and adds d² max(g/s)²/12 to its variance.
         """
-        table, step = self.nested.tables[place], float(self.grid)
-        deviations, roundings = np.sqrt(self.variances[place]), self._terms(table, self.finest)
+        table, step = self.nested.tables[index], float(self.grid)
+        deviations, roundings = np.sqrt(self.variances[index]), self._terms(table, self.finest)
         if self.is_whole:
             return self._of_rows(table, deviations, self._whole_widths(roundings))
         steps = [
@@ -260,10 +254,10 @@ class NestedMargins:
         return math.sqrt(max(float(rows.max()) for rows in self.variances))
 
     @cached_property
-    def compared(self) -> Compared:
-        """The standard deviations of these tables beside other ways to make them."""
+    def compared(self) -> dict[str, Compared]:
+        """The standard deviations of the count beside other ways to make these tables."""
         largest, tables = self.cells.largest, self.nested.tables
-        releases = next(iter(self.measured.values())).compositions
+        releases = self.certificate.compositions
         cells = [self._terms(table, self.nested.every[-1]) for table in tables]
         alone, apart = list[float](), list[float]()
         for variance in _variances_of_shares(self.cells, self.budget, releases):
@@ -273,11 +267,13 @@ class NestedMargins:
             apart.append(_log_total(shares, largest=largest))
         count = 1 if largest else len(tables)
         values = [_log_total(self.variances, largest=largest), min(alone), min(apart)]
-        stds = [geometric_mean_std(value, count) for value in values]
-        return Compared(own=stds[0], cells=stds[1], apart=stds[2], bound=self._bound(releases))
+        std, cells_alone, apart_std = (geometric_mean_std(value, count) for value in values)
+        bound = self._bound(releases)
+        ways = Compared(own=std, cells=cells_alone, apart=apart_std, bound=bound)
+        return {self.cells.statistics[0].label: ways}
 
     def _terms(self, table: int, of: int) -> Floats:
-        """How many numbers of the table `of` add up to a number of `table`, at each node."""
+        """The number of numbers of the table `of` in each number of `table`, at each node."""
         nested = self.nested
         (level, _), (lowest, _) = nested.split(table), nested.split(of)
         per_node = nested.cells(of) // nested.counts[lowest]
@@ -302,53 +298,34 @@ class NestedMargins:
         count = len(masks)
         return geometric_mean_std(bound(marginals, [Fraction(1)] * count, budget=budget), count)
 
-    def to_record(self) -> dict[str, Any]:
-        """The plan as JSON values, all of which a certificate can confirm."""
-        largest = self.cells.largest
-        return {
-            "measured": [
-                {
-                    "by": columns_in_words(self.cells, table),
-                    "epsilon": decimal_text(claim.budget.epsilon),
-                    "delta": decimal_text(claim.budget.delta),
-                    "noise": claim.noise.name,
-                    "std": math.sqrt(claim.noise.variance),
-                }
-                for table, claim in self.measured.items()
-            ],
-            **({"objective": LARGEST, "largest_std": self.largest_std} if largest else {}),
-            "compared": {self.cells.statistics[0].label: vars(self.compared)},
-        }
+    def columns(self, table: int) -> list[str]:
+        """The names of the columns and levels that a table is by."""
+        return columns_in_words(self.cells, table)
 
-    def in_words(self) -> list[str]:
-        """The noise, and a comparison with other ways, in sentences."""
-        drawn = [
-            f"{_by(self.cells, table)} ({claim.noise.name}, "
-            f"std {math.sqrt(claim.noise.variance):.4g})"
-            for table, claim in self.measured.items()
-        ]
-        largest = self.cells.largest
-        agree = _WHOLE_SUMS if self.is_whole else AGREE
-        return [
-            f"Noise is drawn for the numbers by {'; '.join(drawn)}. {agree}",
-            *([_UNLIKE] if any(error.rows is not None for error in self.errors) else []),
-            *([FOR_THE_LARGEST] if largest else []),
-            self.compared.in_words("The", largest=largest),
-        ]
+    @property
+    def agreement(self) -> str:
+        """A sentence that tells from which numbers all tables are summed."""
+        return _WHOLE_SUMS if self.is_whole else AGREE
 
+    def remarks(self) -> list[str]:
+        """A sentence about rows with unlike errors."""
+        return [_UNLIKE] if any(error.rows is not None for error in self.errors) else []
 
-def _match(cells: Layout, claims: Sequence[tuple[str, Block]]) -> dict[int, Certificate]:
-    """The certificate of each measured table; rejects any that isn't about a table of the spec."""
-    nested, measured = nested_of(cells), dict[int, Certificate]()
-    names = {noise_name(cells, table): table for table in nested.every}
-    for name, claim in claims:
-        table = names.get(name)
-        if table is None or table in measured or not isinstance(claim, Certificate):
-            raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
-        moves = (table_sensitivity(cells, table),)
-        check_claim(name, claim, cells, nested.cells(table), moves, families=_FAMILIES)
-        measured[table] = claim
-    return measured
+    def noise_errors(self, index: int) -> tuple[NoiseError]:
+        """The error of the count of a cell of a table."""
+        return (self.errors[index],)
+
+    def moves(self, index: int) -> tuple[Sensitivity]:
+        """The shifts of a table's numbers by one unit."""
+        return (table_sensitivity(self.cells, self.nested.tables[index]),)
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """The published tables."""
+        return publish_nested(self, self.parts, *totals.cells)
+
+    def check(self, folder: Path, kind: str) -> None:
+        """Raise CertificateRejected unless all tables add up."""
+        check_nested(self, folder, self.parts, kind)
 
 
 def noise_name(cells: Layout, table: int) -> str:
@@ -356,34 +333,26 @@ def noise_name(cells: Layout, table: int) -> str:
 
     Levels are numbered after all columns, the nearest first.
     """
-    place, column = tree_column(cells)
+    tree_axis, column = tree_column(cells)
     level, mask = nested_of(cells).split(table)
     last = len(column.levels) + 1
-    columns = [i for i in range(len(cells.axes)) if i != place]
+    columns = [i for i in range(len(cells.axes)) if i != tree_axis]
     by = [i for at, i in enumerate(columns) if mask >> at & 1]
     if level:
-        by.append(place if level == last else len(cells.axes) + last - 1 - level)
+        by.append(tree_axis if level == last else len(cells.axes) + last - 1 - level)
     return draw_name(cells, sorted(by))
 
 
-def _by(cells: Layout, table: int) -> str:
-    columns = columns_in_words(cells, table)
-    return _words.join_names(columns, "and") if columns else "the total"
-
-
-def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> Blocks:
+def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> Claims:
     """The noise of each measured table, proved; the names are as certificates have them.
 
-    The noise with the least Σ ln(mean variance) of the published tables, or least largest variance:
-    Laplace noise, whose ε add up, whole noise in the smallest table that all others are sums of,
-    or, unless `pure`, Gaussian noise that meets the budget together. Shares are found in a tree as
-    even as it can be. Raises Refused if there is none.
+    The candidates are Laplace noise, whose ε add up; whole noise in the smallest table that all
+    others are sums of; and, unless `pure`, Gaussian noise that meets the budget together. The
+    candidate with the least Σ ln(mean variance) of the published tables, or least largest variance,
+    is proved. Shares are found in a tree as even as it can be. Raises Refused if no candidate is
+    proved.
     """
-    if budget.epsilon > _MOST_EPSILON * releases:
-        raise Refused(
-            f"The query {cells.label!r}: beyond epsilon = {_MOST_EPSILON} noise in counts with "
-            "margins is 0 as a float. Lower epsilon."
-        )
+    check_epsilon(cells, budget, releases)
     nested = nested_of(cells)
     weights = None if cells.largest else [1.0] * len(nested.tables)
     offers: list[tuple[float, Search, Shares]] = []
@@ -394,15 +363,9 @@ def find_nested(cells: Layout, budget: Budget, *, pure: bool, releases: int) -> 
         given = np.array([float(shares.get(table, 0)) for table in nested.every])
         rows = nested.row_variances(information(given)[0])
         offers.append((_log_total(rows, largest=cells.largest), search, shares))
-    for _, search, shares in sorted(offers, key=lambda offer: offer[0]):
-        claims = search(cells, budget, shares, releases)
-        if claims is not None:
-            names = (noise_name(cells, table) for table in shares)
-            return tuple(zip(names, claims, strict=True))
-    raise Refused(
-        f"The query {cells.label!r}: no noise is proved for tables with margins at this part of "
-        "the budget. Raise epsilon."
-    )
+    _, shares, claims = prove_best(cells, budget, offers, releases)
+    names = (noise_name(cells, table) for table in shares)
+    return tuple(zip(names, claims, strict=True))
 
 
 def _log_total(variances: Sequence[Floats], *, largest: bool) -> float:
@@ -411,7 +374,7 @@ def _log_total(variances: Sequence[Floats], *, largest: bool) -> float:
     return total(math.log(float(rows.max() if largest else rows.mean())) for rows in variances)
 
 
-def _moved(cells: Layout) -> Floats:
+def _count_moves(cells: Layout) -> Floats:
     return np.array([float(count_moved(cells, table)) for table in nested_of(cells).every])
 
 
@@ -419,7 +382,7 @@ def _list_searches(
     cells: Layout, budget: Budget, releases: int, *, pure: bool
 ) -> list[tuple[Search, Information]]:
     """The kinds of noise, and 1/variance at shares of the budget of one release."""
-    searches, moved = list[tuple["Search", "Information"]](), _moved(cells)
+    searches, moved = list[tuple["Search", "Information"]](), _count_moves(cells)
     if budget.epsilon:
         epsilon = float(budget.epsilon / releases)
         for search, family in ((_laplace, "laplace"), (_whole, _WHOLE)):
@@ -435,7 +398,7 @@ def _variances_of_shares(
     cells: Layout, budget: Budget, releases: int
 ) -> list[Callable[[int, float], float]]:
     """The variance of a number of a table at a share of the budget, of whole and Gaussian noise."""
-    kinds, moved = list["Information"](), _moved(cells)
+    kinds, moved = list["Information"](), _count_moves(cells)
     if budget.epsilon:
         whole = np.ones(len(moved), dtype=bool)
         kinds.append(pure_information(float(budget.epsilon / releases), moved, whole=whole))
@@ -449,43 +412,31 @@ def _variances_of_shares(
     return [partial(variance, information) for information in kinds]
 
 
+def _moves_of(cells: Layout, shares: Shares) -> dict[int, tuple[Sensitivity, int, float]]:
+    """For each table all shifts by one unit, the table's numbers, and the l2 radius."""
+    nested = nested_of(cells)
+    return {
+        table: (
+            table_sensitivity(cells, table),
+            nested.cells(table),
+            math.sqrt(count_moved(cells, table)),
+        )
+        for table in shares
+    }
+
+
 def _laplace(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
     """Laplace noise in each table, at its share of ε."""
-    return _pure("laplace", cells, budget, shares, times=times)
+    return find_pure(cells, "laplace", budget, shares, _moves_of(cells, shares), times=times)
 
 
 def _whole(cells: Layout, budget: Budget, shares: Shares, times: int) -> list[Certificate]:
     """Geometric noise in a single table, with the whole ε."""
-    return _pure(_WHOLE, cells, budget, shares, times=times)
-
-
-def _pure(
-    family: str, cells: Layout, budget: Budget, shares: Shares, *, times: int
-) -> list[Certificate]:
-    """Noise of one family in each table, at its share of ε."""
-    whole, nested = replace(budget, delta=Fraction(0)), nested_of(cells)
-    return [
-        put_on_grid(
-            cells,
-            find_noise(
-                cells,
-                family,
-                table_sensitivity(cells, table),
-                whole.share(share),
-                dimension=nested.cells(table),
-                times=times,
-            ),
-        )
-        for table, share in shares.items()
-    ]
+    return find_pure(cells, _WHOLE, budget, shares, _moves_of(cells, shares), times=times)
 
 
 def _gaussian(
     cells: Layout, budget: Budget, shares: Shares, times: int
 ) -> list[Certificate] | None:
     """Gaussian noise in all tables that meets the budget together; None if that isn't proved."""
-    nested, moves = nested_of(cells), dict[int, tuple["Sensitivity", int, float]]()
-    for table in shares:
-        radius = math.sqrt(count_moved(cells, table))
-        moves[table] = table_sensitivity(cells, table), nested.cells(table), radius
-    return compose_gaussians(cells, budget, shares, moves, times=times)
+    return compose_gaussians(cells, budget, shares, _moves_of(cells, shares), times=times)

@@ -25,13 +25,15 @@ from leastnoise.tables.answers.sums.level_queries import (
 )
 from leastnoise.tables.answers.sums.margin_queries import (
     NO_TABLE,
-    kept_apart,
+)
+from leastnoise.tables.answers.sums.problems import (
+    excluded_problems,
     listed_problems,
     name_problems,
     std_problems,
 )
 from leastnoise.tables.layout.axes import Bins, KeyColumn
-from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
+from leastnoise.tables.layout.lay_out import lay_out_tree
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.statistics.registry import known_statistics
 from leastnoise.workloads.marginal import MOST_CELLS
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.axes import Axis
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -96,22 +98,20 @@ class NestedQueries(QueryKind):
                 key,
                 called="columns of group_by or their levels",
             )
-            yield from _twice(query.listed_tables, names, key)
-        yield from _others(spec, query, path)
+            yield from _level_problems(query.listed_tables, names, key)
+        yield from _other_problems(spec, query, path)
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The cells."""
-        ((cells,),) = lay_out_in_one_cell(spec, query, asked, choose=_choose_bounding)
+        ((cells,),) = lay_out_tree(spec, query, asked, choose=_choose_bounding)
         return ((replace(cells, margins=published_tables(query)),),)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
-        from leastnoise.tables.answers.sums.answer import (  # noqa: PLC0415  (0.5 s)
-            NestedTables,
-            Sums,
-        )
+        from leastnoise.tables.answers.sums.answer import Sums  # noqa: PLC0415
+        from leastnoise.tables.answers.sums.nested import NestedMargins  # noqa: PLC0415 (0.5 s)
 
-        return [Sums(laid=laid, block=query, kind=NestedTables) for query in queries]
+        return [Sums(layouts=layouts, query=query, kind=NestedMargins) for query in queries]
 
 
 def published_tables(query: Query) -> tuple[int, ...]:
@@ -167,8 +167,8 @@ def _file_name(query: str, by: Sequence[str]) -> str:
 def tree_column(layout: Layout) -> tuple[int, KeyColumn]:
     """The place and the column of the keys with levels."""
     return next(
-        (place, axis)
-        for place, axis in enumerate(layout.axes)
+        (index, axis)
+        for index, axis in enumerate(layout.axes)
         if isinstance(axis, KeyColumn) and axis.levels
     )
 
@@ -181,8 +181,8 @@ def level_names(layout: Layout) -> tuple[str, ...]:
 
 def nested_of(layout: Layout) -> Nested:
     """The published tables, of the levels and of the other columns."""
-    place, column = tree_column(layout)
-    sizes = tuple(axis.cells for i, axis in enumerate(layout.axes) if i != place)
+    tree_axis, column = tree_column(layout)
+    sizes = tuple(axis.cells for i, axis in enumerate(layout.axes) if i != tree_axis)
     return _nested(column, sizes, layout.margins)
 
 
@@ -200,12 +200,12 @@ def _nested(column: KeyColumn, sizes: tuple[int, ...], tables: tuple[int, ...]) 
 
 def table_axes(layout: Layout, table: int) -> tuple[Axis, ...]:
     """The columns of a table, in the order of the query: a level instead of the keys."""
-    place, column = tree_column(layout)
+    tree_axis, column = tree_column(layout)
     level, mask = nested_of(layout).split(table)
     axes: list[Axis] = []
     others = 0
     for i, axis in enumerate(layout.axes):
-        if i == place:
+        if i == tree_axis:
             if level:
                 name, values = level_names(layout)[level - 1], tree_of(column).values[level - 1]
                 axes.append(KeyColumn(column=name, values=values))
@@ -248,7 +248,7 @@ def count_moved(layout: Layout, table: int) -> int:
 
 
 def _choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The way that leaves a unit in one cell; a sentence if there is none."""
+    """The bounding that leaves a unit in one cell; a sentence if no bounding does."""
     if shape.cells > MOST_CELLS:
         return (
             f"Expected at most {MOST_CELLS:,} cells with levels and margins, got {shape.cells:,}. "
@@ -257,16 +257,18 @@ def _choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
     return choose_bounding(ways, shape)
 
 
-def _twice(given: Sequence[Sequence[str]], names: Sequence[str], key: str) -> Iterator[Problem]:
-    for place, by in enumerate(given):
+def _level_problems(
+    given: Sequence[Sequence[str]], names: Sequence[str], key: str
+) -> Iterator[Problem]:
+    for index, by in enumerate(given):
         chosen = [name for name in by if name in names]
         if len(chosen) > 1:
             low, *above = sorted(chosen, key=names.index, reverse=True)
             why = f'Each {low} lies in one {above[0]}, so "{low}" is enough. Remove "{above[0]}".'
-            yield f"{key}[{place}]", why
+            yield f"{key}[{index}]", why
 
 
-def _others(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _other_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     """The problems of other keys of the query beside levels and margins."""
     key = f"{path}.margins"
     asked = known_statistics(query, by_row=spec.privacy.by_row)
@@ -279,7 +281,7 @@ def _others(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         why = f"Whole counts that add up aren't supported here yet. Remove {name}."
         yield f"{path}.{name}", why
     else:
-        yield from kept_apart(query, path, key=key, called="Levels")
+        yield from excluded_problems(query, path, key=key, called="Levels")
     yield from name_problems(
         query, file_names(query), key, hint="give a level or a column such a name."
     )

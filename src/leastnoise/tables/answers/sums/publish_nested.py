@@ -1,4 +1,4 @@
-"""Tables by levels and other columns: from exact cells to what is published, and its checks."""
+"""Tables by levels and other columns: from exact cells to published tables, and their checks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from leastnoise.errors import CertificateRejected
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.answers.sums.nested_queries import columns_in_words
-from leastnoise.tables.answers.sums.publish_sums import whole_steps
+from leastnoise.tables.answers.sums.publish_sums import check_agreement, whole_steps
 from leastnoise.tables.layout.layout import EXACT_SUMS, INT64_END
 from leastnoise.tables.results.table import table_of
 from leastnoise.tables.results.table_files import read_table
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.tables.answers.noisy import BlockPlan
+    from leastnoise.tables.answers.noisy import NoisyPart
     from leastnoise.tables.answers.sums.nested import NestedMargins
     from leastnoise.tables.results.table import Table
 
 
 def publish_nested(
-    whole: NestedMargins, parts: Sequence[BlockPlan], cells: NDArray[np.int64]
+    whole: NestedMargins, parts: Sequence[NoisyPart], cells: NDArray[np.int64]
 ) -> list[Table]:
     """The published tables, given the exact integers of the cells.
 
@@ -54,10 +53,10 @@ def publish_nested(
     return tables
 
 
-def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[BlockPlan], kind: str) -> None:
-    """Raise CertificateRejected unless all tables have the same sums by what they share.
+def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[NoisyPart], kind: str) -> None:
+    """Raise CertificateRejected unless tables have the same numbers in all tables that they share.
 
-    The tables are as `check_table` found them.
+    `check_table` has checked the tables, each by itself.
     """
     nested, grid = whole.nested, float(whole.grid)
     numbers: list[NDArray[np.int64]] = []
@@ -69,18 +68,9 @@ def check_nested(whole: NestedMargins, folder: Path, parts: Sequence[BlockPlan],
             why = f"has a count that isn't a multiple of {whole.grid}"
             raise CertificateRejected(f"The table {part.name}.{kind} {why}.")
         numbers.append(whole.nodes_first(steps.astype(np.int64), table))
-    first: dict[int, int] = {}
-    shared = {nested.meet(table, other) for table in nested.tables for other in nested.tables}
-    for by in sorted(shared, reverse=True):
-        for place, table in enumerate(nested.tables):
-            if nested.meet(by, table) != by:
-                continue
-            begin = first.setdefault(by, place)
-            sums, wanted = (
-                nested.sums(numbers[at], by, of=nested.tables[at]) for at in (place, begin)
-            )
-            if (sums != wanted).any():
-                name, other = (f"{parts[at].name}.{kind}" for at in (place, begin))
-                columns_of = " and ".join(columns_in_words(whole.cells, by)) or "no column"
-                why = f"don't have the same sums by {columns_of}"
-                raise CertificateRejected(f"The tables {name} and {other} {why}.")
+
+    def add_up(index: int, shared: int) -> list[float]:
+        sums = nested.sums(numbers[index], shared, of=nested.tables[index])
+        return sums.reshape(-1).tolist()
+
+    check_agreement(whole, kind, nested.tables, nested.meet, add_up)

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, Refused
+from leastnoise.tables.answers.sums.answer import Summed
+from leastnoise.tables.answers.sums.publish_sums import check_on_tree, publish_on_tree
 from leastnoise.tables.answers.sums.whole_counts import WholeCounts
 from leastnoise.tables.noise.trees import find_tree, measure_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from leastnoise.certificate.plan import Block, Blocks
+    from leastnoise.certificate.plan import Blocks as Claims
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.noise import Agreeing
+    from leastnoise.tables.answers.base import Totals
+    from leastnoise.tables.answers.sums.answer import Named
     from leastnoise.tables.layout.layout import Layout
+    from leastnoise.tables.results.table import Table
     from leastnoise.tables.statistics.base import NoiseError
     from leastnoise.workloads.base import Workload
     from leastnoise.workloads.tree import TreeStrategy
@@ -28,20 +36,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeSums(ABC):
+class TreeSums(Summed):
     """The tables of a query, which are sums of the same counts, and their noise.
 
-    `cells` is the layout of the counts in all groups. `noise` is of one group's tree; `claim` is
-    about the noise of all groups.
+    `cells` is the layout of the counts in all groups. `noise` is of one group's tree; `certificate`
+    is about the noise of all groups.
     """
 
-    cells: Layout
-    budget: Budget
-    claim: Certificate
     noise: Agreeing
 
-    key: ClassVar[str]
-    """The key of the spec that asks for these tables."""
     called: ClassVar[str]
     """The name of the tables, in the plural."""
     summed: ClassVar[str]
@@ -51,11 +54,6 @@ class TreeSums(ABC):
     @abstractmethod
     def trees(cells: Layout) -> Trees:
         """The trees that the noise may be drawn on."""
-
-    @property
-    @abstractmethod
-    def layouts(self) -> tuple[Layout, ...]:
-        """The layouts of the tables, the counts themselves first."""
 
     @property
     @abstractmethod
@@ -80,45 +78,35 @@ class TreeSums(ABC):
         """The columns of the levels, the highest first, if levels have columns."""
         return ()
 
-    @abstractmethod
-    def to_record(self) -> dict[str, Any]:
-        """The noise as JSON values, all of which a certificate can confirm."""
-
-    @abstractmethod
-    def in_words(self) -> list[str]:
-        """The noise and what it is worth, in sentences."""
-
     @classmethod
-    def of(cls, cells: Layout, budget: Budget, claims: Sequence[tuple[str, Block]]) -> Self:
-        """The tables that are released as `claims` say, which are proved or not.
-
-        Raises CertificateRejected unless they are one draw for these tables, with their budget.
-        """
+    def read(cls, cells: Layout, share: Budget, claims: Named, *, composed: bool = False) -> Self:
+        """The tables that are released as `claims` say: one draw with the whole share of ε."""
         where, claim = f"Query {cells.label!r}", claims[0][1]
         if len(claims) != 1 or not isinstance(claim, Certificate):
             raise CertificateRejected(f"{where}: its counts have one draw of noise.")
-        noise = cls.trees(cells).read(claim, budget)
-        tables = cls(cells=cells, budget=budget, claim=claim, noise=noise)
+        noise = cls.trees(cells).read(claim, share)
+        tables = cls(cells=cells, budget=share, certificate=claim, noise=noise)
         strategy = tables.strategy
         if not all(strategy.variance(table).all() for table in range(len(strategy.tables))):
             raise CertificateRejected(f"{where}: its noise is 0 as a float.")  # a _std says none
         return tables
 
     @classmethod
-    def find(cls, cells: Layout, budget: Budget, releases: int) -> Blocks:
+    def find(cls, cells: Layout, share: Budget, releases: int, *, pure: bool = True) -> Claims:
         """The noise of the counts, proved, by its name in a certificate.
 
-        Each release has an equal part of ε, and δ is left unspent. Raises Refused if there is none.
+        Each release has an equal part of ε, and δ is left unspent. Raises Refused if no noise is
+        proved.
         """
         label = cells.label
-        if not budget.epsilon:
+        if not share.epsilon:
             raise Refused(f"The query {label!r}: {cls.called} need epsilon > 0.")
 
         def read(claim: Certificate) -> object:
-            return cls.of(cells, budget, [(label, claim)]).errors
+            return cls.read(cells, share, [(label, claim)]).errors
 
         try:
-            return ((label, find_tree(cls.trees(cells), budget, releases, read)),)
+            return ((label, find_tree(cls.trees(cells), share, releases, read)),)
         except CertificateRejected as error:
             advice = f"Give a smaller epsilon, or leave {cls.key} out."
             raise Refused(f"{error} {advice}") from None
@@ -129,7 +117,7 @@ class TreeSums(ABC):
         strategy = self.strategy
         tables = range(len(strategy.tables))
         return tuple(
-            measure_table(strategy, table, groups=strategy.repeats(table)) for table in tables
+            measure_table(strategy, table, groups=strategy.count_groups(table)) for table in tables
         )
 
     @property
@@ -139,9 +127,25 @@ class TreeSums(ABC):
 
     @cached_property
     def whole_counts(self) -> WholeCounts | None:
-        """How whole counts, none below 0, follow from the noisy ones, if the spec asks for them."""
+        """The tree and the bias of whole counts, none below 0, if the spec asks for them."""
         if not self.cells.projected:
             return None
         names, tree = zip(*self.nodes, strict=True)
         too_high = {at.name: self.strategy.too_high(i) for i, at in enumerate(self.layouts)}
         return WholeCounts(tree=tree, names=names, too_high=too_high, columns=self.columns)
+
+    def noise_errors(self, index: int) -> tuple[NoiseError]:
+        """The error of the count of a cell of a table."""
+        return (self.errors[index],)
+
+    def moves(self, index: int) -> tuple[Sensitivity]:
+        """The shifts of all cells by one unit."""
+        return (self.certificate.sensitivity,)
+
+    def draw(self, totals: Totals) -> list[Table]:
+        """All tables."""
+        return publish_on_tree(self, self.parts, *totals.cells)
+
+    def check(self, folder: Path, kind: str) -> None:
+        """Raise CertificateRejected unless all tables are sums of whole counts."""
+        check_on_tree(self, folder, self.parts, kind)

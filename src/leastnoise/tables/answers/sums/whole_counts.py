@@ -1,10 +1,10 @@
-"""Whole counts, none below 0, that add up: down which tree they are found, and what bias that is.
+"""Whole counts, none below 0, that add up: the tree down which they are computed, and their bias.
 
-notation: y_v the noisy number of a node of the tree, n_v what it is without noise, Z_v its noise;
-x_v what is published (`sums.publish_whole`), at most y_v rounded up, or 0. So E x_v − n_v is at
-most E max(0, Z_v) = E|Z_v|/2 ≤ std/2 where y_v is whole, and else ½ more, 1 where n_v needn't be
-whole, and half a step of the grid for each cell in it. A number that is no node is the sum of
-several. Proof: theory/marginals.md.
+notation: y_v the noisy number of a node of the tree, n_v this number without noise, Z_v its noise;
+x_v the published count (`sums.publish_whole`), at most y_v rounded up, or 0. So E x_v − n_v is at
+most E max(0, Z_v) = E|Z_v|/2 ≤ std/2 if y_v is whole. Otherwise it is ½ more (1 more if n_v needn't
+be whole), and half a step of the grid more for each cell in it. A number that is no node is the sum
+of several. Proof: theory/marginals.md.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ WHOLE_NOTE = (
     "ones of the same total lose; how much depends on the counts. Standard deviations and "
     "intervals are those of the noisy counts before: a count may lie outside of its own interval."
 )
-_FOUND = "Counts are whole, none is below 0, and all add up: they are found from the total down{}."
+_FOUND = "Counts are whole, none is below 0, and all add up: computed from the total down{}."
 _BIAS = (
     "Whole counts, none below 0, are too high where true ones are near 0: on average by at most "
-    "{}; m of them together by at most m times that."
+    "{}; the sum of m counts by at most m times this."
 )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class WholeCounts:
-    """Down which tree whole counts are found, and how much too high they are in each table.
+    """The tree down which whole counts are computed, and their bias in each table.
 
-    `tree` says of each level, the highest first, which of its nodes each cell is a part of. The
-    rows of the table `names[i]` are the nodes of level i, in order; None where that isn't
-    published. A number of a table is on average at most its `too_high` above what it is without
-    noise. `columns` are those of the levels below the total, if they have some.
+    `tree` has, for each level from the highest down, the node of each cell. The rows of the table
+    `names[i]` are the nodes of level i, in order; None if no table of the level is published. A
+    number of a table is on average at most its `too_high` above the number without noise. `columns`
+    are the columns of the levels below the total, if levels have columns.
     """
 
     tree: tuple[Wholes, ...]
@@ -56,21 +56,21 @@ class WholeCounts:
     columns: tuple[str, ...] = ()
 
     def in_words(self) -> list[str]:
-        """Return what is done, and its bias, in sentences."""
+        """The method and its bias, in sentences."""
         down = f", by {_words.join_names(self.columns)}" if self.columns else " a tree of the bins"
         return [_FOUND.format(down), bias_in_words(self.too_high), WHOLE_NOTE]
 
 
 def bias_in_words(too_high: Mapping[str, float]) -> str:
-    """Return the bias of whole counts in tables by name, in a sentence."""
-    bias = [f"{_words.round_up(one)} in {name}" for name, one in too_high.items()]
+    """The bias of whole counts in tables, by name, in a sentence."""
+    bias = [f"{_words.round_up(bound)} in {name}" for name, bound in too_high.items()]
     return _BIAS.format(_words.join_names(bias))
 
 
 def along_columns(margins: Margins) -> WholeCounts:
-    """Return the tree of one order of the columns: the total, the numbers by the first, and so on.
+    """Whole counts down one order of the columns: the total, the numbers by the first, and so on.
 
-    It is that of the noise, if that has one; else the order for which Σ ln(bias) is least.
+    The order is the order of the noise's tree, or else the order with the least Σ ln(bias).
     """
     sizes = margins.marginals.sizes
     names = {table: table_layout(margins.cells, table).name for table in margins.cells.margins}
@@ -87,22 +87,22 @@ def along_columns(margins: Margins) -> WholeCounts:
     cells = np.indices(sizes)
     axes = [margins.marginals.axes(mask) for mask in masks]
     tree = [
-        np.ravel_multi_index([cells[i] for i in own], [sizes[i] for i in own]).reshape(-1)
-        if own
+        np.ravel_multi_index([cells[i] for i in columns], [sizes[i] for i in columns]).reshape(-1)
+        if columns
         else np.zeros(math.prod(sizes), dtype=np.int64)
-        for own in axes
+        for columns in axes
     ]
     return WholeCounts(
         tree=tuple(tree),
         names=tuple(map(names.get, masks)),
         too_high=dict(zip(names.values(), too_high, strict=True)),
-        columns=tuple(margins.cells.axes[one].column for one in best),
+        columns=tuple(margins.cells.axes[column].column for column in best),
     )
 
 
 def _prefixes(order: Sequence[int]) -> list[int]:
-    """Return the tables that are levels of an order's tree."""
-    return [sum(1 << one for one in order[:end]) for end in range(len(order) + 1)]
+    """The tables that are levels of an order's tree."""
+    return [sum(1 << column for column in order[:end]) for end in range(len(order) + 1)]
 
 
 def _node_bias(margins: Margins) -> Mapping[int, float]:
@@ -116,15 +116,15 @@ def _node_bias(margins: Margins) -> Mapping[int, float]:
         mask: margins.marginals.cells(last & ~mask) * float(margins.grids[0]) for mask in every
     }
     # who is over a limit counts in parts, so that true counts needn't be whole
-    up = 0.5 if in_one_cell(margins.drawn) else 1.0
+    up = 0.5 if in_one_cell(margins.measured_cells) else 1.0
     return {mask: (stds[mask] + steps[mask]) / 2 + up for mask in every}
 
 
 def _too_high(margins: Margins, order: Sequence[int], bias: Mapping[int, float]) -> list[float]:
-    """Return the bias of a number of each published table: of as many nodes as it is the sum of."""
-    found: list[float] = []
+    """The bias of a number of each published table: the sum over the nodes in it."""
+    biases: list[float] = []
     masks = _prefixes(order)
     for table in margins.cells.margins:
         level = next(mask for mask in masks if table & ~mask == 0)
-        found.append(margins.marginals.cells(level & ~table) * bias[level])
-    return found
+        biases.append(margins.marginals.cells(level & ~table) * bias[level])
+    return biases

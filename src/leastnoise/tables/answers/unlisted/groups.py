@@ -22,7 +22,7 @@ from leastnoise.tables.answers.base import (
     Topic,
     expect_claim,
 )
-from leastnoise.tables.answers.noisy import BlockPlan, NoisyAnswer
+from leastnoise.tables.answers.noisy import NoisyAnswer, NoisyPart
 from leastnoise.tables.answers.single import OfOneQuery
 from leastnoise.tables.answers.unlisted.publish import publish_groups
 from leastnoise.tables.answers.unlisted.search import UnlistedPlan, find_claims
@@ -64,7 +64,7 @@ class UnlistedGroups(OfOneQuery):
         """Find and prove the noise of one group, and the threshold."""
         tell(f"Finding and proving the threshold of {self.label}")
         claim = find_claims(self.layout, self.share_of_one)[0]
-        yield Offer(index=self.block.index, claims=((self.label, claim),))
+        yield Offer(index=self.query.index, claims=((self.label, claim),))
 
     def read(
         self,
@@ -77,7 +77,7 @@ class UnlistedGroups(OfOneQuery):
         where = f"Query {name!r}"
         why = f"{where}: groups have a threshold, and chances decide of keys alone."
         claim = expect_claim(claim, ThresholdCertificate, why)
-        layouts = find_layouts((self.block,), claim.noise.sensitivity)
+        layouts = find_layouts((self.query,), claim.noise.sensitivity)
         if layouts is None:
             raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
         (layout,) = layouts
@@ -97,12 +97,12 @@ def _falls_by_bits(chance: Fraction) -> bool:
 
 def check_groups(claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str) -> None:
     """Raise CertificateRejected unless it is about the rows of groups that this layout has."""
-    way = layout.bounding
+    bounding = layout.bounding
     fits = (
         (claim.budget == share, "its budget is not the share that its importance gives"),
         (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
         (
-            isinstance(way, FewGroups) and claim.groups == way.groups,
+            isinstance(bounding, FewGroups) and claim.groups == bounding.groups,
             "it is about another number of groups that one unit is in",
         ),
         (claim.coordinate == layout.counted, "another number than the spec's decides"),
@@ -137,7 +137,7 @@ class ByThreshold(NoisyAnswer):
         return (self.layout.label,)
 
     @cached_property
-    def parts(self) -> tuple[BlockPlan]:
+    def parts(self) -> tuple[NoisyPart]:
         """The row of a group."""
         plain = Baselines.of((self.layout,), self.budget, self.releases)
         return (GroupRow(layout=self.layout, budget=self.budget, baselines=plain, answered=self),)
@@ -155,7 +155,7 @@ class ByThreshold(NoisyAnswer):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class GroupRow(BlockPlan):
+class GroupRow(NoisyPart):
     """The row of each group that is published."""
 
     answered: ByThreshold
@@ -167,7 +167,7 @@ class GroupRow(BlockPlan):
         return noise_errors(self.certificate, self.answered.layout)
 
     def own_sentences(self) -> Iterator[Sentence]:
-        """From which count on a group is published."""
+        """The threshold, and its consequences for groups and counts."""
         for text in self.answered.groups.in_words():
             yield Sentence(Topic.NOISE, text)
         yield Sentence(Topic.GROUPS, GROUPS_NOTE)

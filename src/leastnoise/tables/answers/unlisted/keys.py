@@ -54,7 +54,7 @@ class KeysAlone(OfOneQuery):
         """Find and prove the chances by which keys are published."""
         tell(f"Finding and proving the chances of {self.label}")
         claim = find_keys(self.share_of_one, self.layout)
-        yield Offer(index=self.block.index, claims=((self.label, claim),))
+        yield Offer(index=self.query.index, claims=((self.label, claim),))
 
     def read(
         self,
@@ -72,11 +72,11 @@ class KeysAlone(OfOneQuery):
 
 def check_keys(claim: KeysCertificate, layout: Layout, share: Budget, *, where: str) -> None:
     """Raise CertificateRejected unless it is about the keys that this layout has."""
-    way = layout.bounding
+    bounding = layout.bounding
     fits = (
         (claim.budget == share, "its budget is not the share that its importance gives"),
         (
-            isinstance(way, FewGroups) and claim.groups == way.groups,
+            isinstance(bounding, FewGroups) and claim.groups == bounding.groups,
             "it is about another number of groups that one unit is in",
         ),
         (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
@@ -129,15 +129,15 @@ class KeysPlan(AloneInDraw):
         return [publish_keys(self.layout, self.claim, keys)]
 
     def in_words(self) -> list[str]:
-        """From where on a key is published, in sentences."""
+        """The sizes of published keys, in sentences."""
         published = (
-            f"{self.name} says which keys there are, and no number. A key of {self.half:,} is "
+            f"{self.name} lists keys, without any number. A key of {self.half:,} is "
             f"published every other time, and one of {self.nearly:,} in 95 of 100."
         )
         return [published, *([] if self.least is None else [least_in_words("key", self.least)])]
 
     def sentences(self, names: Mapping[str, str]) -> Iterator[Sentence]:
-        """From where on a key is published, and what that says of the others."""
+        """The sizes of published keys, and a note on keys that are not published."""
         for text in describe_kept_groups(self.layout):
             yield Sentence(Topic.KEPT, text)
         for text in self.in_words():

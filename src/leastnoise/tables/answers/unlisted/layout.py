@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut
+    from leastnoise.tables.layout.layout import SpecLayout
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.query import Query
@@ -41,13 +41,13 @@ class UnlistedQueries(QueryKind):
         """The row of a group."""
         return _row_of_group(spec, query, asked)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
         from leastnoise.tables.answers.unlisted.groups import (  # noqa: PLC0415  (0.5 s)
             UnlistedGroups,
         )
 
-        return [UnlistedGroups(laid=laid, block=query) for query in queries]
+        return [UnlistedGroups(layouts=layouts, query=query) for query in queries]
 
 
 @final
@@ -57,12 +57,12 @@ class KeyQueries(QueryKind):
     why_no_clipping: ClassVar[str] = _NO_NUMBER
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-        """What a query has no use for that publishes keys alone."""
+        """The keys that a query can't use if it publishes keys alone."""
         if "statistics" not in query.model_fields_set:
             why = 'Expected statistics, such as statistics = ["count"]; or [], for the keys alone.'
             yield path, why
         if spec.privacy.epsilon == LEAST:
-            why = 'Expected one: with epsilon = "least" an error decides, and keys alone have none.'
+            why = 'Expected one: with epsilon = "least" an error decides, and keys have no error.'
             yield f"{path}.statistics", why
         for name in _OF_NUMBERS:
             if getattr(query, name):
@@ -72,39 +72,43 @@ class KeyQueries(QueryKind):
         """The row of a group, whose one number is not published."""
         return _row_of_group(spec, query, asked)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
         from leastnoise.tables.answers.unlisted.keys import KeysAlone  # noqa: PLC0415  (0.5 s)
 
-        return [KeysAlone(laid=laid, block=query) for query in queries]
+        return [KeysAlone(layouts=layouts, query=query) for query in queries]
 
 
 def _row_of_group(spec: Spec, query: Query, asked: Needs) -> Parts:
     """The layout of a row of groups that nobody listed.
 
     The number that decides on publication counts each unit once. Otherwise few persons with many
-    rows would need as much noise as all of them. It is asked for, or summed beside what is.
+    rows would need as much noise as all of them. The spec asks for this number, or it is summed
+    beside the numbers of the spec.
     """
     by_row, rows = spec.privacy.by_row, Component(kind="count")
-    way: FewGroups | str = FewGroups(groups=1, per_group=1)
+    bounding: FewGroups | str = FewGroups(groups=1, per_group=1)
     if not by_row:
         if spec.contribution is None:
             raise KeyError("contribution")  # the checks of the spec come first
         counts_rows = any(needs != (A_PERSON,) for _, needs in asked.values())
-        way = bound_groups(spec.contribution, counts_rows=counts_rows)
-    if isinstance(way, str):
-        raise LayoutError(way)
+        bounding = bound_groups(spec.contribution, counts_rows=counts_rows)
+    if isinstance(bounding, str):
+        raise LayoutError(bounding)
     # where one row of a person counts, to count persons and rows is the same
-    once = rows if way.per_group == 1 else A_PERSON
-    needs = [tuple(once if one == A_PERSON else one for one in own) for _, own in asked.values()]
+    once = rows if bounding.per_group == 1 else A_PERSON
+    needs = [
+        tuple(once if counted == A_PERSON else counted for counted in numbers)
+        for _, numbers in asked.values()
+    ]
     components = list(dict.fromkeys(component for need in needs for component in need))
-    counts = [one for one in components if one == once]
-    if way.per_group == 1:
-        counts += [one for one in components if one.kind == "count"]
+    counts = [counted for counted in components if counted == once]
+    if bounding.per_group == 1:
+        counts += [counted for counted in components if counted.kind == "count"]
     if not counts:
         components.append(once)
         counts = [once]
-    statistics = tuple(one for one, _ in asked.values())
+    statistics = tuple(counted for counted, _ in asked.values())
     shape = shape_of(spec, query, statistics, [*asked], needs, tuple(components), part="")
-    shape = replace(shape, bounding=way, counted=components.index(counts[0]))
-    return ((replace(shape, bits=find_bits(shape, way)),),)
+    shape = replace(shape, bounding=bounding, counted=components.index(counts[0]))
+    return ((replace(shape, bits=find_bits(shape, bounding)),),)

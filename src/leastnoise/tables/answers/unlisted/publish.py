@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 def publish_groups(
     layout: Layout,
     claim: ThresholdCertificate,
-    found: Sequence[tuple[Any, ...]],
+    groups: Sequence[tuple[Any, ...]],
     noise: Sequence[NoiseError],
     *,
     entropy: Entropy | None = None,
 ) -> Table:
-    """Return the rows that may be published of what `rows.exact.group_totals` found, by key.
+    """The rows that may be published of the groups that `rows.exact.group_totals` found, by key.
 
-    Every group has a draw of its own, whatever becomes of it. `noise` holds an error a component.
-    `entropy` is for tests.
+    Every group has a draw of its own, whether it is published or not. `noise` holds an error for
+    each component. `entropy` is for tests.
     """
-    ordered = sorted(found, key=lambda row: _place(layout, row))
+    ordered = sorted(groups, key=lambda row: _place(layout, row))
     width = len(layout.components)
     totals = np.array([row[-width:] for row in ordered], dtype=np.int64).reshape(-1, width)
     exact = ScaledIntegers(numerators=totals, bits=layout.bits)
     grid = claim.noise.grid
     if grid is None:
-        raise TypeError("what is published is rounded to a grid")
+        raise TypeError("published counts are rounded to a grid")
     source = entropy or SystemEntropy()
     noisy = add_noise_to_rows(claim.noise.noise, grid, exact, entropy=source)
     counts, least = noisy[:, claim.coordinate], float(claim.threshold)
@@ -59,16 +59,16 @@ def publish_groups(
 def publish_keys(
     layout: Layout,
     claim: KeysCertificate,
-    found: Sequence[tuple[Any, ...]],
+    groups: Sequence[tuple[Any, ...]],
     *,
     entropy: Entropy | None = None,
 ) -> Table:
-    """Return the keys that chance lets through of what `rows.exact.group_totals` found.
+    """The keys that chance lets through, of those that `rows.exact.group_totals` found.
 
-    Every key tosses a coin of its own, whatever becomes of it. `entropy` is for tests.
+    Every key tosses a coin of its own, whether it is published or not. `entropy` is for tests.
     """
     most = len(claim.chances)
-    ordered = sorted(found, key=lambda row: _place(layout, row))
+    ordered = sorted(groups, key=lambda row: _place(layout, row))
     chances = np.array([0, *claim.chances], dtype=np.uint64)
     units = [min(row[-1] >> layout.bits, most) for row in ordered]
     heads = _coins(chances[np.array(units, dtype=np.int64)], entropy or SystemEntropy())
@@ -77,19 +77,19 @@ def publish_keys(
 
 
 def _parts(chance: Fraction) -> np.uint64:
-    """Return a chance in parts of CERTAIN."""
+    """A chance in parts of CERTAIN."""
     if CERTAIN % chance.denominator:
         raise TypeError("a coin falls by bits")
     return np.uint64(chance.numerator * (CERTAIN // chance.denominator))
 
 
 def _coins(chances: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.bool_]:
-    """Return fresh coins that fall with these chances, each so many parts of CERTAIN."""
+    """Fresh coins that fall with these chances, each in parts of CERTAIN."""
     return entropy.words(len(chances)) >> np.uint64(64 - CERTAIN_BITS) < chances
 
 
 def _place(layout: Layout, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what rows are ordered by: the columns in turn, public ones as the spec lists them."""
+    """The sort key of a row: the columns in turn, public columns in the order of the spec."""
     keys, positions = iter(row[1:]), iter(_positions(layout, int(row[0])))
     return tuple(
         sort_key(next(keys)) if isinstance(axis, Unlisted) else next(positions)
@@ -98,16 +98,16 @@ def _place(layout: Layout, row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _positions(layout: Layout, cell: int) -> list[int]:
-    """Return the place of a public cell on each public axis."""
-    found: list[int] = []
-    for axis in reversed([one for one in layout.axes if not isinstance(one, Unlisted)]):
-        cell, place = divmod(cell, axis.cells)
-        found.append(place)
-    return found[::-1]
+    """The position of a public cell on each public axis."""
+    positions: list[int] = []
+    for axis in reversed([listed for listed in layout.axes if not isinstance(listed, Unlisted)]):
+        cell, position = divmod(cell, axis.cells)
+        positions.append(position)
+    return positions[::-1]
 
 
 def _key_columns(layout: Layout, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    """Return the columns that tell the groups apart, a value a row."""
+    """The columns of keys, with a value for each row."""
     places = [_positions(layout, int(row[0])) for row in rows]
     columns: list[list[Any]] = []
     public = unlisted = 0
@@ -116,6 +116,9 @@ def _key_columns(layout: Layout, rows: Sequence[tuple[Any, ...]]) -> list[list[A
             unlisted += 1
             columns.append([row[unlisted] for row in rows])
         else:
-            columns += [[values[own[public]] for own in places] for values in axis.columns.values()]
+            columns += [
+                [values[position[public]] for position in places]
+                for values in axis.columns.values()
+            ]
             public += 1
     return columns

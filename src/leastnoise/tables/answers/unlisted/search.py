@@ -1,8 +1,9 @@
-"""Which noise and which threshold a block has whose groups nobody listed, from public numbers.
+"""The search for noise and a threshold for groups that nobody listed, from public numbers.
 
-notation: n₅₀, n₉₅ = from how many units (or rows, where one counts) on a group is published with
-probability ½ and 95 %. Candidates are ranked by n₅₀, then by the noise of the count: what isn't
-published has no error at all. With `prefer = "accuracy"` they are ranked by their noise first.
+notation: n₅₀, n₉₅ the numbers of units (or rows, if one row counts) from which on a group is
+published with probability ½ and 95 %. Candidates are ranked by n₅₀, then by the noise of the count:
+a group that isn't published has no error at all. With `prefer = "accuracy"` they are ranked by
+their noise first.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ _AS_WHOLE = 1e-9  # of a number of units: a float below a whole number by less m
 @final
 @dataclass(frozen=True, kw_only=True)
 class GroupSizes:
-    """How large a group has to be, with one noise: `half` and `nearly` are n₅₀ and n₉₅.
+    """The sizes of groups that are published, with one noise: `half` and `nearly` are n₅₀ and n₉₅.
 
-    `std` is that of its count, and `threshold` the least noisy count that may be published.
+    `std` is the standard deviation of a group's count, and `threshold` the least noisy count that
+    may be published.
     """
 
     noise: str
@@ -55,7 +57,7 @@ class GroupSizes:
 
     @classmethod
     def of(cls, claim: ThresholdCertificate) -> GroupSizes:
-        """Return what a certificate lets through."""
+        """The sizes of groups that are published with this certificate."""
         noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
         # published where n + X >= threshold − g/2, and the law of X is symmetric
         edge = float(claim.threshold - grid / 2)
@@ -70,18 +72,15 @@ class GroupSizes:
 
 
 def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
-    """Return from how many units on a group is published with that probability.
-
-    It is within a few of `near`, and no less than one.
-    """
+    """The number of units from which on a group is published with this probability."""
     units = max(math.floor(near - float(claim.noise.grid or 0)) - 1, 1)
-    while published(claim, units) < chance * (1 - _AS_WHOLE):
+    while publication_chance(claim, units) < chance * (1 - _AS_WHOLE):
         units += 1
     return units
 
 
-def published(claim: ThresholdCertificate, units: int) -> float:
-    """Return the probability that a group of so many is published."""
+def publication_chance(claim: ThresholdCertificate, units: int) -> float:
+    """The probability that a group of this size is published."""
     noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
     beyond = part_of(type(noise), "beyond")
 
@@ -123,7 +122,7 @@ class Otherwise:
         )
 
     def in_words(self) -> str:
-        """What it would do, to end a sentence that begins with the preference."""
+        """The consequences, to end a sentence that begins with the preference."""
         of_count = f" (std {self.noise.std:.4g} of the count)" if self.counts else ""
         return (
             f"would give {self.ratio:.3g} times the noise{of_count}, and publish a group of "
@@ -134,12 +133,13 @@ class Otherwise:
 @final
 @dataclass(frozen=True, kw_only=True)
 class UnlistedPlan:
-    """What a plan says of groups that nobody listed.
+    """The noise and threshold of groups that nobody listed, with a comparison.
 
-    `chosen` is the noise that is drawn, `others` are those that would do, too, `plain` is Laplace
-    noise with a threshold for the same budget. No mechanism at all publishes a group of fewer than
-    `least` units with probability ½; None where that isn't known. `preferred` is what the noise is
-    chosen for. The other preference would choose `otherwise`; None if it would choose the same.
+    `chosen` is the noise that is drawn, `others` are other noises that serve, and `plain` is
+    Laplace noise with a threshold for the same budget. No mechanism at all publishes a group of
+    fewer than `least` units with probability ½; None if `least` isn't known. `preferred` is the
+    spec's preference. The other preference would choose `otherwise`; None if it would choose the
+    same.
     """
 
     claim: ThresholdCertificate
@@ -167,17 +167,18 @@ class UnlistedPlan:
 
     @property
     def least_count(self) -> str:
-        """From which noisy count on a group is published, to go on from "is"."""
+        """The least noisy count of a published group, to follow "is" in a sentence."""
         chance = float(self.claim.chance_below)
         sometimes = f", at {self.chosen.threshold:.6g} with probability {chance:.3g}"
         return f"{float(self.claim.threshold):.6g} or more{sometimes if chance else ''}"
 
     def in_words(self) -> list[str]:
-        """Return from where on a group is published, in sentences."""
-        one = self.chosen
+        """The sizes of published groups, in sentences."""
+        chosen = self.chosen
         published = (
             f"A group is published where its noisy count is {self.least_count}. So a group of "
-            f"{one.half:,} is published every other time, and one of {one.nearly:,} in 95 of 100."
+            f"{chosen.half:,} is published every other time, and one of "
+            f"{chosen.nearly:,} in 95 of 100."
         )
         least = [] if self.least is None else [least_in_words("group", self.least)]
         return [published, *self._trade, *least]
@@ -194,14 +195,14 @@ class UnlistedPlan:
         return [f'Noise is chosen for {traded}: prefer = "{other}" {self.otherwise.in_words()}']
 
     def to_record(self) -> dict[str, Any]:
-        """Return it as JSON values, all of which a certificate can confirm."""
+        """The plan as JSON values, all of which a certificate can confirm."""
         claim = self.claim
         return {
             "threshold": decimal_text(claim.threshold),
             "chance_below": decimal_text(claim.chance_below),
             "groups": claim.groups,
             "chosen": vars(self.chosen),
-            "others": [vars(one) for one in self.others],
+            "others": [vars(sizes) for sizes in self.others],
             "plain_laplace": None if self.plain is None else vars(self.plain),
             "least_possible": self.least,
             **({"prefer": ACCURACY} if self.preferred == ACCURACY else {}),
@@ -209,7 +210,7 @@ class UnlistedPlan:
 
 
 def least_in_words(what: str, least: int) -> str:
-    """Return from where on some mechanism could publish a group, or its key."""
+    """A sentence about the smallest group, or key, that some mechanism could publish."""
     return (
         f"No mechanism publishes a {what} of fewer than {least:,} with probability ½ at this part "
         "of the budget."
@@ -219,30 +220,30 @@ def least_in_words(what: str, least: int) -> str:
 def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, ...]:
     """The certificates that serve a query at its `budget`, the best first.
 
-    Raises Refused if there is none.
+    Raises Refused if no certificate is proved.
     """
-    way = layout.bounding
-    if not isinstance(way, FewGroups) or layout.counted is None:
+    bounding = layout.bounding
+    if not isinstance(bounding, FewGroups) or layout.counted is None:
         raise TypeError("a query whose groups nobody listed has a limit on the groups of a unit")
-    found = _find_claims(
-        layout.sensitivities, way.groups, layout.counted, budget, layout.neighbours,
+    claims = _find_claims(
+        layout.sensitivities, bounding.groups, layout.counted, budget, layout.neighbours,
         len(layout.components),
     )  # fmt: skip
-    if not found:
+    if not claims:
         raise Refused(
             f"The query {layout.label!r}: no noise is proved for groups that nobody listed at this "
             "part of the budget. Raise epsilon or delta, or lower max_groups."
         )
-    return _by_accuracy(layout, found) if layout.accurate else found
+    return _sort_by_accuracy(layout, claims) if layout.accurate else claims
 
 
-def _by_accuracy(
+def _sort_by_accuracy(
     layout: Layout, claims: tuple[ThresholdCertificate, ...]
 ) -> tuple[ThresholdCertificate, ...]:
     """The certificates, the least noise of the published numbers first, then the least n₅₀.
 
-    Where persons and their rows are both counted, noise may be smaller for one number and larger
-    for another. So what has more noise than the first of `claims` in any number comes last.
+    If persons and their rows are both counted, noise may be smaller for one number and larger for
+    another. Noise that is larger in any number than the first of `claims` comes last.
     """
     most = _stds(layout, claims[0])
 
@@ -255,7 +256,7 @@ def _by_accuracy(
 
 
 def _stds(layout: Layout, claim: ThresholdCertificate) -> list[float]:
-    """The standard deviation of the noise in each number that a published statistic is made of."""
+    """The standard deviation of the noise in each number that a published statistic uses."""
     used = sorted({number for uses in layout.uses for number in uses})
     return [math.sqrt(claim.noise.noise.variance_at(number)) for number in used]
 
@@ -263,7 +264,7 @@ def _stds(layout: Layout, claim: ThresholdCertificate) -> list[float]:
 def find_claims_of_units(
     budget: Budget, groups: int, neighbours: Neighbours
 ) -> tuple[ThresholdCertificate, ...]:
-    """Return the certificates that would serve counts of units alone, the best first."""
+    """The certificates that would serve counts of units alone, the best first."""
     return _find_claims((Integer(1),), groups, 0, budget, neighbours, 1)
 
 
@@ -276,28 +277,28 @@ def _find_claims(  # noqa: PLR0917 (one call of its own)
     neighbours: Neighbours,
     numbers: int,
 ) -> tuple[ThresholdCertificate, ...]:
-    one_way, pure = _halves(budget, neighbours)
+    one_way, pure = _split_budget(budget, neighbours)
     tried = [("gaussian", one_way), ("k-norm" if numbers > 1 else "geometric", pure)]
     if numbers == groups == 1:  # the best noise there is, whose tail is cut off
         tried.append(("discrete-staircase", one_way))
-    found: list[ThresholdCertificate] = []
-    for family, own in tried:
-        noise = _noise(family, own, offered, groups, numbers)
+    claims: list[ThresholdCertificate] = []
+    for family, noise_budget in tried:
+        noise = _noise(family, noise_budget, offered, groups, numbers)
         if noise is not None:
             claim = _claim(budget, noise, counted, neighbours)
-            found += [] if claim is None else [claim]
+            claims += [] if claim is None else [claim]
 
     def rank(claim: ThresholdCertificate) -> tuple[int, float]:
         shown = GroupSizes.of(claim)
         return shown.half, shown.std
 
-    return tuple(sorted(found, key=rank))
+    return tuple(sorted(claims, key=rank))
 
 
-def _halves(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
-    """Return the budget of the noise, for a unit that is there or not, and its ε alone.
+def _split_budget(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
+    """The budget of the noise, for a unit that is added or removed, and its ε alone.
 
-    Where one replaces another it is ε/2 and δ/(1 + e^(ε/2)): see `ThresholdCertificate`.
+    If a unit is replaced, it is ε/2 and δ/(1 + e^(ε/2)): see `ThresholdCertificate`.
     """
     epsilon, delta = budget.epsilon, budget.delta
     if neighbours == "replace-one":
@@ -312,15 +313,15 @@ def _halves(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
 def _noise(  # noqa: PLR0917 (two calls of its own)
     family: str, budget: Budget, offered: tuple[Sensitivity, ...], groups: int, numbers: int
 ) -> Certificate | None:
-    """Return the certificate of so many draws of a family, None if it can't serve."""
+    """The certificate of `groups` draws of a family; None if the family can't serve."""
     try:
         question = Question(
             budget=budget, sensitivities=offered, dimension=numbers, compositions=groups
         )
-        made = find_candidate(family, question).mechanism
+        mechanism = find_candidate(family, question).mechanism
         least = Fraction(1) if numbers == 1 and family != "laplace" else FINEST_GRID
-        grid = max(default_grid(made.noise), least)
-        return made.certificate.about("add-remove").on_grid(grid)
+        grid = max(default_grid(mechanism.noise), least)
+        return mechanism.certificate.about("add-remove").on_grid(grid)
     except (Refused, InvalidArgument):
         return None
 
@@ -342,12 +343,12 @@ def _claim(
 
 
 def _plain(layout: Layout, budget: Budget) -> GroupSizes | None:
-    """Return what Laplace noise for the block's l1 norm and a threshold would publish."""
-    way = layout.bounding
-    if not isinstance(way, FewGroups) or layout.counted is None:
+    """The sizes that Laplace noise for the query's l1 norm and a threshold would publish."""
+    bounding = layout.bounding
+    if not isinstance(bounding, FewGroups) or layout.counted is None:
         return None
     claim = _plain_claim(
-        layout.bounding.l1(layout.numbers) / way.groups, way.groups, layout.counted, budget,
+        bounding.l1(layout.numbers) / bounding.groups, bounding.groups, layout.counted, budget,
         layout.neighbours, len(layout.components),
     )  # fmt: skip
     return None if claim is None else GroupSizes.of(claim)
@@ -362,16 +363,17 @@ def _plain_claim(  # noqa: PLR0917 (one call of its own)
     neighbours: Neighbours,
     numbers: int,
 ) -> ThresholdCertificate | None:
-    _, pure = _halves(budget, neighbours)
+    _, pure = _split_budget(budget, neighbours)
     noise = _noise("laplace", pure, (L1(norm),), groups, numbers)
     return None if noise is None else _claim(budget, noise, counted, neighbours)
 
 
 def find_least(budget: Budget, neighbours: Neighbours) -> int | None:
-    """Return from how many units on some mechanism could publish a group with probability ½.
+    """The number of units from which on some mechanism could publish a group with probability ½.
 
-    Desfontaines, Voss, Gipson & Mandayam 2022: of n units none does with more than π(n), π(0) = 0,
-    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)). Known for units that are there or not.
+    Desfontaines, Voss, Gipson & Mandayam (2022): no mechanism publishes a group of n units with
+    more probability than π(n), where π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) −
+    δ)). Known for units that are added or removed; None otherwise.
     """
     if neighbours != "add-remove":
         return None

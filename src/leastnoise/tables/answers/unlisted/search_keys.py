@@ -1,7 +1,7 @@
-"""By which chances keys that nobody listed are published, where nothing else is said of them.
+"""The chances by which keys that nobody listed are published, if nothing else is published of them.
 
-notation: π(n) the chance of a key of n units, k the groups that a unit is in at most, n₅₀ and n₉₅
-from how many units on it is ½ and .95.
+notation: π(n) the chance of a key of n units; k the largest number of groups of a unit; n₅₀ and n₉₅
+the numbers of units from which on it is ½ and .95.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from leastnoise.numerics.bisection import Bisection
 from leastnoise.tables.answers.unlisted.search import (
     find_claims_of_units,
     find_least,
-    published,
+    publication_chance,
 )
 from leastnoise.tables.layout.limits import FewGroups
 
@@ -39,40 +39,41 @@ _MOST_HALF = 2**10  # units: n₅₀ is sought up to there, where a unit is in s
 _MOST_WORK = 2**28  # products of one proof, up to which all shapes are tried
 Shape = tuple[float, float, float]
 _SHAPES: tuple[Shape, ...] = tuple(product((1.0, 0.7, 1.4), (1.8, 2.2, 2.6, 1.5), (0.12, 0.06)))
-"""How much faster π rises where it is small or near 1, as a part of what does for most k; how that
-is bent; and which part of δ/k is left for a key of one unit. See `_chances`."""
+"""Growth, bend and part of `_chances`: how much faster π rises if it is small or near 1, relative
+to a rise that serves for most k; the power of this growth; the part of δ/k for a key of one unit.
+"""
 
 
 def find_keys(budget: Budget, layout: Layout) -> KeysCertificate:
-    """Return the best statement for the keys of a layout; raises Refused if none is proved."""
-    way = layout.bounding
-    if not isinstance(way, FewGroups):
+    """The best certificate for the keys of a layout. Raises Refused if no certificate is proved."""
+    bounding = layout.bounding
+    if not isinstance(bounding, FewGroups):
         raise TypeError("a unit is in few of the groups that nobody listed")
-    found = find_chances(budget, way.groups, layout.neighbours)
-    if found is None:
+    certificate = find_chances(budget, bounding.groups, layout.neighbours)
+    if certificate is None:
         raise Refused(
             f"The query {layout.label!r}: no chances are proved by which keys that nobody listed "
             "could be published at this part of the budget. Raise epsilon or delta, or lower "
             "max_groups."
         )
-    return found
+    return certificate
 
 
 @lru_cache(maxsize=64)
 def find_chances(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    """Return the statement with the least n₅₀, of these with the least n₉₅; None if none is proved.
+    """The certificate with the least n₅₀, then the least n₉₅; None if no certificate is proved.
 
-    Of one group a unit, that is there or not, nothing publishes a key with more probability. Of
-    several it is the best of three: chances of a shape that is searched for, those of the same
-    query with a count that isn't published, and those of one group at an even part of the budget.
-    The first is best where ε is small, the others where it is large.
+    If a unit is in one group and is added or removed, no mechanism publishes a key with more
+    probability. For several groups, the best of three is chosen: chances of a searched shape, the
+    chances of the same query with a count that isn't published, and the chances of one group at an
+    even part of the budget. The first is best for small ε, the others for large ε.
     """
     if groups == 1:
         return _of_one(budget, neighbours)
     searched = _of_several(budget, groups, neighbours)
-    found = [*_of_counts(budget, groups, neighbours), _of_parts(budget, groups, neighbours)]
-    proved = [one for one in (searched, *found) if one is not None]
-    return min(proved, key=lambda one: _ranked(one.chances), default=None)
+    others = [*_of_counts(budget, groups, neighbours), _of_parts(budget, groups, neighbours)]
+    proved = [certificate for certificate in (searched, *others) if certificate is not None]
+    return min(proved, key=lambda certificate: _rank(certificate.chances), default=None)
 
 
 def _of_counts(
@@ -86,30 +87,30 @@ def _of_counts(
         epsilon=budget.epsilon * (1 - Fraction(groups, 2**_COARSE)), delta=budget.delta * _KEPT
     )
     for claim in find_claims_of_units(less, groups, neighbours):
-        chances = [math.floor(published(claim, 1) * CERTAIN)]
+        chances = [math.floor(publication_chance(claim, 1) * CERTAIN)]
         # what the last of them lacks counts as δ, as the first one does
         while CERTAIN - chances[-1] > chances[0] and len(chances) <= MOST_UNITS:
-            chances.append(math.floor(published(claim, len(chances) + 1) * CERTAIN))
-        yield _proved(budget, [*chances, CERTAIN], groups, neighbours)
+            chances.append(math.floor(publication_chance(claim, len(chances) + 1) * CERTAIN))
+        yield _prove(budget, [*chances, CERTAIN], groups, neighbours)
 
 
 def _of_parts(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    """Return the chances of one group a unit at ε/k and δ/k; None if that isn't proved."""
+    """The chances of one group for each unit at ε/k and δ/k; None if that isn't proved."""
     part = one_way(budget, neighbours).share(Fraction(1, groups))
-    chances = _rising(part)
-    return _proved(budget, chances, groups, neighbours)
+    chances = _raise_chances(part)
+    return _prove(budget, chances, groups, neighbours)
 
 
 def _of_one(budget: Budget, neighbours: Neighbours) -> KeysCertificate | None:
-    """Return π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each rounded down."""
-    return _proved(budget, _rising(one_way(budget, neighbours)), 1, neighbours)
+    """π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)), each rounded down."""
+    return _prove(budget, _raise_chances(one_way(budget, neighbours)), 1, neighbours)
 
 
-def _rising(own: Budget) -> list[int]:
-    """Return the chances of `_of_one`, where a unit is there or not."""
+def _raise_chances(budget: Budget) -> list[int]:
+    """The chances of `_of_one`, for a unit that is added or removed."""
     with precision(PLAIN_BITS):
-        factor = Fraction(float_below(ball(min(own.epsilon, _MOST_EPSILON)).exp()))
-    chances, part = [0], math.floor(own.delta * CERTAIN)
+        factor = Fraction(float_below(ball(min(budget.epsilon, _MOST_EPSILON)).exp()))
+    chances, part = [0], math.floor(budget.delta * CERTAIN)
     while chances[-1] < CERTAIN and len(chances) <= MOST_UNITS:
         last = chances[-1]
         falls = CERTAIN - max(CERTAIN - last - part, 0) / factor
@@ -118,7 +119,7 @@ def _rising(own: Budget) -> list[int]:
 
 
 def one_way(budget: Budget, neighbours: Neighbours) -> Budget:
-    """Return the budget for a unit that is there or not; see `KeysCertificate`."""
+    """The budget for a unit that is added or removed; see `KeysCertificate`."""
     if neighbours == "add-remove":
         return budget
     half = budget.epsilon / 2
@@ -128,17 +129,17 @@ def one_way(budget: Budget, neighbours: Neighbours) -> Budget:
 
 
 def _of_several(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCertificate | None:
-    own = one_way(budget, neighbours)
+    half_budget = one_way(budget, neighbours)
 
     def prove(
         half: int, shape: Shape, best: KeysCertificate | None = None
     ) -> KeysCertificate | None:
-        chances = _chances(half, shape, groups, own)
-        if best and _ranked(chances)[:2] >= _ranked(best.chances)[:2]:
+        chances = _chances(half, shape, groups, half_budget)
+        if best and _rank(chances)[:2] >= _rank(best.chances)[:2]:
             return None
-        return _proved(budget, chances, groups, neighbours)
+        return _prove(budget, chances, groups, neighbours)
 
-    least = find_least(own, "add-remove") or 1  # of fewer no mechanism does
+    least = find_least(half_budget, "add-remove") or 1  # of fewer no mechanism does
     if 2 * least > _MOST_HALF:
         return None
     first = Bisection().beyond(
@@ -152,20 +153,21 @@ def _of_several(budget: Budget, groups: int, neighbours: Neighbours) -> KeysCert
     for shape in shapes:
         half = len(best.chances) // 2
         best = prove(half, shape, best) or best
-        while half > 1 and (found := prove(half - 1, shape)) is not None:
-            best, half = found, half - 1
+        while half > 1 and (certificate := prove(half - 1, shape)) is not None:
+            best, half = certificate, half - 1
     return best
 
 
-def _ranked(chances: Sequence[int]) -> tuple[int, int, int]:
-    """Return n₅₀, n₉₅, and the chance that a key of n₅₀ isn't published."""
+def _rank(chances: Sequence[int]) -> tuple[int, int, int]:
+    """n₅₀, n₉₅, and the chance that a key of n₅₀ isn't published."""
     half, nearly = (
-        bisect_left(chances, math.ceil(CERTAIN * one)) for one in (Fraction(1, 2), NEARLY)
+        bisect_left(chances, math.ceil(CERTAIN * probability))
+        for probability in (Fraction(1, 2), NEARLY)
     )
     return half + 1, nearly + 1, CERTAIN - chances[half]
 
 
-def _proved(
+def _prove(
     budget: Budget, chances: Sequence[int], groups: int, neighbours: Neighbours
 ) -> KeysCertificate | None:
     epsilon = float(budget.epsilon)
@@ -179,16 +181,16 @@ def _proved(
         return None
 
 
-def _chances(half: int, shape: Shape, groups: int, own: Budget) -> tuple[int, ...]:
-    """Return π(1), π(2), …, of which that of `half` is ½ and all are as far from it as opposite.
+def _chances(half: int, shape: Shape, groups: int, budget: Budget) -> tuple[int, ...]:
+    """π(1), π(2), …, with π(`half`) = ½ and the others symmetric: π(half + i) = 1 − π(half − i).
 
-    From ½ down, ln(π/(1 − π)) = −x falls by s·(1 + g·(x/x₁)^bend), and π by δ₀ more, up to the
-    first that isn't above 0. x₁ is that of δ₀ = part·δ/k·e^(−(ε − 1)₊/k), g = growth·2·k^(2/3),
-    and s as small as serves. That it is private is another matter, which `KeysCertificate` proves.
+    From ½ down, ln(π/(1 − π)) = −x falls by s·(1 + g·(x/x₁)^bend), and π by δ₀ more, down to the
+    last chance above 0. x₁ belongs to δ₀ = part·δ/k·e^(−(ε − 1)₊/k), g = growth·2·k^(2/3), and s is
+    as small as possible. `KeysCertificate` proves that the chances are private.
     """
     growth, bend, part = shape
-    beyond = min(max(float(own.epsilon) - 1, 0.0), 300.0)
-    least = part * float(own.delta) / groups * math.exp(-beyond / groups)
+    beyond = min(max(float(budget.epsilon) - 1, 0.0), 300.0)
+    least = part * float(budget.delta) / groups * math.exp(-beyond / groups)
     growth *= 2 * groups ** (2 / 3)
 
     def fall(step: float) -> list[float]:
@@ -201,5 +203,5 @@ def _chances(half: int, shape: Shape, groups: int, own: Budget) -> tuple[int, ..
 
     _, step = Bisection(halvings=30).close(lambda step: len(fall(step)) <= half, 0.0, 64.0)
     # to nine digits, which another machine's floats give as well
-    below = [round(float(f"{one:.9g}") * CERTAIN) for one in fall(step)[:0:-1]]
-    return (*below, CERTAIN // 2, *(CERTAIN - one for one in reversed(below)), CERTAIN)
+    below = [round(float(f"{chance:.9g}") * CERTAIN) for chance in fall(step)[:0:-1]]
+    return (*below, CERTAIN // 2, *(CERTAIN - chance for chance in reversed(below)), CERTAIN)

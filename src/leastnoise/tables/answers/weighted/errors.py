@@ -47,7 +47,7 @@ def check_known(certificate: Certificate, ways: LeastSquares) -> None:
     always = noise.name == "laplace" or registered(type(noise)).spherical or _has_bound(certificate)
     if not always and not _are_few(certificate, _list_alike(ways)):
         raise NotApplicable(
-            family=noise.name, why="the errors of so many sums of unlike weights aren't known"
+            family=noise.name, why="the errors of this many sums with unlike weights aren't known"
         )
 
 

@@ -33,8 +33,8 @@ from leastnoise.guarantees.strategy import (
 )
 from leastnoise.tables.answers.base import QueryKind
 from leastnoise.tables.layout.axes import Axis, Bins, KeyColumn, axes_of
-from leastnoise.tables.layout.lay_out import lay_out_in_one_cell
-from leastnoise.tables.layout.limits import OF_A_ROW, FirstCells, InCells
+from leastnoise.tables.layout.lay_out import lay_out_tree
+from leastnoise.tables.layout.limits import ONE_ROW, FirstCells, InCells
 from leastnoise.tables.spec.query import PrivateKeys
 from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.statistics.registry import known_statistics
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.answers.base import Answer, Problem
     from leastnoise.tables.layout.lay_out import Needs, Parts
-    from leastnoise.tables.layout.layout import LaidOut, Layout
+    from leastnoise.tables.layout.layout import Layout, SpecLayout
     from leastnoise.tables.layout.limits import Bounding
     from leastnoise.tables.noise.shared_draws import DrawQuery
     from leastnoise.tables.spec.model import Spec
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.values import Edge, Key
 
 SUM, WEIGHT = "sum", "weight"
-_COUNTS = ("count", "count_units")
 _MOST_READ = 100_000  # cells
 _MOST_TERMS = 1_000_000  # cells of all sums together
 _MOST_NUMBERS = 20_000_000  # sums times merged cells, of all queries: 160 MB
@@ -73,22 +72,22 @@ class SumQueries(QueryKind):
 
     def problems(self, spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         """The problems of the sums of a query, and the keys that don't go with them."""
-        wrong = [*_beside(spec, query, f"{path}.sums"), *_published(spec, query, path)]
+        wrong = [*_cell_problems(spec, query, f"{path}.sums"), *_form_problems(spec, query, path)]
         yield from wrong
         if not wrong:
-            yield from _of_cells(spec, query, f"{path}.sums")
+            yield from _csv_problems(spec, query, f"{path}.sums")
 
     def lay_out(self, spec: Spec, query: Query, asked: Needs) -> Parts:
         """The cells."""
-        return lay_out_in_one_cell(spec, query, asked, choose=choose_bounding)
+        return lay_out_tree(spec, query, asked, choose=choose_bounding)
 
-    def list_answers(self, laid: LaidOut, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
+    def list_answers(self, layouts: SpecLayout, queries: Sequence[DrawQuery]) -> Sequence[Answer]:
         """An answer to each query."""
         from leastnoise.tables.answers.weighted.answer import (  # noqa: PLC0415  (0.5 s)
             WeightedSums,
         )
 
-        return [WeightedSums(laid=laid, block=query) for query in queries]
+        return [WeightedSums(layouts=layouts, query=query) for query in queries]
 
 
 @final
@@ -110,6 +109,11 @@ class NamedSums(Axis):
         return len(self.names)
 
     @property
+    def summed_cells(self) -> int:
+        """Number of cells of which the sums are."""
+        return math.prod(axis.cells for axis in self.of)
+
+    @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
         """The names of the sums."""
         return {self.column: self.names}
@@ -129,22 +133,22 @@ class MergedSums:
     kinds: tuple[tuple[tuple[int, Fraction], ...], ...]
 
     @property
-    def merged(self) -> int:
+    def merged_cells(self) -> int:
         """The number of merged cells."""
         return len(self.kinds)
 
     @cached_property
     def queries(self) -> NDArray[np.float64]:
         """The weights, shape (sums, merged cells), as floats."""
-        queries = np.zeros((self.axis.cells, self.merged))
+        queries = np.zeros((self.axis.cells, self.merged_cells))
         for kind, column in enumerate(self.kinds):
-            for place, weight in column:
-                queries[place, kind] = float(weight)
+            for index, weight in column:
+                queries[index, kind] = float(weight)
         return queries
 
     def merge(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts of merged cells, given the counts of all cells."""
-        counts = np.zeros(self.merged, dtype=np.int64)
+        counts = np.zeros(self.merged_cells, dtype=np.int64)
         np.add.at(counts, self.places[self.places >= 0], cells[self.places >= 0])
         return counts
 
@@ -178,8 +182,8 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
             places = [read(fields) for read in readers]
             left -= math.prod(map(len, places))
             if left >= 0:
-                own = sums.setdefault(_name(fields[name_at]), {})
-                _add_cells(own, _cells(listed, places), weight)
+                weights = sums.setdefault(_name(fields[name_at]), {})
+                _add_cells(weights, _cells(listed, places), weight)
         except ValueError as error:
             raise ValueError(f"Line {number:,} {error}") from None
         if len(sums) > MOST_QUESTIONS or left < 0:
@@ -192,11 +196,11 @@ def read_sums(text: str, axes: tuple[Axis, ...]) -> MergedSums:
 
 def _merge(axis: NamedSums, sums: Sequence[Mapping[int, Fraction]]) -> MergedSums:
     columns: dict[int, list[tuple[int, Fraction]]] = {}
-    for place, own in enumerate(sums):
-        for cell, weight in own.items():
-            columns.setdefault(cell, []).append((place, weight))
+    for index, weights in enumerate(sums):
+        for cell, weight in weights.items():
+            columns.setdefault(cell, []).append((index, weight))
     kinds: dict[tuple[tuple[int, Fraction], ...], int] = {}
-    places = np.full(math.prod(one.cells for one in axis.of), -1, dtype=np.int64)
+    places = np.full(math.prod(listed.cells for listed in axis.of), -1, dtype=np.int64)
     for cell in sorted(columns):
         places[cell] = kinds.setdefault(tuple(columns[cell]), len(kinds))
     if len(kinds) > MOST_CELLS:
@@ -250,33 +254,33 @@ def _name(field: str) -> str:
 
 def _cells(axes: Sequence[KeyColumn | Bins], places: Sequence[Sequence[int]]) -> Iterator[int]:
     """The cells by number at all combinations of places."""
-    for place in product(*places):
+    for position in product(*places):
         cell = 0
-        for axis, at in zip(axes, place, strict=True):
+        for axis, at in zip(axes, position, strict=True):
             cell = cell * axis.cells + at
         yield cell
 
 
-def _add_cells(own: dict[int, Fraction], cells: Iterator[int], weight: Fraction) -> None:
+def _add_cells(weights: dict[int, Fraction], cells: Iterator[int], weight: Fraction) -> None:
     for cell in cells:
-        if cell in own:
+        if cell in weights:
             raise ValueError("has a cell that its sum has already. Name each cell of a sum once.")
-        own[cell] = weight
+        weights[cell] = weight
 
 
 def _reader(axis: KeyColumn | Bins, heads: Sequence[str]) -> Any:
     """A function that reads the fields of a line to places on an axis."""
     at = [heads.index(name) if name in heads else None for name in axis.columns]
     if isinstance(axis, Bins):
-        edges: Mapping[Edge, int] = {edge: place for place, edge in enumerate(axis.edges)}
-        return lambda fields: _span(edges, *(_field(fields, place) for place in at))
-    known = {(type(key), key): place for place, key in enumerate(axis.values)}
+        edges: Mapping[Edge, int] = {edge: index for index, edge in enumerate(axis.edges)}
+        return lambda fields: _span(edges, *(_field(fields, index) for index in at))
+    known = {(type(key), key): index for index, key in enumerate(axis.values)}
     kinds = tuple(dict.fromkeys(type(key) for key in axis.values))
     return lambda fields: _places(known, kinds, _field(fields, at[0]))
 
 
-def _field(fields: Sequence[str], place: int | None) -> str:
-    return "" if place is None else fields[place]
+def _field(fields: Sequence[str], index: int | None) -> str:
+    return "" if index is None else fields[index]
 
 
 def _places(
@@ -312,16 +316,16 @@ def _edge(edges: Mapping[Edge, int], text: str, *, empty: int) -> int:
     if not text:
         return empty
     try:
-        place = edges.get(_OPEN[text] if text in _OPEN else exact(text, name="edge"))
+        index = edges.get(_OPEN[text] if text in _OPEN else exact(text, name="edge"))
     except InvalidArgument:
-        place = None
-    if place is None:
+        index = None
+    if index is None:
         raise ValueError("has a bound that isn't one of the edges.")
-    return place
+    return index
 
 
 def sums_layout(cells: Layout, sums: MergedSums) -> Layout:
-    """The layout of the table of sums, given that of the cells."""
+    """The layout of the table of sums, given the layout of the cells."""
     dropped = tuple(
         f"Rows are left out where {axis.column} is {axis.dropped}."
         for axis in sums.axis.of
@@ -332,12 +336,12 @@ def sums_layout(cells: Layout, sums: MergedSums) -> Layout:
 
 def merged_layout(cells: Layout, sums: MergedSums) -> Layout:
     """The layout of merged cells: a unit adds no more to all of them than to the cells."""
-    axis = KeyColumn(column=SUM, values=tuple(range(sums.merged)))
-    way = cells.bounding
+    axis = KeyColumn(column=SUM, values=tuple(range(sums.merged_cells)))
+    bounding = cells.bounding
     if not _adds_one(cells):
-        most = way.l1(cells.numbers)
-        way = InCells(per_cell=most, total=most, apart=True)
-    return replace(cells, axes=(axis,), bounding=way)
+        most = bounding.l1(cells.numbers)
+        bounding = InCells(per_cell=most, total=most, by_number=True)
+    return replace(cells, axes=(axis,), bounding=bounding)
 
 
 def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
@@ -349,20 +353,20 @@ def list_moves(cells: Layout, sums: MergedSums) -> tuple[Sensitivity, ...]:
     if _adds_one(cells):
         return merged_layout(cells, sums).sensitivities
     most: Fraction = cells.bounding.l1(cells.numbers)
-    if cells.neighbours == "add-remove" or sums.merged == 1:
+    if cells.neighbours == "add-remove" or sums.merged_cells == 1:
         return (L1(most),)
     return (L1(2 * most), L2(root_above(2 * most**2)))
 
 
 def _adds_one(cells: Layout) -> bool:
     """True if a unit adds 1 to one cell at most, and nothing to all others."""
-    way = cells.bounding
-    in_one = isinstance(way, FirstCells) and way.most == 1
-    return in_one or (cells.by_row and way == OF_A_ROW)
+    bounding = cells.bounding
+    in_one = isinstance(bounding, FirstCells) and bounding.most == 1
+    return in_one or (cells.by_row and bounding == ONE_ROW)
 
 
 def sums_of(spec: Spec, query: Query) -> MergedSums:
-    """The sums of a query that was checked."""
+    """The sums that a query names. Raises ValueError."""
     return read_sums(query.sums or "", axes_of(spec, query))
 
 
@@ -372,23 +376,23 @@ def rows_of(cells: Layout) -> int:
 
 
 def choose_bounding(ways: Sequence[Bounding], shape: Layout) -> Bounding | str:
-    """The way to bound a unit with the fewest rows in all cells; a sentence if there is none."""
-    bounded = [way for way in ways if isinstance(way, FirstCells | InCells)]
+    """The bounding of a unit with the fewest rows in all cells; a sentence without a bounding."""
+    bounded = [bounding for bounding in ways if isinstance(bounding, FirstCells | InCells)]
     if not bounded:
         return (
             "Nothing in [contribution] bounds how many rows of one person are in sums of cells. "
             "Give max_rows, such as max_rows = 1."
         )
-    way = min(bounded, key=lambda one: one.l1(shape.numbers))
-    if shape.numbers.persons and way.l1(shape.numbers) > 1:
+    chosen = min(bounded, key=lambda bounding: bounding.l1(shape.numbers))
+    if shape.numbers.persons and chosen.l1(shape.numbers) > 1:
         return (
             "A person in several cells would count several times in a sum of them. Give max_groups "
             '= 1, or ask for "count" with sums and for count_units in another query.'
         )
-    return way
+    return chosen
 
 
-def _beside(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
+def _cell_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     groupings = spec.groupings(query)
     if query.conditions:
         yield key, "Not used beside conditions: give group_by, or use another query."
@@ -405,9 +409,9 @@ def _beside(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
         yield key, f"{min(reserved)!r} {why}"
 
 
-def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+def _form_problems(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     asked = known_statistics(query, by_row=spec.privacy.by_row)
-    if len(asked) != 1 or asked[0].kind not in _COUNTS:
+    if len(asked) != 1 or not (asked[0].adds_up and asked[0].counts):
         why = 'Sums are of one count: statistics = ["count"]. Use another query for others.'
         yield f"{path}.sums", why
     if query.objective:
@@ -421,30 +425,29 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         yield f"{path}.accuracy.std", why
 
 
-def _of_cells(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
+def _csv_problems(spec: Spec, query: Query, key: str) -> Iterator[Problem]:
     if any(keys is None for keys in spec.groupings(query).values()):  # a problem of these
         return
-    axes = axes_of(spec, query)
-    cells = math.prod(axis.cells for axis in axes)
+    cells = math.prod(axis.cells for axis in axes_of(spec, query))
     if cells > _MOST_READ:
         why = f"Expected at most {_MOST_READ:,} cells with sums, got {cells:,}. Give fewer keys."
         yield key, why
         return
     try:
-        read_sums(query.sums or "", axes)
-        if query is [one for one in spec.query if one.sums is not None][-1]:
-            yield from _too_many(spec, key)
+        sums_of(spec, query)
+        if query is [other for other in spec.query if other.sums is not None][-1]:
+            yield from _size_problems(spec, key)
     except ValueError as error:
         yield key, str(error)
 
 
-def _too_many(spec: Spec, key: str) -> Iterator[Problem]:
+def _size_problems(spec: Spec, key: str) -> Iterator[Problem]:
     """The problem of queries whose weights are too many together. Raises ValueError."""
     weights = 0
     for query in spec.query:
         if query.sums is not None:
             sums = sums_of(spec, query)
-            weights += sums.axis.cells * sums.merged
+            weights += sums.axis.cells * sums.merged_cells
     if weights > _MOST_NUMBERS:
         why = f"all queries together, more than {_MOST_NUMBERS:,}. Give fewer, or use two specs."
         yield key, f"Sums times kinds of cells are {weights:,} in {why}"

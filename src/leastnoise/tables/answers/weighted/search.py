@@ -48,7 +48,7 @@ _MOST_BOUNDED = 300
 def find_noise(cells: Layout, sums: MergedSums, budget: Budget, *, releases: int) -> Certificate:
     """Find and prove the noise with the least root mean square std of the sums.
 
-    `releases` of it together meet the budget. Raises Refused if there is none.
+    `releases` of it together meet the budget. Raises Refused if no noise is proved.
     """
     best: tuple[float, Certificate] | None = None
     why = "no noise is proved for this part of the budget. Raise epsilon"
@@ -87,7 +87,7 @@ def is_alike(certificate: Certificate) -> bool:
 def _prove(
     cells: Layout, sums: MergedSums, attempt: Attempt, *, budget: Budget, releases: int
 ) -> Certificate:
-    """Prove the noise of one way. Raises Refused if there is none."""
+    """Find and prove noise of one strategy. Raises Refused if no noise is proved."""
     strategy = attempt.strategy
     question = Question(
         budget=budget,
@@ -96,7 +96,7 @@ def _prove(
             if strategy is None
             else (_moves_of_sums(cells, strategy, attempt),)
         ),
-        dimension=sums.merged if strategy is None else len(strategy.numerators),
+        dimension=sums.merged_cells if strategy is None else len(strategy.numerators),
         compositions=releases,
         stated_neighbours=cells.neighbours,
     )
@@ -123,7 +123,7 @@ def _list_tries(sums: MergedSums, neighbours: Neighbours, *, pure: bool) -> tupl
 @lru_cache(maxsize=8)
 def find_bound(sums: MergedSums, budget: Budget, rows: int, releases: int) -> float | None:
     """A root mean square std that no additive noise is below, as is proved; None of many cells."""
-    if sums.merged > _MOST_BOUNDED:
+    if sums.merged_cells > _MOST_BOUNDED:
         return None
     single = budget if budget.delta else budget.share(Fraction(1, releases))
     queries = sums.queries

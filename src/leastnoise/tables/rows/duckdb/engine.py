@@ -14,7 +14,7 @@ import narwhals as nw
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.expressions.duckdb_sql import SqlColumns, given, uses
+from leastnoise.tables.expressions.duckdb_sql import SqlColumns, from_casts, to_casts
 from leastnoise.tables.rows.duckdb.even_edges import guess_of
 from leastnoise.tables.rows.duckdb.inputs import Reading
 from leastnoise.tables.rows.engine import Engine
@@ -255,14 +255,14 @@ def _beside(
     """Return SQL of the `stored` casts of `query` with what is computed beside, and parameters."""
     places = {name: place for place, name in enumerate(columns)}
     names = {name: f"g{places[name]}" for name in computed.inputs}
-    inputs = {names[name]: given(kind, places[name]) for name, kind in computed.inputs.items()}
+    inputs = {names[name]: from_casts(kind, places[name]) for name, kind in computed.inputs.items()}
     compiled = SqlColumns(computed.expressions, names)
     listed = ", ".join(f"{sql} AS {name}" for name, sql in inputs.items()) or "0 AS none"
-    query = compiled.around(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # own names
+    query = compiled.wrap(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # own names
     count = len(computed.columns)
     pairs = zip(computed.columns.values(), compiled.names[:count], strict=True)
     found = list(stored)
     for place, (one, value) in enumerate(pairs, len(columns)):
-        found += [f"{sql} AS {use}{place}" for use, sql in uses(one.type, value).items()]
+        found += [f"{sql} AS {use}{place}" for use, sql in to_casts(one.type, value).items()]
     found += [f"{value} AS f{place}" for place, value in enumerate(compiled.names[count:])]
-    return f"SELECT {', '.join(found)} FROM ({query})", compiled.bound  # noqa: S608  # own names
+    return f"SELECT {', '.join(found)} FROM ({query})", compiled.parameters  # noqa: S608  # own names

@@ -23,7 +23,7 @@ import narwhals as nw
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.expressions.spark_columns import SparkColumns, given, uses
+from leastnoise.tables.expressions.spark_columns import SparkColumns, from_casts, to_casts
 from leastnoise.tables.rows.duckdb import files
 from leastnoise.tables.rows.duckdb.inputs import ParquetFile, Part, Several
 from leastnoise.tables.rows.engine import Engine
@@ -320,13 +320,15 @@ class Spark(Engine):
         names = {name: f"g{places[name]}" for name in computed.inputs}
         compiled = SparkColumns(self._f, computed.expressions, names)
         for name, kind in computed.inputs.items():
-            frame = frame.withColumn(names[name], given(self._f, kind, places[name]))
+            frame = frame.withColumn(names[name], from_casts(self._f, kind, places[name]))
         found, count = [self._f.col(name) for name in stored], len(computed.columns)
         pairs = zip(computed.columns.values(), compiled.values[:count], strict=True)
         for place, (one, value) in enumerate(pairs, len(columns)):
-            found += [cast.alias(f"{use}{place}") for use, cast in uses(one.type, value).items()]
+            found += [
+                cast.alias(f"{use}{place}") for use, cast in to_casts(one.type, value).items()
+            ]
         found += [value.alias(f"f{place}") for place, value in enumerate(compiled.values[count:])]
-        return compiled.around(frame).select(*found)
+        return compiled.wrap(frame).select(*found)
 
     def settle(self, frame: nw.LazyFrame[Any]) -> None:
         """Nothing is copied: Spark reads rows again where an executor is lost."""

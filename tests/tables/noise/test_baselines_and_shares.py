@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 import leastnoise as ln
 from leastnoise.guarantees.budget import Budget
-from leastnoise.tables.noise.joint_budget import jointly
+from leastnoise.tables.noise.joint_budget import scale_jointly
 from tests.tables.unlisted import planned
 
 
@@ -39,7 +39,7 @@ def test_noise_together_has_precisions_as_importances_are() -> None:
         )
         for share in shares
     ]
-    found = jointly(budget, offers)
+    found = scale_jointly(budget, offers)
     assert found is not None
     first, second = (one.mse for one in found[0])
     assert second / first == pytest.approx(4, rel=0.01)

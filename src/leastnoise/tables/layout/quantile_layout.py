@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Ranks(TableShape):
-    """The quantiles of one column in a query.
+class QuantileLayout(TableShape):
+    """The layout of the quantiles of one column in a query.
 
-    `counted` is how rows are counted: as a histogram by the query's `axes` and the candidates.
-    What one unit adds to all its cells is at most `reach` in all. `sizes` are numbers of rows that
-    a plan compares an error in ranks with. With `by_tree` they are read off noisy counts. Where the
-    total of these decides which groups are published, `count` is the layout of its column.
+    Rows are counted in a `histogram` by the query's `axes` and the candidates. One unit adds at
+    most `reach` to all its cells together. A plan compares errors in ranks with these `sizes` of
+    groups. With `by_tree`, quantiles are read off noisy counts. If the total of these counts
+    decides which groups are published, `count` is the layout of its column.
     """
 
     statistics: tuple[Quantile, ...]
-    counted: Layout
+    histogram: Layout
     reach: Fraction
     sizes: tuple[int, ...]
     by_tree: bool = False
@@ -35,21 +35,21 @@ class Ranks(TableShape):
 
     @property
     def candidates(self) -> Nearest:
-        """The candidates, and the column."""
-        (*_, axis) = self.counted.axes
+        """The axis with the column and its candidates."""
+        (*_, axis) = self.histogram.axes
         if not isinstance(axis, Nearest):
-            raise TypeError("the rows are counted by candidates last")
+            raise TypeError("expected the candidates as the last axis of the histogram")
         return axis
 
     @property
     def published(self) -> list[int] | list[float]:
-        """The candidates as a table has them: whole numbers if all are."""
+        """The candidates as the result has them: integers if all are whole."""
         values = self.candidates.values
-        whole = all(one.denominator == 1 and abs(one) < 2**53 for one in values)
+        whole = all(value.denominator == 1 and abs(value) < 2**53 for value in values)
         return list(map(int, values)) if whole else list(map(float, values))
 
     @property
     def limits(self) -> str:
-        """What one unit can do, to end a sentence that begins with the unit."""
+        """The limit of one unit, to end a sentence that begins with the unit."""
         rows = "one row" if self.reach == 1 else f"{float(self.reach):,.6g} rows"
         return f"counts for at most {rows} in its quantiles: with more, each row counts for less"

@@ -20,8 +20,9 @@ from leastnoise._words import format_for_page
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.noise.trees.law import Agreeing
 from leastnoise.report.page import report
-from leastnoise.tables.answers.sums.answer import LevelTables, Summed
+from leastnoise.tables.answers.sums.answer import Summed
 from leastnoise.tables.answers.sums.chain import find_chain
+from leastnoise.tables.answers.sums.levels import Levels
 from leastnoise.tables.answers.sums.publish_sums import publish_margins
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.least_epsilon import find_plan
@@ -121,8 +122,8 @@ def test_no_shares_of_a_grid_have_a_smaller_largest_error_by_levels(sizes: list[
     raw = levels_of(sizes, privacy={"epsilon": 2}, **LARGEST)
     plan = plan_of(raw)
     answered = plan.blocks[0].answered
-    assert isinstance(answered, LevelTables)
-    whole = answered.whole
+    assert isinstance(answered, Levels)
+    whole = answered
     first = np.arange(4) < sizes[0]
     sums = np.array([*np.eye(4), first, ~first, np.ones(4)], dtype=np.int64)
     branches = whole.noise.branches
@@ -158,7 +159,7 @@ def test_the_figures(raw: dict[str, Any], most: float, otherwise: float) -> None
     assert _SAID in str(plan)
     summed = plan.blocks[0].answered
     assert isinstance(summed, Summed)
-    record = summed.whole.to_record()
+    record = summed.to_record()
     assert record["objective"] == "largest"
     assert record["largest_std"] == pytest.approx(max(stds_of(plan)), rel=1e-6)
 
@@ -171,12 +172,12 @@ def test_other_ways_and_the_bound_are_of_the_largest_error(raw: dict[str, Any]) 
     plan = plan_of(raw, **LARGEST)
     summed = plan.blocks[0].answered
     assert isinstance(summed, Summed)
-    record = summed.whole.to_record()
+    record = summed.to_record()
     found = record.get("other_ways") or record["compared"]["count"]
     assert found["cells"] == pytest.approx(cell * cells**0.5)
     assert found["apart"] == pytest.approx(1 / (2**0.5 * np.sinh(1 / tables / 2)))
     assert cell < found["bound"] < max(stds_of(plan)) < min(found["cells"], found["apart"])
-    said = " ".join(summed.whole.in_words())
+    said = " ".join(summed.in_words())
     assert f"The largest standard deviation is {record['largest_std']:.4g}. With" in said
 
 
@@ -186,8 +187,8 @@ def test_of_unlike_states_the_largest_in_the_cells_counts(without: str, most: in
     raw["query"][0]["group_by"]["region"]["levels"].pop(without, None)
     plan = plan_of(raw, **LARGEST)
     answered = plan.blocks[0].answered
-    assert isinstance(answered, LevelTables)
-    others = answered.whole.others
+    assert isinstance(answered, Levels)
+    others = answered.others
     assert others["cells"] == pytest.approx(most**0.5 / (2**0.5 * np.sinh(1 / 2)))
     assert others["bound"] < max(stds_of(plan)) <= others["cells"]
 
@@ -275,7 +276,7 @@ def test_a_spec_keeps_it_and_none_is_written_without_it(tmp_path: Path) -> None:
         (margins.spec_of(), {"objective": True}, "'largest'"),
         (margins.spec_of(), {"objective": ""}, "'largest'"),
         (margins.spec_of(), {"margins": False, **LARGEST}, "Give margins, levels or cumulative"),
-        (margins.sums_of(), LARGEST, "Expected counts alone: errors of sum_x aren't"),
+        (margins.sums_of(), LARGEST, "Expected only counts: errors of sum_x have"),
     ],
 )
 def test_what_does_not_go_with_it(raw: dict[str, Any], given: dict[str, Any], said: str) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.make_plan import plan
-from leastnoise.tables.plan.plan import BlockPlan, Plan
+from leastnoise.tables.plan.plan import NoisyPart, Plan
 
 CLOSE = 1e-3  # of the objective: what scales are rounded up by, and coarse accounting
 _ALONE = 4  # blocks of a spec that are planned alone, too: each takes seconds
@@ -69,7 +69,7 @@ def _block(random: Random, index: int) -> dict[str, Any]:
     return block | {"statistics": statistics, "group_by": {"g": list(range(cells))}}
 
 
-def norms(raw: dict[str, Any], block: BlockPlan) -> tuple[float, float]:
+def norms(raw: dict[str, Any], block: NoisyPart) -> tuple[float, float]:
     """The l1 and l2 norms of all that a person adds to a block, or a part of it, by hand."""
     replaced = raw["privacy"]["neighbours"] == "replace-one"
     layout, limits = block.layout, raw.get("contribution", {"max_rows": 1})
@@ -105,7 +105,7 @@ def gaussian(epsilon: float, delta: float) -> float:
     return high
 
 
-def shares_of(raw: dict[str, Any], blocks: tuple[BlockPlan, ...]) -> list[float]:
+def shares_of(raw: dict[str, Any], blocks: tuple[NoisyPart, ...]) -> list[float]:
     """The part of the budget of each block, in proportion to its numbers of a cell."""
     weights = {block["name"]: block["importance"] for block in raw["query"]}
     numbers = dict.fromkeys(weights, 0)
@@ -119,7 +119,7 @@ def shares_of(raw: dict[str, Any], blocks: tuple[BlockPlan, ...]) -> list[float]
     ]
 
 
-def standard(raw: dict[str, Any], blocks: tuple[BlockPlan, ...]) -> dict[str, list[float]]:
+def standard(raw: dict[str, Any], blocks: tuple[NoisyPart, ...]) -> dict[str, list[float]]:
     """The variances of each block in the standard ways."""
     epsilon, delta = float(raw["privacy"]["epsilon"]), float(raw["privacy"]["delta"])
     shares, sizes = shares_of(raw, blocks), [norms(raw, block) for block in blocks]
@@ -138,11 +138,11 @@ def standard(raw: dict[str, Any], blocks: tuple[BlockPlan, ...]) -> dict[str, li
     return found
 
 
-def variances(block: BlockPlan) -> list[float]:
+def variances(block: NoisyPart) -> list[float]:
     return [error.std**2 for error in block.noise_errors]
 
 
-def alone(raw: dict[str, Any], block: BlockPlan) -> list[float]:
+def alone(raw: dict[str, Any], block: NoisyPart) -> list[float]:
     """The variances that a block has in a release of its own, with its share of the budget."""
     budget = {"epsilon": str(block.budget.epsilon), "delta": str(block.budget.delta)}
     (query,) = [one for one in raw["query"] if one["name"] == block.name]

@@ -20,7 +20,7 @@ from leastnoise.guarantees.bodies.together import Jointly
 from leastnoise.guarantees.units import Added
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.tables.noise.estimates import log_of_additions
-from leastnoise.tables.noise.shared_draws import find_layouts, list_blocks
+from leastnoise.tables.noise.shared_draws import find_layouts, list_draw_queries
 from leastnoise.tables.parse import spec_file
 from leastnoise.tables.plan.plan import Plan
 from leastnoise.tables.publish.release import Release
@@ -166,7 +166,7 @@ def test_layouts_are_found_for_what_is_true_of_them(parts: list[Counts], known: 
         }
     )
     asked = Added(Jointly(parts=parts, radii=[1] * len(parts), exponent=None))
-    assert (find_layouts(list_blocks(laid), asked) is not None) == known
+    assert (find_layouts(list_draw_queries(laid), asked) is not None) == known
 
 
 def _bound(parts: list[Any]) -> None:

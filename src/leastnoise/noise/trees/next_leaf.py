@@ -1,0 +1,236 @@
+"""The next cell of a tree, drawn when its turn comes: for tables that are published over time.
+
+The law of the next cell, given all earlier cells, depends on them through the partial sums of the
+open nodes alone: those that have cells on both sides. Fresh randomness in each turn gives all cells
+together the law of the tree (theory/series.md, Theorem 5). A draw compares a word of random bits
+with enclosures of the distribution function; where they can't tell, bits are appended to the same
+word and the enclosures get narrower (Proposition 7). The number of operations depends on public
+numbers alone, except in a draw that needs more bits.
+
+notation: v_0, …, v_L are the nodes that contain the cell, the root first; σ_l the partial sum of
+v_l before it; k_l the number of later children of v_l; r_l = shares[l]/scale. Sums of new noise are
+cut at ±M, which loses at most λ of the mass.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import accumulate, count, pairwise
+from operator import mul
+from typing import TYPE_CHECKING, final
+
+from flint import arb, arb_poly
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.trees.levels import rates_of, solve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.entropy.source import Entropy
+    from leastnoise.noise.trees.law import Agreeing
+
+OpenSums = tuple[int, ...]
+"""σ_0, …, σ_{L−1} of one tree: as secret as the counts that the noise hides."""
+
+WIDEST_CUT = 1 << 15
+_FIRST_BITS, _MORE_BITS = 128, 64
+_GUARD = 64  # bits of enclosures beyond those of the word
+_UNDECIDED = 2.0**-61  # the chance that a draw needs more bits because of the cut
+
+
+def check_next_leaf(noise: Agreeing) -> None:
+    """Raise NotApplicable for a tree whose cells can't be drawn one after another."""
+    why = None
+    if not noise.even or min(noise.branches) < 2:
+        why = "cells are drawn one after another on even trees without a lonely child only"
+    elif _find_cut(noise) > WIDEST_CUT:
+        why = f"its noise reaches beyond {WIDEST_CUT:,}; give a larger epsilon"
+    if why is not None:
+        raise NotApplicable(family=noise.name, why=why)
+
+
+def start_sums(noise: Agreeing) -> OpenSums:
+    """The partial sums before the first cell."""
+    return (0,) * len(noise.branches)
+
+
+def draw_next_leaf(
+    noise: Agreeing, leaf: int, sums: Sequence[OpenSums], entropy: Entropy
+) -> list[int]:
+    """Draw cell number `leaf`, from 0 on, of independent trees with these partial sums."""
+    check_next_leaf(noise)
+    first = _Law(noise=noise, leaf=leaf, cut=_find_cut(noise), bits=_FIRST_BITS + _GUARD)
+    return [_draw(first, own, entropy) for own in sums]
+
+
+def sums_after(noise: Agreeing, leaf: int, sums: OpenSums, drawn: int) -> OpenSums:
+    """The partial sums after cell number `leaf`: nodes that end with it need none.
+
+    Nor do levels without a share.
+    """
+    spans = [math.prod(noise.branches[level:]) for level in range(len(noise.branches))]
+    return tuple(
+        total + drawn if share and (leaf + 1) % span else 0
+        for total, share, span in zip(sums, noise.shares, spans, strict=False)
+    )
+
+
+def _draw(law: _Law, sums: OpenSums, entropy: Entropy) -> int:
+    word, bits = entropy.bits(_FIRST_BITS), _FIRST_BITS
+    while True:
+        drawn = law.find(sums, word, bits)
+        if drawn is not None:
+            return drawn
+        word, bits = word << _MORE_BITS | entropy.bits(_MORE_BITS), bits + _MORE_BITS
+        law = law.narrower()
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Law:
+    """The law of one cell with sums cut at ±`cut`, in balls of `bits` bits; public numbers only."""
+
+    noise: Agreeing
+    leaf: int
+    cut: int
+    bits: int
+
+    def narrower(self) -> _Law:
+        """The same law with a wider cut and more bits."""
+        return _Law(
+            noise=self.noise,
+            leaf=self.leaf,
+            cut=self.cut + self.cut // 2,
+            bits=self.bits + _MORE_BITS,
+        )
+
+    def find(self, sums: OpenSums, word: int, bits: int) -> int | None:
+        """The value whose part of the distribution function contains all of [U, U + 2^−bits].
+
+        U is word·2^−bits. None if the enclosures can't tell.
+        """
+        with precision(self.bits):
+            masses = self.masses(sums)
+            below = list(accumulate(masses, initial=arb(0)))
+            total, lost = below[-1], self._lost
+            low, high = ball(word) * total, ball(word + 1) * (total + lost)
+            one = ball(1 << bits)
+            # C(a − 1) + λ < U·N and (U + 2^−bits)(N + λ) < C(a), for certain
+            inside = [
+                index
+                for index, (before, after) in enumerate(pairwise(below))
+                if (before + lost) * one < low and high < after * one
+            ]
+        return inside[0] - self.cut if inside else None
+
+    def masses(self, sums: OpenSums) -> list[arb]:
+        """Enclosures of the mass of −M, …, M within the cut, up to one factor."""
+        levels, cut = len(sums), self.cut
+        reach = (levels + 1) * cut
+        weights = self._weights(0, sums[0], reach)
+        for level in range(1, levels):
+            reach -= cut
+            added = self._added(level - 1, weights, reach)
+            own = self._weights(level, sums[level], reach)
+            weights = [x * y for x, y in zip(own, added, strict=True)]
+        added = self._added(levels - 1, weights, cut)
+        return [x * y for x, y in zip(self._leaf, added, strict=True)]
+
+    def _weights(self, level: int, partial: int, reach: int) -> list[arb]:
+        """e^(−r|σ + d|) for d = −reach, …, reach."""
+        rate = self._rates[level]
+        if not rate:
+            return [arb(1)] * (2 * reach + 1)
+        minus = ball(-rate)
+        return [(minus * abs(partial + d)).exp() for d in range(-reach, reach + 1)]
+
+    def _added(self, level: int, weights: list[arb], reach: int) -> list[arb]:
+        """Σ_a B(a)·weights(d + a) for |d| <= reach, B the law of later children, which is even."""
+        later = self._later[level]
+        if later is None:
+            spare = (len(weights) - 2 * reach - 1) // 2
+            return weights[spare : spare + 2 * reach + 1]
+        product = arb_poly(weights) * later
+        middle = (len(weights) - 1) // 2 + self.cut
+        return [product[middle + d] for d in range(-reach, reach + 1)]
+
+    @property
+    def _rates(self) -> list[Fraction]:
+        return [share / self.noise.scale for share in self.noise.shares]
+
+    @cached_property
+    def _leaf(self) -> list[arb]:
+        """The probabilities of a cell by itself, within the cut."""
+        ratio = ball(-self._rates[-1]).exp()
+        powers = [(1 - ratio) / (1 + ratio) * ratio**length for length in range(self.cut + 1)]
+        return [powers[abs(a)] for a in range(-self.cut, self.cut + 1)]
+
+    @cached_property
+    def _later(self) -> list[arb_poly | None]:
+        """B_l for each level: the law of the sum of the later children; None without any."""
+        alone, laws = self._leaf, list[arb_poly | None]()
+        for level in reversed(range(len(self.noise.branches))):
+            span = math.prod(self.noise.branches[level + 1 :])
+            children = self.noise.branches[level]
+            later = children - 1 - self.leaf // span % children
+            sums = [alone]  # of 1, 2, … children
+            for _ in range(max(later, children if level else later) - 1):
+                sums.append(self._shortened(arb_poly(sums[-1]) * arb_poly(alone)))
+            laws.insert(0, arb_poly(sums[later - 1]) if later else None)
+            if level:
+                own = self._weights(level, 0, self.cut)
+                alone = [x * y for x, y in zip(own, sums[children - 1], strict=True)]
+        return laws
+
+    def _shortened(self, product: arb_poly) -> list[arb]:
+        """The middle of a product of two polynomials: its sums within the cut."""
+        return [product[index] for index in range(self.cut, 3 * self.cut + 1)]
+
+    @cached_property
+    def _lost(self) -> arb:
+        """λ, a bound on the mass beyond the cut: Chernoff's, at any θ below the rate of a cell."""
+        cells, rate = self.noise.dimension, self._rates[-1]
+        theta, ratio = ball(rate * _best_part(self.noise, self.cut)), ball(-rate).exp()
+        moment = (1 - ratio) ** 2 / ((1 - ratio * theta.exp()) * (1 - ratio * (-theta).exp()))
+        return 8 * cells * moment**cells * (-theta * self.cut).exp()
+
+
+_PARTS = 64
+"""θ is a multiple of this part of the rate of a cell."""
+
+
+def _best_part(noise: Agreeing, cut: int) -> Fraction:
+    """The part θ/r of a cell's rate r with the least bound on what a cut loses, in floats."""
+    return Fraction(min(range(1, _PARTS), key=lambda part: _log_lost(noise, cut, part)), _PARTS)
+
+
+def _log_lost(noise: Agreeing, cut: int, part: int) -> float:
+    """Ln λ in floats, for θ = part/_PARTS of the rate of a cell."""
+    rate = rates_of(noise)[-1]
+    theta = rate * part / _PARTS
+    moment = 2 * math.log(-math.expm1(-rate))
+    moment -= math.log(-math.expm1(theta - rate)) + math.log(-math.expm1(-theta - rate))
+    return math.log(8 * noise.dimension) + noise.dimension * moment - theta * cut
+
+
+@lru_cache(maxsize=16)
+def _find_cut(noise: Agreeing) -> int:
+    """The least cut, of two significant digits, with which hardly a draw needs another one.
+
+    By Proposition 7 (ii). Only speed rests on these floats.
+    """
+    kept = solve(noise.branches, rates_of(noise)).acceptance
+    counts = accumulate(noise.branches[:-1], initial=1, func=mul)
+    logs = (nodes * math.log(own) for nodes, (own,) in zip(counts, kept, strict=True))
+    room = math.log(_UNDECIDED) + sum(logs)
+    for exponent in count(4):
+        for cut in range(1 << exponent, 2 << exponent, 1 << (exponent - 3)):
+            lost = min(_log_lost(noise, cut, part) for part in range(1, _PARTS))
+            if math.log(16 * (cut + 1)) + lost <= room:
+                return cut
+    raise AssertionError("unreachable: the bound falls with the cut")

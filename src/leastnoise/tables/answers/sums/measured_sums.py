@@ -1,0 +1,194 @@
+"""Tables that are sums of one least squares estimate of the cells.
+
+Some tables of exact sums, not all of them published, get noise of their own, each at a share of the
+query's budget.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from leastnoise import _words
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.answers.sums.answer import FOR_THE_LARGEST, Summed
+from leastnoise.tables.spec.query import LARGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leastnoise.certificate.plan import Block as Claim
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.answers.sums.measured import Compared
+    from leastnoise.tables.layout.layout import Layout
+
+FINEST, _STEPS = -18, -20
+"""Estimates are on a grid of 2^−18, or 2^−20 of their noise: sums of 2^34 rows are floats."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredSums(Summed):
+    """The published tables, and the `measured` tables with their noise, by number.
+
+    The measured tables are in the order of their numbers.
+    """
+
+    measured: dict[int, Certificate]
+
+    key: ClassVar[str] = "margins"
+    may_be_composed: ClassVar[bool] = True
+
+    @staticmethod
+    def owns(label: str, name: str) -> bool:
+        """Certificates name the query and the columns of a measured table, such as `q.1x3`."""
+        return name.rpartition(".")[0] == label
+
+    @property
+    @abstractmethod
+    def compared(self) -> dict[str, Compared]:
+        """Each statistic that adds up, by its label, beside other ways to make the tables."""
+
+    @property
+    @abstractmethod
+    def agreement(self) -> str:
+        """A sentence that tells from which numbers all tables are summed."""
+
+    @abstractmethod
+    def columns(self, table: int) -> list[str]:
+        """The names of the columns that a table is by."""
+
+    def in_columns(self, table: int) -> str:
+        """The columns that a table is by, in words."""
+        columns = self.columns(table)
+        return _words.join_names(columns) if columns else "the total"
+
+    @abstractmethod
+    def remarks(self) -> list[str]:
+        """More sentences about the noise."""
+
+    def count_std(self, claim: Certificate) -> float:
+        """The standard deviation of a measured count, or of a sum where there is no count."""
+        return math.sqrt(claim.noise.variance)
+
+    def noise_record(self) -> dict[str, Any]:
+        """The measured tables and their noise as JSON values."""
+        measured = [
+            {
+                "by": self.columns(table),
+                "epsilon": decimal_text(claim.budget.epsilon),
+                "delta": decimal_text(claim.budget.delta),
+                "noise": claim.noise.name,
+                "std": self.count_std(claim),
+            }
+            for table, claim in self.measured.items()
+        ]
+        return {"measured": measured}
+
+    def describe_noise(self, unit: str = "") -> str:
+        """A sentence about the measured tables, where a standard deviation is in a `unit`."""
+        tables = [
+            f"{self.in_columns(table)} ({claim.noise.name}, std {self.count_std(claim):.4g}{unit})"
+            for table, claim in self.measured.items()
+        ]
+        return f"Noise is drawn for the numbers by {'; '.join(tables)}."
+
+    @property
+    def largest_std(self) -> float:
+        """The largest standard deviation of a number that adds up, if that is the objective."""
+        return max((compared.own for compared in self.compared.values()), default=0.0)
+
+    def to_record(self) -> dict[str, Any]:
+        """The noise as JSON values, all of which a certificate can confirm."""
+        objective = {"objective": LARGEST, "largest_std": self.largest_std}
+        return {
+            **self.noise_record(),
+            **(objective if self.cells.largest else {}),
+            "compared": {label: vars(compared) for label, compared in self.compared.items()},
+        }
+
+    def in_words(self) -> list[str]:
+        """The noise, and a comparison with other ways to make these tables, in sentences."""
+        largest = self.cells.largest
+        several = len(self.compared) > 1
+        return [
+            f"{self.describe_noise()} {self.agreement}",
+            *self.remarks(),
+            *([FOR_THE_LARGEST] if largest else []),
+            *(
+                compared.in_words(f"Of {label} the" if several else "The", largest=largest)
+                for label, compared in self.compared.items()
+            ),
+            *([] if self.whole_counts is None else self.whole_counts.in_words()),
+        ]
+
+
+def largest_claim(measured: Mapping[int, Certificate]) -> Certificate:
+    """The certificate that takes most of the budget."""
+    return max(measured.values(), key=lambda claim: claim.budget.epsilon)
+
+
+def check_measured(
+    cells: Layout, share: Budget, measured: Mapping[int, Certificate], *, composed: bool
+) -> None:
+    """Raise CertificateRejected unless the measured tables are in order and keep to their share.
+
+    If all noise is `composed`, the measured tables have their share of δ, and ε is a matter of all
+    draws together.
+    """
+    tables = f"The tables of {cells.name!r}"
+    if list(measured) != sorted(measured):
+        raise CertificateRejected(f"{tables} aren't in order.")
+    for part in ("delta",) if composed else ("epsilon", "delta"):
+        spent = sum((getattr(claim.budget, part) for claim in measured.values()), Fraction(0))
+        if spent > getattr(share, part):
+            raise CertificateRejected(f"{tables} spend more {part} than their share.")
+
+
+def expect_table(
+    name: str, claim: Claim, table: int | None, measured: Mapping[int, Certificate]
+) -> tuple[int, Certificate]:
+    """The number and the certificate of a table, which is measured once."""
+    if table is None or table in measured or not isinstance(claim, Certificate):
+        raise CertificateRejected(f"Query {name!r}: no table of the spec has such noise.")
+    return table, claim
+
+
+def check_claim(  # noqa: PLR0917 (four calls)
+    name: str,
+    claim: Certificate,
+    cells: Layout,
+    dimension: int,
+    moves: Sequence[Sensitivity],
+    *,
+    families: Sequence[str],
+) -> None:
+    """Raise CertificateRejected unless the claim is about `dimension` numbers of a table.
+
+    One unit moves them as one of `moves` says, and their noise is of one of the `families`.
+    """
+    fits = (
+        (claim.dimension == dimension, "it has other numbers than the spec"),
+        (claim.sensitivity in moves, "a unit moves its table otherwise"),
+        (claim.neighbours == cells.neighbours, f"it isn't about {cells.neighbours} neighbours"),
+        (claim.sampling_rate == 1, "it is about samples, the release is of all rows"),
+        (claim.grid is not None, "it has no grid, which every release is rounded to"),
+        (
+            claim.geometry is None or claim.geometry.kind == "cells",
+            "noise is alike in all numbers of a table",
+        ),
+        (claim.noise.name in families, "no such noise is in tables with margins"),
+    )
+    for fit, why in fits:
+        if not fit:
+            raise CertificateRejected(f"Query {name!r}: {why}.")
+
+
+def grid_of_variance(finest: int, variance: float) -> Fraction:
+    """2^finest, or 2^_STEPS times the noise's standard deviation if that is more."""
+    return Fraction(2) ** max(finest, math.floor(math.log2(math.sqrt(variance))) + _STEPS)

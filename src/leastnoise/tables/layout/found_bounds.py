@@ -1,0 +1,153 @@
+"""Bounds of columns that a release finds by quantiles, and the rule from quantiles to bounds.
+
+The two published quantiles of a column are its bounds. The sensitivity of later queries doesn't
+depend on them: values are scaled to [−1, 1] by the bounds, and signs are taken from the widest
+bounds. So noise is planned and proved before the bounds are found, and one certificate covers both
+(theory/release.md §11: the second query is chosen after the first was answered).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from leastnoise import _words
+from leastnoise.guarantees.exact import decimal_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from fractions import Fraction
+
+    from leastnoise.tables.spec.column import Column, FindBounds
+    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.spec.query import Query
+    from leastnoise.tables.statistics.base import Asked
+
+    Pair = tuple[Fraction, Fraction]
+
+
+def columns_by_query(spec: Spec) -> dict[str, str]:
+    """The columns whose bounds a release finds, by the name of the query that finds them."""
+    return {
+        finds.query: name
+        for name, column in spec.columns.items()
+        if (finds := column.finds) is not None and finds.query is not None
+    }
+
+
+def pick_bounds(column: Column, chosen: Sequence[Fraction]) -> Pair:
+    """The bounds of a column, from the `chosen` quantile for each bound that isn't given.
+
+    If both quantiles are the same candidate, the upper bound is the next candidate; if it is the
+    last, the lower bound is the candidate before. So the bounds always differ.
+    """
+    finds, values = column.finds, column.ends
+    if finds is not None and finds.low is not None:
+        return finds.low, chosen[0]
+    if finds is not None and finds.high is not None:
+        return chosen[0], finds.high
+    low, high = chosen
+    if low == high:
+        index = min(values.index(low), len(values) - 2)
+        low, high = values[index], values[index + 1]
+    return low, high
+
+
+def narrowest_bounds(column: Column) -> tuple[Pair, Pair]:
+    """The pair of possible bounds with the least width, and the pair with the least largest size.
+
+    With these, a number in units of the width, or of the largest size, stands for the least.
+    """
+    finds, values = column.finds, column.ends
+    pairs = [*pairwise(values)]
+    if finds is not None and finds.low is not None:
+        pairs = [(finds.low, value) for value in values]
+    elif finds is not None and finds.high is not None:
+        pairs = [(value, finds.high) for value in values]
+    nearest = min(pairs, key=lambda pair: pair[1] - pair[0])
+    return nearest, min(pairs, key=lambda pair: max(abs(pair[0]), abs(pair[1])))
+
+
+def set_found_bounds(spec: Spec, pairs: Mapping[str, Pair | None]) -> Spec:
+    """The spec with these found bounds, by column; None stands for bounds not yet found."""
+    columns = dict(spec.columns)
+    for name, pair in pairs.items():
+        if (finds := columns[name].finds) is not None:
+            bounds = finds.model_copy(update={"found": pair})
+            columns[name] = columns[name].model_copy(update={"bounds": bounds})
+    return spec.model_copy(update={"columns": columns})
+
+
+def drop_bounds_of(spec: Spec, query: Query) -> Spec:
+    """The spec without the bounds that `query` finds, as it is when this query is answered."""
+    name = columns_by_query(spec).get(query.name)
+    return spec if name is None else set_found_bounds(spec, {name: None})
+
+
+def has_open_bounds(spec: Spec, asked: Asked) -> bool:
+    """True if the unit of a statistic depends on bounds that are not yet found."""
+    used = [part.column for part in asked.parts if part.of_values and not part.of_all_groups]
+    return any(name in spec.columns and spec.columns[name].is_open for name in used)
+
+
+def describe(spec: Spec, used: Collection[str]) -> Iterator[str]:
+    """Yield sentences about the found bounds of the `used` columns, for plans and pages."""
+    for query, name in columns_by_query(spec).items():
+        column, called = spec.columns[name], spec.labels.get(name, name)
+        finds = column.finds
+        (finder,) = (candidate for candidate in spec.query if candidate.name == query)
+        if finds is None or name not in used:
+            continue
+        both = finds.low is None and finds.high is None
+        share = float(100 * spec.share(finder))
+        how = f"{_words.join_names(finder.statistics)}, with {share:.3g} % of "
+        how += f"the budget (the table {query})"
+        ends = f"{decimal_text(column.ends[0])} and {decimal_text(column.ends[-1])}"
+        if finds.found is None:
+            yield (
+                f"{_name_bounds(finds)} of {called} {'are' if both else 'is'} found first, between "
+                f"{ends}: by {how}. Errors that depend on these bounds are shown for the widest "
+                "bounds; they shrink with the bounds."
+            )
+        else:
+            these = "These bounds" if both else _name_bounds(finds)
+            yield f"{these} of {called} {'were' if both else 'was'} found between {ends}: by {how}."
+            yield from _caveats(column, finds.found, called)
+
+
+def _name_bounds(finds: FindBounds) -> str:
+    """The name of the bounds that are found."""
+    if finds.low is not None:
+        return "The upper bound"
+    return "Bounds" if finds.high is None else "The lower bound"
+
+
+def _caveats(column: Column, bounds: Pair, called: str) -> Iterator[str]:
+    """Yield sentences about bounds at the end of the candidates, or next to each other."""
+    finds, values, (low, high) = column.finds, column.ends, bounds
+    if finds is None:
+        return
+    if finds.low is None and low == values[0]:
+        yield f"The lower bound is the first candidate: values of {called} may lie below."
+    if finds.high is None and high == values[-1]:
+        yield f"The upper bound is the last candidate: values of {called} may lie above."
+    if finds.low is None and finds.high is None and (low, high) in pairwise(values):
+        yield (
+            "They are neighbouring candidates: where both quantiles are the same candidate, the "
+            "next candidate is the other bound."
+        )
+
+
+def to_record(spec: Spec) -> dict[str, Any]:
+    """The queries that find bounds, with the bounds known so far, as JSON values."""
+    records: dict[str, Any] = {}
+    for query, name in columns_by_query(spec).items():
+        column = spec.columns[name]
+        if column.finds is not None and column.widest is not None:
+            pair = column.finds.found
+            records[name] = {
+                "query": query,
+                "widest": [decimal_text(end) for end in column.widest],
+                "found": None if pair is None else [decimal_text(end) for end in pair],
+            }
+    return {"found_bounds": records} if records else {}

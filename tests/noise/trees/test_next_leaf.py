@@ -1,0 +1,153 @@
+"""Cells that are drawn one after another have the law of the tree, whatever partial sums are."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from flint import arb
+
+from leastnoise.balls.core import precision
+from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.trees import next_leaf
+from leastnoise.noise.trees.law import Agreeing
+from leastnoise.noise.trees.next_leaf import draw_next_leaf, start_sums, sums_after
+from leastnoise.noise.trees.sampler import draw_cells
+
+WEEKS = Agreeing(
+    scale=1,
+    branches=(4, 13),
+    shares=(Fraction(93, 1000), Fraction(333, 1000), Fraction(574, 1000)),
+)
+TREES = [
+    Agreeing(scale=1, branches=(3,), shares=("0.4", "0.6")),
+    Agreeing(scale=Fraction(2), branches=(2, 2), shares=("0.3", "0.2", "0.5")),
+    Agreeing(scale=Fraction(1, 2), branches=(2, 3), shares=(0, "0.5", "0.5")),
+    Agreeing(scale=Fraction(3, 2), branches=(3, 2, 2), shares=("0.1", "0.2", "0.3", "0.4")),
+    WEEKS,
+]
+
+
+class Words(Entropy):
+    """Bits that a test chooses; it counts how many were read."""
+
+    def __init__(self, word: int, more: int) -> None:
+        self._parts, self.read = [word, *[more] * 50], 0
+
+    def _read(self, size: int) -> bytes:
+        self.read += size
+        return self._parts.pop(0).to_bytes(size, "little")
+
+
+def law_of(noise: Agreeing, leaf: int, sums: tuple[int, ...]) -> dict[int, float]:
+    cut = next_leaf._find_cut(noise)
+    law = next_leaf._Law(noise=noise, leaf=leaf, cut=cut, bits=192)
+    with precision(192):
+        masses = law.masses(sums)
+        total = sum(masses, arb(0))
+        return {index - cut: float(own / total) for index, own in enumerate(masses)}
+
+
+@pytest.mark.parametrize("noise", TREES, ids=str)
+def test_the_laws_of_all_turns_make_the_law_of_the_tree(noise: Agreeing) -> None:
+    """Also far from what is likely; the density has another route to its constant."""
+    few = 2 if noise is WEEKS else 12
+    vectors = [*draw_cells(noise, InsecureSeededEntropy(5), count=few)]
+    if noise is not WEEKS:
+        vectors += [np.full(noise.dimension, size) for size in (-7, 20)]
+        vectors += [np.arange(noise.dimension) * 3 - 8]
+    for cells in vectors:
+        logs, sums = 0.0, start_sums(noise)
+        for leaf, cell in enumerate(cells.tolist()):
+            logs += math.log(law_of(noise, leaf, sums)[cell])
+            sums = sums_after(noise, leaf, sums, cell)
+        assert logs == pytest.approx(float(noise.log_density(cells)), abs=1e-9)
+        assert sums == start_sums(noise)  # all nodes have ended
+
+
+@pytest.mark.parametrize("noise", TREES[:4], ids=str)
+def test_a_word_draws_its_quantile(noise: Agreeing) -> None:
+    sums = tuple(range(1, len(noise.branches) + 1))
+    law = law_of(noise, 1, sums)
+    values, ends = list(law), np.cumsum(list(law.values()))
+    for place in (0.001, 0.17, 0.4, 0.52, 0.62, 0.83, 0.999):
+        index = int(np.searchsorted(ends, place))
+        assert min(abs(ends[index - 1] - place), abs(ends[index] - place)) > 1e-9
+        entropy = Words(int(place * 2**64) << 64, 0)
+        assert draw_next_leaf(noise, 1, [sums], entropy) == [values[index]]
+
+
+def boundary(noise: Agreeing, leaf: int, sums: tuple[int, ...], value: int, bits: int) -> int:
+    """The first bits of P(z < value), which falls between two words."""
+    law = next_leaf._Law(noise=noise, leaf=leaf, cut=400, bits=600)
+    with precision(600):
+        masses = law.masses(sums)
+        below = sum(masses[: value + 400], arb(0)) / sum(masses, arb(0))
+        return int((below * arb(2) ** bits).floor().unique_fmpz())
+
+
+@pytest.mark.parametrize("value", [-2, 0, 1])
+def test_a_word_at_a_boundary_takes_more_bits_and_a_wider_cut(value: int) -> None:
+    noise, leaf, sums = TREES[1], 1, (1, 1)
+    whole = boundary(noise, leaf, sums, value, 192)
+    word = whole >> 64
+    for end, expected in ((0, value - 1), ((1 << 64) - 1, value)):
+        entropy = Words(word, end)
+        assert draw_next_leaf(noise, leaf, [sums], entropy) == [expected]
+        assert entropy.read in {24, 32}  # 128 bits, and then 64 more each time
+    # the boundary itself to 192 bits: more are needed, and they decide
+    for more, expected in ((0, value - 1), ((1 << 64) - 1, value)):
+        entropy = Words(word, whole & (1 << 64) - 1)
+        entropy._parts[2:] = [more] * 20
+        assert draw_next_leaf(noise, leaf, [sums], entropy) == [expected]
+        assert entropy.read >= 32
+
+
+def test_words_far_from_boundaries_take_no_more_bits() -> None:
+    entropy = Words(1 << 127 | 1 << 120, 0)
+    draw_next_leaf(WEEKS, 20, [(3, -2)], entropy)
+    assert entropy.read == 16
+
+
+def test_the_neglected_mass_is_below_its_bound() -> None:
+    """Chernoff's bound against a cut that is twice as wide, and Proposition 7's 2^-61."""
+    for noise in TREES[:4]:
+        for cut in (12, 20):
+            narrow = next_leaf._Law(noise=noise, leaf=0, cut=cut, bits=256)
+            wide = next_leaf._Law(noise=noise, leaf=0, cut=3 * cut, bits=256)
+            with precision(256):
+                lost = sum(wide.masses(start_sums(noise)), arb(0))
+                lost -= sum(narrow.masses(start_sums(noise)), arb(0))
+                assert lost < narrow._lost
+    law = next_leaf._Law(noise=WEEKS, leaf=0, cut=256, bits=192)
+    with precision(192):
+        assert law._lost < arb(4) * arb(10) ** -27  # theory/series.md, below Proposition 7
+
+
+def test_sums_of_nodes_that_ended_or_have_no_share_are_forgotten() -> None:
+    noise = TREES[2]  # no share for the root
+    sums = start_sums(noise)
+    seen = []
+    for leaf in range(6):
+        sums = sums_after(noise, leaf, sums, 5)
+        seen.append(sums)
+    assert seen == [(0, 5), (0, 10), (0, 0), (0, 5), (0, 10), (0, 0)]
+    assert all(a != b for a, b in pairwise(seen))
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        Agreeing(scale=1, branches=(1, 3), shares=("0.4", "0.1", "0.5")),
+        Agreeing(scale=1, branches=(2, 3, 1), shares=("0.4", "0.1", "0.5")),
+        Agreeing(scale=10**6, branches=(2, 2), shares=("0.4", "0.1", "0.5")),
+    ],
+    ids=str,
+)
+def test_trees_that_take_too_much_or_have_no_turns_are_refused(noise: Agreeing) -> None:
+    with pytest.raises(NotApplicable):
+        next_leaf.check_next_leaf(noise)
