@@ -58,7 +58,14 @@ class InvalidArgument(InvalidInput):
 
 
 def show_value(value: object) -> str:
-    """Describe a value for an error: numbers and texts as they are, other objects by their type."""
+    """Describe a value for an error: numbers and texts as they are, other objects by their type.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        At most about 40 characters; they contain no data of other objects than numbers and texts.
+    """
     if isinstance(value, str):
         quoted = repr(str(value[: MOST_SHOWN + 1]))
         return quoted if len(value) <= MOST_SHOWN else f"{quoted[:MOST_SHOWN]}…"
@@ -81,7 +88,14 @@ def _is_number(value: object) -> bool:
 
 
 def is_short(value: Rational | int) -> bool:
-    """True for a number that is short enough to stand in a message."""
+    """True for a number that is short enough to stand in a message.
+
+    Args:
+        value: A rational number.
+
+    Returns:
+        True if numerator and denominator have at most 128 bits each.
+    """
     most = 128  # bits: a longer number is no use in a message
     return max(int(value.numerator).bit_length(), int(value.denominator).bit_length()) <= most
 
