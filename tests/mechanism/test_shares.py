@@ -200,6 +200,6 @@ def test_gaussian_shares_need_a_delta_with_something_to_spare() -> None:
     budget = ln.Budget(epsilon=1, delta=Fraction(known.delta.upper))
     exact = ln.Certificate.prove(budget=budget, noise=known.noise, sensitivity=known.sensitivity)
     assert Fraction(exact.delta.upper) == exact.budget.delta
-    with pytest.raises(NotApplicable, match="nothing to spare"):
+    with pytest.raises(NotApplicable, match="no slack"):
         ln.Shares(mechanism=ln.Mechanism(exact), clients=3)
     ln.Shares(mechanism=ln.Mechanism(known), clients=3)

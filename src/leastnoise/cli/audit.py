@@ -186,7 +186,7 @@ def _hide_errors(draw: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(draw)
-    def call(*arguments: Any) -> Any:
+    def hide_values(*arguments: Any) -> Any:
         try:
             return draw(*arguments)
         except KeyboardInterrupt:  # from the user
@@ -194,7 +194,7 @@ def _hide_errors(draw: Callable[..., Any]) -> Callable[..., Any]:
         except BaseException as error:  # noqa: BLE001 (its message may contain data)
             raise _failure("failed", error) from None
 
-    return call
+    return hide_values
 
 
 def _failure(what: str, error: BaseException) -> Exception:

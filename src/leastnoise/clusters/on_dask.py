@@ -91,7 +91,7 @@ def _hidden_folder(folder: Path) -> Iterator[Path]:
 
     names = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{32}}")
     spill.sweep(folder.parent, names, mode=0o700)
-    path, descriptor = spill.claimed(make)
+    path, descriptor = spill.claim_folder(make)
     owner = os.getpid()
     try:
         yield path
@@ -139,7 +139,7 @@ class _Writer:
             if block.shape != (self._size,):  # the message leaves out the size, which is data
                 return "a block has another size than its array says."
             if not file.exists():
-                _write_once(file, self._draw.added_to(values))
+                _write_once(file, self._draw.add_to_part(values))
         except InvalidArgument as error:  # the message names a type, never a value
             return f"in a block, {error}"
         except OSError as error:

@@ -48,6 +48,7 @@ _FIELDS = {
     "plan": _SPENDING,
     "series": ("series", *_SPENDING),
     "use": ("plan", "release", "label", "time"),
+    "restart": ("plan", "release", "label", "time", "state"),
 }
 """The fields of an entry of each kind beside its dataset: two whole numbers, all others texts.
 
@@ -56,7 +57,8 @@ In a series, it is the number of the release, from 1.
 """
 SPENT = ("charge", "plan", "series")
 _WHOLES = ("plan", "release", "releases")
-_OPTIONAL = {"user", "releases", "report"}
+STATE, DIGEST = "state", "digest"
+_OPTIONAL = {"user", "releases", "report", STATE, DIGEST}
 
 
 @final
@@ -235,6 +237,23 @@ class Account(Shown):
 
 @final
 @dataclass(kw_only=True)
+class Chain:
+    """The last entry of a series with running totals.
+
+    `tag` is the tag of the state that goes with it. `entry` is the entry of the last release,
+    `digest` its digest, and `before` the digest of the release before. `restarts` are the releases
+    before which the series was restarted.
+    """
+
+    tag: str
+    entry: int = 0
+    digest: str = ""
+    before: str = ""
+    restarts: list[int] = field(default_factory=list)
+
+
+@final
+@dataclass(kw_only=True)
 class Books:
     """All accounts of a ledger by dataset, and the number of uses of each release of each plan.
 
@@ -246,6 +265,7 @@ class Books:
     plans: dict[int, str] = field(default_factory=dict)
     series: dict[tuple[str, str], int] = field(default_factory=dict)
     uses: dict[tuple[int, int], int] = field(default_factory=dict)
+    chains: dict[int, Chain] = field(default_factory=dict)
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Books:
@@ -305,6 +325,14 @@ class Books:
         elif kind == "use" and self.plans[body["plan"]] == dataset:
             key = (body["plan"], body["release"])
             self.uses[key] = self.uses.get(key, 0) + 1
+            if STATE in body:
+                chain = self.chains[body["plan"]]
+                chain.tag, chain.entry = body[STATE], number
+                chain.before, chain.digest = chain.digest, body[DIGEST]
+        elif kind == "restart" and self.plans[body["plan"]] == dataset:
+            chain = self.chains[body["plan"]]
+            chain.tag = body[STATE]
+            chain.restarts.append(body["release"] + 1)
         else:
             raise LedgerRejected(f"Entry {number} has an unknown kind, or belongs to another plan.")
 
@@ -330,6 +358,8 @@ class Books:
             if key in self.series:
                 raise LedgerRejected(f"Entry {number}: this series was charged before.")
             self.series[key] = number
+            if STATE in body:
+                self.chains[number] = Chain(tag=body[STATE])
 
 
 def _check_form(entry: Entry) -> None:

@@ -11,7 +11,7 @@ from leastnoise import _validate, _words
 from leastnoise._notebooks import Framed, Shown
 from leastnoise.certificate.plan import PlanCertificate, read_certificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
-from leastnoise.ledger.account import SPENT, Account, Books, columns_of, cost_in
+from leastnoise.ledger.account import DIGEST, SPENT, Account, Books, columns_of, cost_in
 from leastnoise.ledger.filters import Certified, Cost, fits
 from leastnoise.ledger.preregistered import Preregistered
 from leastnoise.ledger.series import releases_of
@@ -106,7 +106,12 @@ def check_ledger(
 
 
 def charged_account(
-    path: str | Path, number: int, release: PlanCertificate, *, index: int | None = None
+    path: str | Path,
+    number: int,
+    release: PlanCertificate,
+    *,
+    index: int | None = None,
+    digest: str | None = None,
 ) -> Account:
     """The account that the ledger's entry `number` charged for `release`.
 
@@ -118,14 +123,17 @@ def charged_account(
     store = Store(path=_validate.path(path, name="path"))
     entries = store.read()
     entry = entries[number - 1] if number <= len(entries) else None
-    if entry is None or not _is_about(entry, release, store, index):
+    if entry is None or not _is_about(entry, release, store, index, digest):
         raise LedgerRejected(f"Entry {number} of {path} is not about this release.")
     return checked.accounts[entry.body["dataset"]]
 
 
-def _is_about(entry: Entry, release: PlanCertificate, store: Store, index: int | None) -> bool:
+def _is_about(  # noqa: PLR0917 (one call of its own)
+    entry: Entry, release: PlanCertificate, store: Store, index: int | None, digest: str | None
+) -> bool:
     if index is not None:
         is_use = entry.body["kind"] == "use" and entry.body["release"] == index
+        is_use = is_use and entry.body.get(DIGEST) == digest
         return is_use and store.certificate(entry.body["plan"]) == release.to_json()
     if entry.body["kind"] == "charge":
         return matches(entry, release.to_json())

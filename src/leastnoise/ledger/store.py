@@ -25,6 +25,7 @@ from typing import Any, final
 from leastnoise._files import LARGEST_CERTIFICATE
 from leastnoise.certificate.records import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, LedgerRejected, Refused
+from leastnoise.ledger.state import ATTACHED, State, prepare, read_state, write_state
 
 _APPLICATION = 0x6C6E6C67  # "lnlg", in the header of the file
 _VERSION = 1
@@ -85,12 +86,14 @@ class Store:
             return _entries(connection)[0]
 
     @contextmanager
-    def appending(self) -> Iterator[tuple[list[Entry], Log]]:
+    def appending(self, *, kept: str | None = None) -> Iterator[tuple[list[Entry], Log]]:
         """Lock the file, and yield all entries and a log that appends to them.
 
         If the block ends without an error, all appended entries are on the disk; otherwise none is.
+        With `kept`, the address of the state of a series, its new state is written in the same
+        transaction. SQLite commits both files or neither, because neither has a write-ahead log.
         """
-        with self._open() as connection, _transaction(connection):
+        with self._open() as connection, _attached(connection, kept), _transaction(connection):
             self._recognise(connection)
             entries, last = _entries(connection)
             yield entries, Log(connection=connection, last=last, count=len(entries))
@@ -241,6 +244,27 @@ class Log:
                 "Nothing was charged."
             )
         return self.count
+
+    def holds(self, state: State) -> bool:
+        """True if the attached file has this state."""
+        return read_state(self.connection, ATTACHED) == state
+
+    def keep(self, state: State) -> None:
+        """Write the state into the attached file."""
+        write_state(self.connection, ATTACHED, state)
+
+
+@contextmanager
+def _attached(connection: sqlite3.Connection, address: str | None) -> Iterator[None]:
+    """Attach the state of a series. Raises InvalidInput if it can't be read."""
+    try:
+        if address is not None:
+            connection.execute(f"ATTACH DATABASE ? AS {ATTACHED}", (address,))
+            prepare(connection, ATTACHED)
+            read_state(connection, ATTACHED)
+        yield
+    except CertificateRejected:
+        raise InvalidInput("The state of the series is damaged. Nothing was published.") from None
 
 
 def matches(entry: Entry, certificate: str) -> bool:

@@ -23,7 +23,7 @@ from leastnoise.report.table_section import TableSection, names_of
 from leastnoise.report.words import as_list, wide_table
 from leastnoise.tables.answers.base import Topic
 from leastnoise.tables.plan.summary import (
-    counted_in,
+    describe_counts,
     limits_of_persons,
     limits_of_values,
     rows_in_no_group,
@@ -172,7 +172,7 @@ def _limits(release: VerifiedRelease) -> list[str]:
 
     lines = [] if spec.privacy.by_row else limits_of_persons(layouts, person)
     lines += limits_of_values(spec, layouts)
-    lines += spec.data.joined
+    lines += spec.data.join_sentences
     lines += rows_in_no_group(spec, layouts)
     lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
     for layout in layouts:
@@ -189,7 +189,7 @@ def _limits(release: VerifiedRelease) -> list[str]:
     unknown = "The effect of the limits is not published, to protect the people beyond them."
     lines.append(
         "These limits were chosen without the rows. "
-        f"{' '.join(counted_in(layouts)) or unknown} "
+        f"{' '.join(describe_counts(layouts)) or unknown} "
         "Errors on this page, and 95 %, are about the noise only."
     )
     return list(dict.fromkeys(lines))  # parts of one query have the same lines

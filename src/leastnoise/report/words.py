@@ -150,11 +150,37 @@ def verified_release(release: VerifiedRelease, folder: Path) -> list[str]:
         *_of_series(release),
         f"{promise(budget, release.delta)} {protected}",
         f"Tables: {tables}. {checked} {_SAME}{_other_files(release)}",
-        *summary.what_counts(release.plan),
+        *summary.describe_rows(release.plan),
         of_ledger(release),
         _of_signature(release),
         _UNCHECKED,
     ]
+
+
+_ADD_UP = (
+    "All releases have the same certificate and plan. Each running total is exactly the previous "
+    "total plus the count, and each release has the digest of the previous one."
+)
+_RESTARTED = "The series was restarted: totals begin anew with release {number:,}."
+
+
+def verified_series(releases: Sequence[VerifiedRelease], folder: Path) -> list[str]:
+    """Sentences about the checks of all releases of a series with running totals."""
+    last = releases[-1]
+    numbers = [release.release_number or 0 for release in releases]
+    restarts = [n for n, release in zip(numbers, releases, strict=True) if _begins_tree(release)]
+    of = f"releases {numbers[0]:,} to {numbers[-1]:,} of {last.planned_releases:,}"
+    missing = sorted({*range(1, numbers[-1] + 1)} - {*numbers})
+    sentences = [f"Verified {folder}: {of}.", _ADD_UP]
+    sentences += [_RESTARTED.format(number=number) for number in restarts[1:]]
+    sentences += [f"Release {number:,} is missing: its numbers were lost." for number in missing]
+    budget = last.certificate.budget
+    sentences += summary.series_sentences(last.plan)
+    return [*sentences, promise(budget, last.delta), of_ledger(last), _UNCHECKED]
+
+
+def _begins_tree(release: VerifiedRelease) -> bool:
+    return release.link is not None and release.link.first == release.release_number
 
 
 def _of_series(release: VerifiedRelease) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from leastnoise.tables.expressions.duckdb_sql import SqlColumns
 from leastnoise.tables.expressions.language import parse
-from leastnoise.tables.values.casts import Held, as_day
+from leastnoise.tables.values.casts import StoredColumn, as_day
 from tests.tables.expressions.oracle import random_expression
 from tests.tables.expressions.rows import SQL, TYPES, Row, random_rows
 
@@ -25,7 +25,7 @@ def evaluated(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
         marks = ", ".join("?" for _ in range(len(TYPES) + 1))
         listed = [[place, *row.values()] for place, row in enumerate(rows)]
         connection.executemany(f"INSERT INTO given VALUES ({marks})", listed)
-        day = as_day(Held(sql=columns["at"], kind="TIMESTAMP"))
+        day = as_day(StoredColumn(sql=columns["at"], kind="TIMESTAMP"))
         query = compiled.wrap(f"SELECT * REPLACE ({day} AS {columns['at']}) FROM given")
         wanted = ", ".join(compiled.names)
         found = connection.sql(

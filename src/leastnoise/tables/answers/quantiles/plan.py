@@ -233,7 +233,9 @@ class QuantilePlan(AloneInDraw):
     def make_zeros(self) -> list[Table]:
         """Its columns without rows and noise: the first candidate everywhere."""
         layout = self.layout
-        least = [[[0] * len(asked.chosen) for asked in layout.statistics]] * layout.cells
+        least = [
+            [[0] * len(asked.candidate_suffixes) for asked in layout.statistics]
+        ] * layout.cells
         counts = [table_of(count, np.zeros(count.dimension), noise) for count, noise in self.noisy]
         return [*counts, make_table(layout, least, self.may_state)]
 

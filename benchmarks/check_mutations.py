@@ -1,0 +1,106 @@
+"""Change the small checker in one place at a time, and see if its tests notice.
+
+    python -m benchmarks.check_mutations [PART OF]
+
+Each comparison, operator, condition and constant of `src/leastnoise_check.py` is changed once, in
+memory, and tried on `tests.check.corpus`: golden statements, edits of them, and numbers that it has
+to enclose. What survives is printed with the reason why nothing that is accepted changes, by the
+function that it is in (`ALIKE`); a survivor without a reason needs a test.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import resource
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from benchmarks.mutations import Mutation, mutations
+from benchmarks.record import ROOT
+from tests.check import corpus
+
+SOURCE = ROOT / "src" / "leastnoise_check.py"
+SECONDS, MEMORY = 20, 6 << 30  # of one change
+ALIKE: dict[str, str] = {}
+
+
+def changed(change: Mutation) -> ModuleType | None:
+    """The checker with a change; None if Python refuses it."""
+    lines = SOURCE.read_bytes().split(b"\n")
+    start, end = change.columns
+    text = lines[change.line - 1]
+    lines[change.line - 1] = text[:start] + change.new.encode() + text[end:]
+    module = ModuleType("changed")
+    try:
+        exec(compile(b"\n".join(lines), "changed", "exec"), module.__dict__)
+    except Exception:  # noqa: BLE001 (whatever it raises, it is no checker)
+        return None
+    return module
+
+
+def notices(module: ModuleType, wanted: list[tuple[str, Any]]) -> str | None:
+    """The first outcome of the corpus that isn't what it was; None if there is none."""
+    outcomes = corpus.outcomes(module)
+    for name, outcome in wanted:
+        try:
+            if next(outcomes) != (name, outcome):
+                return name
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (any error is noticed)
+            return f"{name}: {type(error).__name__}"
+    return None
+
+
+def function_of(line: int) -> str:
+    """The name of the outermost function or class around a line."""
+    for node in ast.parse(SOURCE.read_text()).body:
+        if node.lineno <= line <= (node.end_lineno or 0):
+            return getattr(node, "name", "the module")
+    return "the module"
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """Raise TimeoutError after so many seconds: a change may make a loop endless."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def main() -> None:
+    """Print how many changes are noticed, and each that isn't."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    part, parts = (int(text) for text in (*sys.argv[1:], "0", "1")[:2])
+    import leastnoise_check
+
+    wanted = list(corpus.outcomes(leastnoise_check))
+    counted: Counter[str] = Counter()
+    for change in list(mutations(SOURCE))[part::parts]:
+        counted["changes"] += 1
+        try:
+            with limited():
+                module = changed(change)
+                why = "refused" if module is None else notices(module, wanted)
+        except TimeoutError:
+            why = "endless"
+        if why is None:
+            name = function_of(change.line)
+            reason = ALIKE.get(name, "NO REASON")
+            counted["no reason" if name not in ALIKE else "alike"] += 1
+            print(f"{name}, line {change.line}: {change.old} → {change.new}: {reason}", flush=True)
+    print(dict(counted))
+
+
+if __name__ == "__main__":
+    main()

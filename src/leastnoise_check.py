@@ -1,0 +1,1013 @@
+"""Check a release of leastnoise without leastnoise: one file, the standard library, no network.
+
+    python leastnoise_check.py FOLDER              # a release: certificate, plan, tables, seal
+    python leastnoise_check.py certificate.json    # one certificate
+
+Exit codes: 0 all is proved; 1 something is false; 2 wrong usage, or no JSON; 3 nothing is false,
+but there are draws for which this program has no proof. It names them.
+
+The mathematics
+===============
+Two inputs are *neighbours* if they differ in the rows of one person. A release is (ε, δ)-private
+if P(Y ∈ S) <= e^ε P(Y' ∈ S) + δ for its outputs Y, Y' on any two neighbours and any set S.
+
+A *draw* adds noise X with density (or mass function) f to exact numbers, which one person moves by
+a *shift* s. It is (ε, δ)-private if for every possible shift
+
+    δ(ε) = ∫ (f(x) − e^ε f(x − s))₊ dx <= δ,    y₊ = max(y, 0).
+
+Four facts are used. The first three find δ(ε) of a draw, the last adds draws up.
+
+1. *Pure noise.* Let f(x) = c·e^(−η(x)) with |η(x − s) − η(x)| <= ε₀ for all x and all shifts s.
+   Then δ(ε) = 0 for ε >= ε₀, as the integrand is never above 0. For η = N/b with a norm N this is
+   the triangle inequality: ε₀ = max N(s)/b. A *body* is the unit ball of a norm, N(s) <= 1 in it.
+   A *staircase* has whole steps, η = h·⌊N/b + u⌋. A number that moves by at most t crosses at most
+   ⌈t⌉ steps: ε₀ = h·⌈max N(s)/b⌉.
+2. *Noise that falls evenly.* Where all level sets of f are balls (intervals) around 0, the longest
+   shift is the worst. Then δ(ε) is one integral; the functions below state its value.
+3. *Lattices.* Where X has finitely many values, δ(ε) is a finite sum.
+4. *Composition.* Budgets add up (Dwork & Roth 2014, Theorem 3.16). Several Gaussian draws are like
+   one with (Δ/σ)² = Σ (Δ_i/σ_i)², since a Gaussian is alike in all directions.
+
+Whole numbers decide everything. A number is an exact fraction, or a `Ball`: two whole numbers with
+low/2^512 <= x <= high/2^512, rounded outward at every step. What is accepted holds for the whole
+ball. Floats serve only to print, and to compare standard deviations.
+
+Not proved here: that one person moves the numbers by no more than is stated, which `leastnoise
+verify` derives from the specification; that the noise was drawn; that nobody saw how long it took.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import math
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+
+class Rejected(Exception):
+    """A statement is false or malformed."""
+
+
+class NotChecked(Exception):
+    """The statement may be true, but this program has no proof for it."""
+
+
+def require(holds: object, why: str, error: type[Exception] = Rejected) -> None:
+    """Raise an error unless a condition holds."""
+    if not holds:
+        raise error(why)
+
+
+# 1. Reading. A field has the same meaning and range wherever it stands in a certificate.
+
+# fmt: off
+BASIC = "basic composition: epsilons and deltas add up"
+TIGHT = "tight composition: all draws of noise together, their laws fixed in advance"
+BODIES = {
+    "interval": "bound", "box": "bounds", "ball": "bound coordinates", "cells": "bodies copies",
+    "at-most": "most cells of", "together": "bodies radii exponent", "signed": "of",
+    "differences": "of", "polygon": "",
+}
+ADDED = {  # sets of what one person can add
+    "counts": "queries most bound", "counted": "of bound", "counted-sums": "cells bounds",
+    "jointly": "parts radii exponent",
+}
+SENSITIVITIES = {
+    "l1": "bound", "l2": "bound", "integer": "bound", "linf": "bound l0 whole", "within": "hull",
+    "row-counts": "bound neighbours", "added": "of", "groups": "", "vertices": "",
+    "sums-of-cells": "", "counting-queries": "bound dimension max_nonzero neighbours with_total",
+}
+GEOMETRIES = {
+    "cells": "count", "count-ellipse": "queries shared offset total", "blocks": "", "matrix": "",
+}
+STATEMENTS = {
+    "certificate": "version epsilon delta noise dimension sensitivity geometry compositions "
+                   "sampling_rate delta_interval grid assumptions",
+    "threshold-certificate": "version epsilon delta neighbours assumptions noise threshold reach "
+                             "chance_below coordinate",
+    "quantile-certificate": "version epsilon delta neighbours assumptions levels rates nested "
+                            "candidates parts groups reach",
+    "keys-certificate": "",
+}
+"""Kinds of records and their fields beside the kind; none, where there is no proof here."""
+SMALLEST, LENGTH, COUNT = Fraction(1, 10**300), (Fraction(1, 10**140), 10**140), (1, 10**6)
+NUMBERS = {
+    **dict.fromkeys("scale bound bounds radii reach rates".split(), LENGTH),
+    **dict.fromkeys("delta sampling_rate chance_below shares levels atom".split(), (0, 1)),
+    **dict.fromkeys("delta_interval threshold offset".split(), (-(10**300), 10**300)),
+    "epsilon": (0, 10**5), "gamma": (LENGTH[0], 1), "decay": (Fraction(1, 1000), 10**6),
+    "radius": (Fraction(1, 10**12), 10**5), "shared": (-1, 10**9), "total": (0, 10**9),
+}
+WHOLES = {
+    **dict.fromkeys("dimension cells copies coordinates queries most l0 groups".split(), COUNT),
+    **dict.fromkeys("branches count max_nonzero".split(), COUNT), "coordinate": (0, 10**6),
+    **dict.fromkeys("compositions candidates".split(), (1, 2**53)), "releases": (2, 2**53),
+    "masses": (0, 2**20_000),
+}
+WORDS = {
+    **dict.fromkeys("whole with_total nested".split(), (True, False)), "rule": (BASIC, TIGHT),
+    "version": (1,), "neighbours": ("add-remove", "replace-one"),
+}
+LISTS = {
+    *"bounds radii masses branches shares copies levels rates bodies delta_interval blocks".split()
+}
+# fmt: on
+
+
+def show(value: object) -> str:
+    """A short ASCII text: no control character reaches a terminal."""
+    return ascii(value if isinstance(value, str) else str(value)[:200])[:300]
+
+
+def number(text: object) -> Fraction:
+    """The exact number that a text spells: a decimal, a ratio, or a float in hex."""
+    spelled = text if isinstance(text, str) and len(text) <= 1300 else "no number"
+    try:
+        if "0x" in spelled and float.fromhex(spelled).hex() == spelled:
+            return Fraction(float.fromhex(spelled))
+        exponent = spelled.lower().partition("e")[2].lstrip("+-")
+        require(set(spelled) <= set("+-.0123456789eE/") and len(exponent) <= 4, "")
+        value = Fraction(spelled)
+        longest = max(value.numerator.bit_length(), value.denominator.bit_length())
+        require(longest <= 2000 and (not value or SMALLEST <= abs(value) <= 1 / SMALLEST), "")
+    except (ValueError, OverflowError, ZeroDivisionError, Rejected):
+        raise Rejected(f"Expected a number as text, got {show(text)}.") from None
+    return value
+
+
+def read(name: str, value, *, item: bool = False):
+    """The value of a field, or an item of its list."""
+    if name in LISTS and not item:
+        require(isinstance(value, list) and value, f"Expected a list for {name}.")
+        require(len(value) <= 50_000, f"a list of {len(value)} items", NotChecked)
+        return tuple(read(name, part, item=True) for part in value)
+    if name in NUMBERS:
+        exact, (low, high) = number(value), NUMBERS[name]
+        fits = low <= exact and (exact <= high or high > 1)
+        require(fits, f"{name} = {show(value)} is no such number.")
+        require(exact <= high, f"{name} = {show(value)}, which is so large", NotChecked)
+        return exact
+    if name in WHOLES:
+        low, high = WHOLES[name]
+        require(type(value) is int and value >= low, f"{name} = {show(value)} is no such number.")
+        require(value <= high, f"{name} = {show(value)}, which is so large", NotChecked)
+    if name in WORDS:
+        same = any(value == word and type(value) is type(word) for word in WORDS[name])
+        require(same, f"{name} = {show(value)} is none of {show(WORDS[name])}.")
+    if name in {"body", "hull", "bodies"}:
+        return shape(value, BODIES)
+    return value
+
+
+def fields(record, names: str | dict, optional: str = "") -> dict:
+    """A record, read: it has the fields `names`, or those of its kind, perhaps `optional` ones."""
+    require(isinstance(record, dict), "Expected a JSON object.")
+    if isinstance(names, dict):
+        kind = record.get("kind")
+        require(isinstance(kind, str) and kind in names, f"Unknown kind {show(kind)}.")
+        require(names[kind], f"the kind {kind}", NotChecked)
+        names = "kind " + names[kind]
+    missing, more = set(names.split()) - set(record), set(record) - set(names.split())
+    require(not missing and more <= set(optional.split()), f"Expected the fields {names}.")
+    return {name: read(name, value) for name, value in record.items()}
+
+
+def shape(record: object, kinds: dict) -> tuple:
+    """A convex set: (kind, dimension, nesting, its fields). docs/theory/bodies.md defines them."""
+    r = fields(record, kinds)
+    require(r.get("exponent", "infinity") == "infinity", "shapes with an exponent", NotChecked)
+    kind, parts = r["kind"], r.get("bodies", ())
+    if "of" in r or "parts" in r:
+        inner = BODIES if kind == "at-most" else ADDED
+        parts = [r["of"]] if "of" in r else r["parts"]
+        require(isinstance(parts, list) and parts, "Expected a list of parts.")
+        parts = r["of" if "of" in r else "parts"] = tuple(shape(part, inner) for part in parts)
+    copies, radii = r.get("copies", (1,) * len(parts)), r.get("radii", (1,) * len(parts))
+    cells, most = r.get("cells", r.get("queries", 1)), r.get("most", 1)
+    fits = len(copies) == len(radii) == len(parts) and min(radii, default=1) >= 1 and most <= cells
+    require(fits, f"The fields of {kind} do not fit each other.")
+    each = (
+        sum(p[1] * n for p, n in zip(parts, copies, strict=True))
+        if parts
+        else len(r.get("bounds", "1"))
+    )
+    dimension = each * cells * r.get("coordinates", 1) + (kind == "counted")
+    nesting = 1 + max((part[2] for part in parts), default=0)
+    small = dimension <= 10**6 and (most == cells or most * dimension <= 10**6) and nesting <= 6
+    require(small, "shapes nested so deep, or of so many numbers", NotChecked)
+    if kind == "interval":
+        return "box", 1, 1, (r["bound"],)
+    return kind, dimension, nesting, *(r[name] for name in kinds[kind].split())
+
+
+def parse(text: bytes) -> dict:
+    """A JSON object in which no field stands twice; ValueError for what is no JSON."""
+
+    def unique(pairs: list) -> dict:
+        require(len(dict(pairs)) == len(pairs), "A field stands twice.")
+        return dict(pairs)
+
+    record = json.loads(text.decode(), object_pairs_hook=unique)
+    require(isinstance(record, dict), "Expected a JSON object.")
+    return record
+
+
+# 2. Balls.
+
+UNIT = 1 << 512
+
+
+class Ball:
+    """A real number from low/2^512 to high/2^512; low and high are whole numbers."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.low, self.high = low, high
+
+    @staticmethod
+    def of(value: Fraction | int) -> Ball:
+        """The smallest ball that holds an exact number."""
+        return Ball(math.floor(value * UNIT), math.ceil(value * UNIT))
+
+    def __add__(self, other: Ball) -> Ball:
+        return Ball(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: Ball) -> Ball:
+        return Ball(self.low - other.high, self.high - other.low)
+
+    def __mul__(self, other: Ball) -> Ball:
+        ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Ball(min(ends) // UNIT, -(-max(ends) // UNIT))
+
+    def __truediv__(self, other: Ball) -> Ball:
+        require(other.low > 0, "a division by a number next to 0", NotChecked)
+        ends = [(a * UNIT, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Ball(min(a // b for a, b in ends), max(-(-a // b) for a, b in ends))
+
+    def over(self, n: int) -> Ball:
+        """The quotient by a whole number n >= 1."""
+        return Ball(self.low // n, -(-self.high // n))
+
+    def sqrt(self) -> Ball:
+        """The square root of a number that is not below 0."""
+        return Ball(math.isqrt(self.low * UNIT), math.isqrt(self.high * UNIT) + 1)
+
+    def size(self) -> int:
+        """A bound on the absolute value, in units of 2^−512."""
+        return max(-self.low, self.high)
+
+
+ZERO, ONE, HALF = Ball(0, 0), Ball.of(1), Ball.of(Fraction(1, 2))
+
+
+def exp(x: Ball) -> Ball:
+    """The exponential: at each end Taylor's series at y = x/2^k, |y| <= 2^−8, squared k times.
+
+    The terms that are left out sum to less than twice the first of them, which is below one unit.
+    """
+
+    def at(end: int) -> Ball:
+        if end < -1000 * UNIT:
+            return Ball(0, 1)  # e^−1000 < 2^−512
+        require(end <= UNIT << 17, "an exponent above 131,072", NotChecked)
+        halvings = max(0, abs(end).bit_length() - 512 + 8)
+        y, total, term, n = Ball(end >> halvings, -(-end >> halvings)), ONE, ONE, 0
+        while term.size() > 1:
+            term, n = (term * y).over(n + 1), n + 1
+            total += term
+        total += Ball(-2, 2)
+        for _ in range(halvings):
+            total *= total
+        return total
+
+    return Ball(max(at(x.low).low, 0), at(x.high).high)
+
+
+def pi() -> Ball:
+    """π = 16 arctan(1/5) − 4 arctan(1/239) (Machin), arctan(1/n) = 1/n − 1/(3n³) + 1/(5n⁵) − ….
+
+    What is left of an alternating series is below the first term that is left out.
+    """
+
+    def arctan(n: int) -> Ball:
+        total, power, k = ZERO, ONE.over(n), 1
+        while power.high > 1:
+            total = total + power.over(k) if k % 4 == 1 else total - power.over(k)
+            power, k = power.over(n * n), k + 2
+        return total + Ball(-2, 2)
+
+    return Ball.of(16) * arctan(5) - Ball.of(4) * arctan(239)
+
+
+def normal(x: Ball) -> Ball:
+    """Φ(x) = ½ + (x + x³/3 + x⁵/(3·5) + …)·e^(−x²/2)/√(2π), |x| <= 40."""
+    require(x.size() <= 40 * UNIT, "a Gaussian law so far out", NotChecked)
+    square, term, total, n = x * x, x, x, 3
+    while term.size() > 1 or square.high > n // 2 * UNIT:  # then each term is below half the last
+        term, n = (term * square).over(n), n + 2
+        total += term
+    return HALF + (total + Ball(-2, 2)) / (exp(square * HALF) * (pi() + pi()).sqrt())
+
+
+# 3. How far one person moves the numbers.
+
+
+class Shifts(dict):
+    """What is known of all shifts s; noise asks for what it needs.
+
+    l1: max Σ|s_i|, if one number alone moves so far. square: max Σ s_i². whole: max |s| of one
+    whole number. hull: the body of all shifts. added: a set that holds s or −s. rows: how many
+    steps of 1 in cells there are, and whether each may go from one cell to another.
+    """
+
+    def __missing__(self, name: str):
+        raise NotChecked("this noise for shifts that are described in this way")
+
+
+def hull_of(bound: Fraction, most: int, cells: int) -> tuple:
+    """The hull of all shifts of at most `most` of the cells, each by at most `bound`."""
+    if most >= cells:
+        return "box", cells, 1, (bound,) * cells
+    segment = hull_of(bound, 1, 1)
+    if most == 1:
+        return "cells", cells, 2, (segment,), (cells,)
+    return "at-most", cells, 2, most, cells, (segment,)
+
+
+def rounded_up(square: Fraction) -> Fraction:
+    """The square of a fraction that is √square, or above it by at most 2^−60 of it.
+
+    Certificates state δ for a longest shift that is a fraction.
+    """
+    product, q = square.numerator * square.denominator, square.denominator
+    root = math.isqrt(product)
+    exact = root * root == product
+    return (
+        Fraction(root, q) ** 2 if exact else Fraction(math.isqrt(product << 128) + 1, q << 64) ** 2
+    )
+
+
+def shifts_of(record: object, d: int) -> Shifts:
+    """What a sensitivity says of the shifts of d numbers."""
+    r = fields(record, SENSITIVITIES)
+    kind, b, about = r["kind"], r.get("bound", Fraction(1)), r.get("neighbours")
+    replaced, numbers, moved = about == "replace-one", d, min(r.get("l0", 1), d)
+    wholly = kind in {"integer", "row-counts"} or r.get("whole", False)
+    require(b.denominator == 1 or not wholly, "Whole shifts have a whole bound.")
+    s = Shifts(neighbours=about, square=b * b * moved, hull=hull_of(b, moved, d))
+    s |= {"l1": b} if moved == 1 and (kind != "l2" or d == 1) else {}
+    s |= ({"rows": (b * moved, replaced)} if wholly else {}) | (
+        {"whole": b} if wholly and d == 1 else {}
+    )
+    if kind == "integer":
+        numbers = 1
+    elif kind == "l2" and d > 1:
+        s["hull"] = "ball", d, 1, b, d
+    elif kind == "row-counts" and replaced and d > 1:
+        counts = ("counts", d, 1, d, 1, b)
+        s = Shifts(
+            neighbours=about,
+            square=2 * b * b,
+            rows=s["rows"],
+            hull=("differences", d, 2, (counts,)),
+        )
+    elif kind == "counting-queries":
+        q, k, n = r["dimension"], r["max_nonzero"], int(r["with_total"])
+        numbers, moved = q + n, min(2 * k, q) if replaced else k
+        require(
+            k <= q and not (replaced and n), "More queries than there are, or a replaced total."
+        )
+        counts = ("counts", q, 1, q, k, b)
+        counts = ("counted", q + 1, 2, (counts,), Fraction(1)) if n else counts
+        s = Shifts(neighbours=about, square=b * b * moved + n, hull=hull_of(b, k, q))
+        s |= {"l1": b} if moved + n == 1 else {}
+        s |= {} if replaced else {"added": counts}
+        if n or (k < q if replaced else k > 1 or q == 1):
+            s["hull"] = ("differences" if replaced else "signed", q + n, 2 + n, (counts,))
+    elif kind == "within":
+        s, numbers = Shifts(neighbours=None, hull=r["hull"]), r["hull"][1]
+    elif kind == "added":
+        added = shape(r["of"], ADDED)
+        s, numbers = Shifts(neighbours="add-remove", added=added), added[1]
+        s["hull"] = "signed", numbers, 1 + added[2], (added,)
+    require(numbers == d, "The sensitivity is of another number of numbers.")
+    if "square" in s:
+        s["square"] = rounded_up(s["square"])
+    return s
+
+
+def longest_image(r: dict, w: dict) -> Fraction:
+    """The max ‖W(v, n)‖² of counting queries, W(v, n) = (v + shared·Σv + offset·n, total·n).
+
+    A convex function is largest at a corner: v has i times b, j times −b, and 0. An added record
+    has i <= k and j = 0. For a replaced one i, j <= k, and the square is α(i + j) + β(i − j)²: at
+    each m = i + j, one of the extremes t of i − j is the worst.
+    """
+    q, b, k, n = r["dimension"], r["bound"], r["max_nonzero"], int(r["with_total"])
+    require(q <= 20_000, "so many counting queries", NotChecked)
+    corners = [(i, 0) for i in range(k + 1)]
+    if r["neighbours"] == "replace-one":
+        pairs = ((m, t) for m in range(min(2 * k, q) + 1) for t in (min(m, 2 * k - m), m % 2))
+        corners = [((m + t) // 2, (m - t) // 2) for m, t in pairs]
+    squares = []
+    for i, j in corners:
+        lean = w["shared"] * b * (i - j) + w["offset"] * n
+        entries = (i, b + lean), (j, lean - b), (q - i - j, lean), (n, w["total"])
+        squares.append(sum(times * x * x for times, x in entries))
+    return max(squares)
+
+
+def through(claim: dict) -> tuple[Shifts, int, int]:
+    """The shifts that the noise has to hide, its dimension, and how many draws one person reaches.
+
+    Behind a geometry W⁻¹(W v + X) is released, so that X has to hide W s. In `cells` each cell has
+    noise of its own, of which one person moves l0.
+    """
+    record, d, draws = claim["sensitivity"], claim["dimension"], claim["compositions"]
+    s = shifts_of(record, d)
+    if claim["geometry"] is None:
+        return s, d, draws
+    g, r = fields(claim["geometry"], GEOMETRIES), fields(record, SENSITIVITIES)
+    if g["kind"] == "cells":
+        require(r["kind"] == "linf" and g["count"] == d, "Other cells than the shifts have.")
+        alone = {"kind": "integer" if r["whole"] else "l2", "bound": record["bound"]}
+        return shifts_of(alone, 1), 1, draws * min(r["l0"], d)
+    fits = r["kind"] == "counting-queries" and g["queries"] == r["dimension"]
+    fits = fits and (g["total"] > 0) == r["with_total"] and (g["total"] or not g["offset"])
+    require(fits and g["queries"] * g["shared"] > -1, "The geometry does not fit the shifts.")
+    return Shifts(square=longest_image(r, g), neighbours=r["neighbours"]), d, draws
+
+
+# 4. Laws of noise. notation: p the parameters, b the scale; s the shifts, Δ the longest.
+
+# fmt: off
+FAMILIES = {
+    "laplace": "scale", "staircase": "scale gamma decay", "geometric": "scale cells core decay",
+    "k-norm": "scale body", "k-staircase": "scale body gamma decay",
+    "agreeing": "scale branches shares", "two-sided-laplace": "scale of core",
+    "two-sided-staircase": "scale of core decay", "gaussian": "scale", "l2": "scale",
+    "truncated-laplace": "scale radius", "truncated-staircase": "scale gamma radius decay atom",
+    "tulap": "scale radius decay", "discrete-staircase": "scale cells masses",
+}
+# fmt: on
+
+
+def on_tree(p: dict, s: Shifts, d: int) -> Fraction:
+    """The max Σ_v w_v|s_v|/b, s_v the sum of the cells below a node v, w_v the share of its level.
+
+    A step in a cell moves one node of each level. One from a cell to another moves two of each
+    level below the node that holds both: at the worst from the first level of several nodes on.
+    """
+    shares, branches, nodes = p["shares"], p["branches"], [1]
+    require(1 < len(shares) <= 13, "No levels, or too many.")
+    if len(branches) == len(shares) - 1 and math.prod(branches) <= 1 << 16:  # one a level
+        branches = sum(((b,) * math.prod(branches[:i]) for i, b in enumerate(branches)), ())
+    for _ in shares[1:]:
+        first = sum(nodes[:-1])
+        nodes.append(sum(branches[first : first + nodes[-1]]))
+    fits = nodes[-1] == d <= 1 << 16 and sum(nodes[:-1]) == len(branches)
+    fits = fits and sum(shares) <= 1 and shares[-1] > 0
+    fits = fits and not any(0 < share * 2**32 < p["scale"] for share in shares)
+    require(fits, "The branches are no tree of these numbers, or the shares are more than 1.")
+    steps, moved = s["rows"]
+    apart = next((level for level, n in enumerate(nodes) if n > 1), len(nodes))
+    return steps * max(sum(shares), 2 * sum(shares[apart:]) if moved else 0) / p["scale"]
+
+
+def loss_of(name: str, p: dict, s: Shifts, d: int) -> Fraction | None:
+    """ε₀ of pure noise (fact 1); None for other noise.
+
+    Two-sided noise falls with P(x) and Q(x), gauges of what has to be added and taken away. A
+    person who is added raises P by at most 1 and lowers Q by at most 1 (docs/theory/bodies.md §3).
+    In steps that hides the set and its negative; Laplace noise also hides their hull.
+    """
+    if name in {"laplace", "staircase"}:
+        moved = s["l1"] / p["scale"]
+    elif "cells" in p:  # a lattice of multiples of b/cells
+        fits = (p["cells"] / p["scale"]).denominator == 1 and p.get("core", 1) <= p["cells"]
+        require(fits, "A shift by 1 leaves the lattice of the noise.")
+        moved = s["whole"] / p["scale"]
+    elif "body" in p or "of" in p:
+        form = p.get("body") or shape(p["of"], ADDED)
+        require(form[1] == d, "The noise is of another number of numbers.")
+        known = s["hull"] if "body" in p else s["added"] if "decay" in p else s["hull"][-1]
+        require(known in (form, (form,)), "noise in another shape than the shifts", NotChecked)
+        moved = 1 / p["scale"]
+    else:
+        return on_tree(p, s, d) if name == "agreeing" else None
+    return p["decay"] * math.ceil(moved) if "decay" in p else moved if "masses" not in p else None
+
+
+def gaussian(square: Fraction, epsilon: Fraction) -> Ball:
+    """δ(ε) = Φ(r/2 − ε/r) − e^ε Φ(−r/2 − ε/r), r = Δ/σ (Balle & Wang 2018); `square` is r²."""
+    r = Ball.of(square).sqrt()
+    away = Ball.of(epsilon) / r
+    return normal(r * HALF - away) - exp(Ball.of(epsilon)) * normal(ZERO - r * HALF - away)
+
+
+def truncated_laplace(t: Fraction, a: Fraction, epsilon: Fraction) -> Ball:
+    """δ(ε) = F(y) − e^ε F(y − t), t = Δ/b, where f(x) > e^ε f(x − t) up to x = y; a the radius.
+
+    f(x − t) = 0 up to t − a; from there on the loss is t up to 0, t − 2x up to t, and −t.
+    F(x) = (e^x − e^−a)/(2(1 − e^−a)) for −a <= x <= 0, and F(x) = 1 − F(−x).
+    """
+    low = exp(Ball.of(-a))
+
+    def below(x: Fraction) -> Ball:
+        if x > 0:
+            return ONE - below(-x)
+        return ZERO if x <= -a else (exp(Ball.of(x)) - low) * HALF / (ONE - low)
+
+    y = max(t - a, (t - epsilon) / 2) if t > epsilon else t - a
+    return ONE if t >= 2 * a else below(y) - exp(Ball.of(epsilon)) * below(y - t)
+
+
+def truncated_steps(t: Fraction, p: dict, epsilon: Fraction) -> Ball:
+    """Steps q^k, q = e^−decay, from γ + k − 1 to γ + k, cut off at R; and an atom w at 0.
+
+    Under a shift by t <= 1 step the loss is ∞ with P(X > R − t), else decay, 0 or −decay. Of total
+    variation TV = P(|X| < t/2), (TV − P(∞))/(1 − q) has the loss `decay`. The atom tells itself:
+    δ(ε) = w + (1 − w)·(P(∞) + P(decay)·(1 − e^(ε − decay))₊).
+    """
+    gamma, radius, decay = p.get("gamma", Fraction(1, 2)), p["radius"], p["decay"]
+    q, w = exp(Ball.of(-decay)), Ball.of(p.get("atom", 0))
+    require(
+        t <= 1 and radius > t / 2, "shifts of more than a step, or beyond the noise", NotChecked
+    )
+
+    def mass(x: Fraction) -> Ball:
+        """∫₀^x = γ + q + … + q^n + (x − γ − n) q^(n+1), n = ⌊x − γ⌋."""
+        n = math.floor(x - gamma)
+        last = exp(Ball.of(-decay * (n + 1)))
+        steps = (q - last) / (ONE - q) + Ball.of(x - gamma - n) * last
+        return Ball.of(x) if x <= gamma else Ball.of(gamma) + steps
+
+    half, side = mass(radius), mass(abs(radius - t))
+    beyond = (half - side if radius >= t else half + side) * HALF / half
+    if epsilon < decay:
+        seen = (mass(t / 2) / half - beyond) / (ONE - q)
+        beyond += seen * (ONE - exp(Ball.of(epsilon - decay)))
+    return w + (ONE - w) * beyond
+
+
+def lattice(shift: Fraction, p: dict, epsilon: Fraction) -> Ball:
+    """δ(ε) = max_j Σ_k (w_k − e^ε w_(k−j))₊/Σ_k w_k over the shifts by j = cells/b, 2·cells/b etc.
+
+    Where the weights w_k fall with |k|, the longest shift is the worst.
+    """
+    w, step, factor = p["masses"], int(p["cells"] / p["scale"]), exp(Ball.of(epsilon))
+    require(w[0] > 0, "The first weight is 0.")
+    weights, shifts = [*w[:0:-1], *w], [step * int(shift)]
+    if list(w) != sorted(w, reverse=True):
+        require(shift * len(w) <= 3 * 10**5, "so many weights that rise", NotChecked)
+        shifts = [step * i for i in range(1, int(shift) + 1)]
+    sums = []
+    for e in (factor.high, factor.low):
+        moved = ([*[0] * min(j, len(weights)), *weights] for j in shifts)
+        sums.append(
+            max(
+                sum(max(0, a * UNIT - e * c) for a, c in zip(weights, m, strict=False))
+                for m in moved
+            )
+        )
+    return Ball(*sums).over(sum(weights))
+
+
+def bessel_k(z: Ball) -> tuple[Ball, Ball]:
+    """K₀(z) and K₁(z), K_ν(z) = ∫₀^∞ e^(−z cosh t) cosh νt dt, by the trapezoidal rule, h = 1/64.
+
+    On |Im t| <= 1 the integrand is at most e^(−(z/2) cosh t) cosh t, whose integral over all real t
+    is 2K₁(z/2) <= 4/z. So the rule is off by at most (4/z)/(e^(128π) − 1) (Trefethen & Weideman
+    2014, Theorem 5.1), less than a unit for z > 2^−50. When e^(−z cosh t) is below a unit, all
+    terms fall to less than a half each, as z <= 300, so that the rest is below 2·cosh t units.
+    """
+    up, value, zeroth = exp(Ball.of(Fraction(1, 64))), ONE, exp(ZERO - z) * HALF
+    rise, fall, first, cosh = up, ONE / up, zeroth, ONE
+    while value.size() > 1:
+        cosh = (rise + fall) * HALF
+        value = exp(ZERO - z * cosh)
+        zeroth, first = zeroth + value, first + value * cosh
+        rise, fall = rise * up, fall / up
+    rest = Ball(0, 2 * (cosh.high // UNIT + 1))
+    return (zeroth + rest).over(64) + Ball(-1, 1), (first + rest).over(64) + Ball(-1, 1)
+
+
+def cap(m: Fraction, c: Ball, w: Ball) -> Ball:
+    """∫₀^w e^(cy) (y(2 − y))^m dy, 0 < w <= 1, 2m whole: w^(m+1) Σ g_n w^n/(m + n + 1).
+
+    g(y) = e^(cy) (2 − y)^m has (2 − y) g' = (c(2 − y) − m) g, so 2(n + 1) g_(n+1) =
+    (n + 2c − m) g_n − c g_(n−1). For n >= 2(3|c| + |m|) each |g_n| is at most ¾ of the larger of
+    the two before: once two are at most 16 units, the rest is below 100.
+    """
+    half = m.denominator == 2
+    before, g = ZERO, Ball.of(Fraction(2) ** math.floor(m)) * (Ball.of(2).sqrt() if half else ONE)
+    power, total, n = ONE, ZERO, 0
+    while max(before.size(), g.size()) > 16 or n * UNIT < 6 * c.size() + 2 * abs(m) * UNIT:
+        total += g * power * Ball.of(1 / (m + n + 1))
+        before, g = g, ((Ball.of(n - m) + c + c) * g - c * before).over(2 * n + 2)
+        power, n = power * w, n + 1
+    total += Ball(-100, 100)
+    for _ in range(math.floor(m) + 1):
+        total *= w
+    return total * w.sqrt() if half else total
+
+
+def l2(square: Fraction, d: int, epsilon: Fraction) -> Ball:
+    """δ(ε) of noise e^(−‖x‖/b) in d >= 2 dimensions, r = Δ/b > ε, by series; `square` is r².
+
+    notation: ξ = (‖x‖ + ‖x − s‖)/Δ, η = (‖x − s‖ − ‖x‖)/Δ, m = (d − 3)/2, z = r/2. The loss is rη,
+    and (ξ, η) has a density ∝ e^(−z(ξ − η)) ((ξ² − 1)(1 − η²))^m (ξ² − 1 + 1 − η²). Integrated
+    over ξ >= 1 (Basset's formula) it is v(η) ∝ e^(zη) (1 − η²)^m (ρ + 1 − η²), where
+    ρ = (d − 1)/z·K_(d/2)(z)/K_(d/2−1)(z).
+    δ(ε) = ∫ (1 − e^(ε − rη)) v(η) dη from ε/r to 1, over ∫ v(η) dη from −1 to 1.
+    """
+    r, m = Ball.of(square).sqrt(), Fraction(d - 3, 2)
+    small = d <= 500 and UNIT >> 40 < r.low <= r.high < 300 * UNIT
+    require(small, "l2 noise of so many numbers, so small, or so large", NotChecked)
+    z, end, ratio = r * HALF, ONE - Ball.of(epsilon) / r, ONE  # K_(1/2) = K_(−1/2)
+    if d % 2 == 0:
+        zeroth, first = bessel_k(z)
+        ratio = first / zeroth
+    for twice_nu in range(2 - d % 2, d - 1, 2):  # K_(ν+1)/K_ν = K_(ν−1)/K_ν + 2ν/z
+        ratio = ONE / ratio + Ball.of(twice_nu) / z
+    rho, e, up, down = Ball.of(d - 1) / z * ratio, exp(Ball.of(epsilon)), exp(z), exp(ZERO - z)
+    above, whole = ZERO, ZERO
+    for n, factor in ((m, rho), (m + 1, ONE)):  # y = 1 − η, and by symmetry 1 + η below 0
+        above += factor * (up * cap(n, ZERO - z, end) - e * down * cap(n, z, end))
+        whole += factor * (up * cap(n, ZERO - z, ONE) + down * cap(n, z, ONE))
+    return above / whole
+
+
+# 5. Certificates.
+
+# fmt: off
+ASSUMPTIONS = {
+    "certificate": [
+        "Between neighbouring inputs the query moves by at most the stated sensitivity.",
+        "AES-256-CTR keyed by the operating system can't be told from fair bits.",
+        "Running time and memory use are not observed.",
+    ],
+    "threshold-certificate": [(
+        "a group's row is published only if its noisy count, as it is published, reaches the "
+        "threshold, or by a fair coin of that chance if it is one step of the grid below; nothing "
+        "is said of other groups, not even how many there are"
+    )],
+    "quantile-certificate": [(
+        "candidates, groups and levels are public and fixed before the rows are read; what a unit "
+        "adds to all cells of all groups depends on its own rows alone, is nowhere negative, and "
+        "is at most the reach in all"
+    )],
+}
+# fmt: on
+
+
+def read_claim(record: object, kinds: dict = STATEMENTS) -> dict:
+    """A certificate. One of a draw has its law: name, p, s (the shifts), d (numbers), draws."""
+    claim = fields(record, kinds, "neighbours")
+    require(claim.get("sampling_rate", 1) == 1, "releases of samples", NotChecked)
+    fits = claim["assumptions"] == ASSUMPTIONS[claim["kind"]] and claim["epsilon"] + claim["delta"]
+    require(fits and claim["delta"] < 1, "Other assumptions than the proof has, or no budget.")
+    if claim["kind"] != "certificate":
+        return claim
+    noise = fields(claim["noise"], "name parameters")
+    name = noise["name"] if isinstance(noise["name"], str) else ""
+    require(name in FAMILIES, f"{show(name)} noise", NotChecked)
+    p, (s, d, draws) = fields(noise["parameters"], FAMILIES[name]), through(claim)
+    if "core" in p:
+        p["core"] = read("most" if name == "geometric" else "total", p["core"])
+        require(name in {"geometric", "two-sided-laplace"} or p["core"] * 10**6 >= 1, "No core.")
+    one = name in {"staircase", "geometric", "tulap"} or name.startswith(("truncated", "discrete"))
+    require(d == 1 if one else d > 1 or name != "l2", "The noise is of another number of numbers.")
+    grid = None if claim["grid"] is None else number(claim["grid"])
+    fits = grid is None or (grid > 0 and not any(n & (n - 1) for n in grid.as_integer_ratio()))
+    about = {claim.get("neighbours"), s["neighbours"]} - {None}
+    require(fits and len(about) < 2, "The grid is no power of two, or the neighbours differ.")
+    law = {"name": name, "p": p, "s": s, "d": d, "draws": draws, "grid": grid}
+    return claim | law | {"neighbours": about.pop() if about else None}
+
+
+def delta_of(claim: dict, draws: int, epsilon: Fraction) -> Ball:
+    """δ(ε) of so many draws of a claim's law."""
+    name, p, s, d, loss = claim["name"], claim["p"], claim["s"], claim["d"], None
+    if name in {"gaussian", "l2"}:
+        square = s["square"] / p["scale"] ** 2
+        if name == "gaussian":
+            return gaussian(draws * square, epsilon)
+        pure = draws**2 * square <= epsilon**2  # ε₀ = Δ/b
+    else:
+        loss = loss_of(name, p, s, d)
+        pure = loss is not None and draws * loss <= epsilon
+    if pure:
+        return ZERO
+    require(draws == 1, f"{draws} draws of {name} noise with δ above 0", NotChecked)
+    if name == "l2":
+        return l2(square, d, epsilon)
+    if name == "laplace" and loss is not None:  # 1 − e^((ε − Δ/b)/2)
+        return ONE - exp(Ball.of((epsilon - loss) / 2))
+    if name == "truncated-laplace":
+        return truncated_laplace(s["l1"] / p["scale"], p["radius"], epsilon)
+    if name in {"truncated-staircase", "tulap"}:
+        return truncated_steps(s["l1"] / p["scale"], p, epsilon)
+    require(name == "discrete-staircase", f"{name} noise with δ above 0", NotChecked)
+    return lattice(s["whole"], p, epsilon)
+
+
+def check_draw(claim: dict) -> Ball:
+    """δ of a draw of noise, which lies in the interval that the certificate states."""
+    delta, ends = delta_of(claim, claim["draws"], claim["epsilon"]), claim["delta_interval"]
+    require(delta.high <= claim["delta"] * UNIT, f"δ is up to {delta.high / UNIT:.9g}.")
+    fits = len(ends) == 2 and ends[0] * UNIT <= delta.low <= delta.high <= ends[1] * UNIT
+    require(fits, "δ is not in the stated interval.")
+    return delta
+
+
+def beyond(claim: dict, t: Fraction, i: int) -> Ball:
+    """P(X_i > t), t >= 0.
+
+    Of k-norm noise on a box of q numbers it is ½e^(−c) Σ_(j<q) (1 − j/q) c^j/j!, c = t/(b·bound_i).
+    """
+    name, p, c = claim["name"], claim["p"], t / claim["p"]["scale"]
+    if name == "gaussian":
+        return normal(Ball.of(-c))
+    if name == "discrete-staircase":
+        w = p["masses"]
+        return Ball.of(Fraction(sum(w[math.floor(c * p["cells"]) + 1 :]), 2 * sum(w) - w[0]))
+    known = name == "laplace" or (name == "k-norm" and p["body"][0] == "box")
+    require(known, f"a threshold for {name} noise", NotChecked)
+    bounds, total, term = p["body"][3] if name == "k-norm" else (1,) * (i + 1), ZERO, ONE
+    c, q = c / bounds[i], len(bounds) if name == "k-norm" else 1
+    for j in range(q):
+        total, term = total + term * Ball.of(Fraction(q - j, q)), term * Ball.of(c / (j + 1))
+    return total * HALF * exp(Ball.of(-c))
+
+
+def check_threshold(claim: dict) -> Ball:
+    """Rows of groups that nobody listed, published from a noisy count on.
+
+    p = P(reach + X, rounded to the grid, reaches the threshold, or by the coin one step below). Of
+    k groups of a person j have nobody else: δ = max_j p_j + (1 − p_j)·δ_(k−j)(ε) with
+    p_j = 1 − (1 − p)^j. A person who is replaced: the same at ε/2, times 1 + e^(ε/2), through the
+    table without either.
+    """
+    noise = read_claim(claim["noise"], {"certificate": STATEMENTS["certificate"]})
+    check_draw(noise)
+    grid, k, coin, i = noise["grid"], noise["draws"], claim["chance_below"], claim["coordinate"]
+    fits = grid and noise["geometry"] is None and noise["neighbours"] == "add-remove"
+    require(fits and i < noise["d"] and coin < 1, "The noise is not that of rows with a threshold.")
+    require(k <= 200, "so many groups", NotChecked)
+    p, chances = ZERO, (1 - coin, coin)
+    for steps in (0, 1):  # half a step below rounds up; a little less than half a step is safe
+        t = (
+            claim["threshold"]
+            - claim["reach"]
+            - grid * (steps + Fraction(1, 2) + Fraction(1, 2**40))
+        )
+        p += Ball.of(chances[steps]) * (ONE if t < 0 else beyond(noise, t, i))
+    replaced = claim["neighbours"] == "replace-one"
+    epsilon, worst, hidden = claim["epsilon"] / (1 + replaced), 0, ONE  # hidden: (1 − p)^j
+    for j in range(k + 1):
+        rest = delta_of(noise, k - j, epsilon) if j < k else ZERO
+        worst = max(worst, (ONE - hidden + hidden * rest).high)
+        hidden *= ONE - p
+    return Ball(0, worst) * (ONE + exp(Ball.of(epsilon)) if replaced else ONE)
+
+
+def check_quantiles(claim: dict) -> Ball:
+    """Quantiles chosen by permute-and-flip: ε₀ = Σ 2λΔ; of nested draws the worst of each depth.
+
+    A score moves by at most Δ = R·max(a, 1 − a), a the level among the rows that are left; for a
+    person who is replaced by 2R·max(a, 1 − a), or by R in one group at the first depth.
+    """
+    levels, rates, nested = claim["levels"], claim["rates"], claim["nested"]
+    ends, replaced = (Fraction(0), *levels, Fraction(1)), claim["neighbours"] == "replace-one"
+    fits = (
+        all(ends[i] < ends[i + 1] for i in range(len(levels) + 1))
+        and len(rates) == len(levels) <= 1000
+    )
+    require(fits and read("cells", claim["parts"]), "Levels do not rise, or have no rates.")
+    costs: dict = {}
+    left = [(0, len(levels), 0)] if nested else [(i, i + 1, i) for i in range(len(levels))]
+    while left:
+        first, last, depth = left.pop()
+        i = (first + last) // 2
+        low, high = (ends[first], ends[last + 1]) if nested else (0, 1)
+        a = (levels[i] - low) / (high - low)
+        alone = replaced and claim["groups"] == 1 and (depth == 0 or not nested)
+        shift = claim["reach"] * (1 if alone else max(a, 1 - a) * (1 + replaced))
+        costs[depth] = max(costs.get(depth, 0), 2 * rates[i] * shift)
+        left += [(x, y, depth + 1) for x, y in ((first, i), (i + 1, last)) if x < y]
+    require(sum(costs.values()) <= claim["epsilon"], "The draws need a larger ε.")
+    return ZERO
+
+
+PROOFS = {
+    "certificate": check_draw,
+    "threshold-certificate": check_threshold,
+    "quantile-certificate": check_quantiles,
+}
+
+
+# 6. What is printed: of a certificate, of a plan of several, of a release.
+
+# fmt: off
+SENTENCES = {
+    "l1": "by at most {bound} in all", "l2": "by a vector of length at most {bound}",
+    "integer": "by a whole number of at most {bound}", "within": "within the body {hull}",
+    "linf": "at most {l0} of them, each by at most {bound}",
+    "row-counts": "as {bound} rows do, each of which counts in one of them",
+    "counting-queries": "as records do that add 0 to {bound} to at most {max_nonzero} of them",
+    "added": "by adding, or taking away, a point of the set {of}",
+}
+# fmt: on
+
+
+def plain(value: object) -> str:
+    """A part of a certificate; numbers are rounded."""
+    if isinstance(value, str):
+        return f"{float(number(value)):.6g}"
+    return show(json.dumps(value))[1:-1]
+
+
+def check_block(title: str, record) -> dict | None:
+    """Print what a certificate states, and what of it is proved; None if there is no proof here."""
+    try:
+        claim = read_claim(record)
+        delta = PROOFS[claim["kind"]](claim)
+    except NotChecked as reason:
+        print(f"{title}: NOT CHECKED here: {reason}.")
+        return None
+    require(delta.high <= claim["delta"] * UNIT, f"{title}: δ is up to {delta.high / UNIT:.9g}.")
+    draw = record if claim["kind"] == "certificate" else record.get("noise")
+    print(f"{title}:")
+    if draw:
+        r, times = draw["sensitivity"], draw["compositions"]
+        words = {k: plain(v) for k, v in r.items() if k not in {"kind", "neighbours"}}
+        print(f"  {draw['noise']['name']} noise on {draw['dimension']} numbers, {times} time(s).")
+        print(f"  ASSUMED: one person changes these {SENTENCES[r['kind']].format(**words)}.")
+    if claim["kind"] != "certificate":
+        print(f"  ASSUMED: {claim['assumptions'][0]}.")
+    print(f"  PROVED: δ(ε) is at most {delta.high / UNIT:.9g} at ε = {plain(record['epsilon'])}.")
+    return claim
+
+
+def check_certificate(record: dict) -> list | None:
+    """Check one certificate, or a plan of several; the claims if all is proved."""
+    if record.get("kind") != "plan-certificate":
+        claim = check_block("This certificate", record)
+        return [claim] if claim else None
+    plan = fields(record, "kind version epsilon delta rule blocks", "releases")
+    blocks = [fields(block, "name certificate") for block in plan["blocks"]]
+    fits = all(isinstance(block["name"], str) for block in blocks)
+    fits = fits and len({block["name"] for block in blocks}) == len(blocks)
+    require(fits, "A query has no name, or that of another.")
+    checked = [check_block(f"Query {show(b['name'])}", b["certificate"]) for b in blocks]
+    claims = [claim for claim in checked if claim]
+    if len(claims) < len(blocks):
+        print("The sum of the budgets: NOT CHECKED here, since a query is not.")
+        return None
+    releases, draws = plan.get("releases", 1), [c for c in claims if c["kind"] == "certificate"]
+    fits = releases == 1 or all(c["compositions"] == releases for c in draws)
+    fits = fits and len({c["neighbours"] for c in claims} - {None}) < 2
+    require(fits, "Queries are about other numbers of releases, or different neighbours.")
+    others = [c for c in claims if c["kind"] != "certificate"]
+    left = {p: plan[p] - releases * sum(c[p] for c in others) for p in ("epsilon", "delta")}
+    if plan["rule"] == BASIC:
+        fits = all(sum(c[part] for c in draws) <= left[part] for part in left)
+    elif all(c["name"] == "gaussian" for c in draws):
+        square = sum(c["draws"] * c["s"]["square"] / c["p"]["scale"] ** 2 for c in draws)
+        fits = draws and min(left.values()) >= 0
+        fits = fits and gaussian(square, left["epsilon"]).high <= left["delta"] * UNIT
+    else:
+        print("The sum of the budgets: NOT CHECKED here: tight composition of several laws.")
+        return None
+    require(fits, "The queries spend more than the plan promises.")
+    total = f"({plain(record['epsilon'])}, {plain(record['delta'])})-private"
+    print(f"PROVED: {len(blocks)} queries in {releases} release(s) are {total}, by {plan['rule']}.")
+    return claims
+
+
+def deviations(claim: dict) -> list[float]:
+    """Standard deviations of single numbers, rounded to the grid or not; [] if none is known here.
+
+    U uniform in a box with bounds a has E U_i² = a_i²/3; in D numbers of cells of q each, it is
+    (q + 1)(q + 2)/((D + 1)(D + 2)) times that. X in the shape of a body has E N² (D + 2)/D times
+    the moments of U; steps have E N² = D/(D + 2)·Σ q^k (k + γ)^(D+2)/Σ q^k (k + γ)^D.
+    """
+    name, p, d, variances = claim.get("name"), claim.get("p", {}), claim.get("d", 0), []
+    form = p.get("body", ("",))
+    form = form[3][0] if form[0] == "cells" and len(form[3]) == 1 else form
+    if name in {"gaussian", "laplace"} and claim["geometry"] is None:
+        variances = [p["scale"] ** 2 * (2 if name == "laplace" else 1)]
+    elif name == "discrete-staircase":
+        w, unit = p["masses"], p["scale"] / p["cells"]
+        variances = [unit**2 * sum(2 * k * k * x for k, x in enumerate(w)) / (2 * sum(w) - w[0])]
+    elif form[0] == "box" and d <= 60 and p.get("decay", 1) > Fraction(1, 20):
+        q, ratio = form[1], Fraction(1)
+        if "decay" in p:
+            steps = [(float(k + p["gamma"]), -float(p["decay"]) * k) for k in range(10_000)]
+            low, high = (sum(r**n * math.exp(x) for r, x in steps) for n in (d, d + 2))
+            ratio = high / low / ((d + 1) * (d + 2))
+        variances = [p["scale"] ** 2 * ratio * (q + 1) * (q + 2) / 3 * a * a for a in form[3]]
+    return [math.sqrt(v + g * g / 12) for v in variances for g in (0, claim["grid"] or 0)]
+
+
+def check_deviations(folder: Path, plan: dict, claims: dict) -> None:
+    """Compare the standard deviations that plan and tables state for counts with the noise's.
+
+    Not of queries that share a draw, nor of sums, means, margins, levels and cumulative counts.
+    """
+    names = [part["name"] for part in plan["blocks"]]
+    for part in plan["blocks"]:
+        name, stated = part["name"], []
+        known = deviations(claims.get(name, {}))
+        if not known or names.count(name) > 1 or {"margins", "cumulative", "levels"} & set(part):
+            continue
+        for error in part["errors"]:
+            if error["statistic"] in {"count", "count_units"}:
+                path, rows = folder / f"{name}.csv", []
+                if path.is_file():
+                    rows = list(csv.DictReader(content(path, 1 << 30).decode().splitlines()))
+                elif path.with_suffix(".json").is_file():
+                    rows = json.loads(content(path.with_suffix(".json"), 1 << 30))
+                stated += [error["std"], *(row[error["statistic"] + "_std"] for row in rows)]
+        fits = all(any(math.isclose(float(x), y, rel_tol=1e-6) for y in known) for x in stated)
+        require(fits, f"A standard deviation of {show(name)} is not that of its noise.")
+        print(f"CHECKED: {len(stated)} standard deviations of counts in {show(name)}.")
+
+
+def content(path: Path, most: int = 10**7) -> bytes:
+    """The bytes of a plain file; ValueError for links, devices and larger files."""
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
+        raise ValueError(f"{show(path.name)} is missing, no plain file, or too large.")
+    return path.read_bytes()
+
+
+def check_release(folder: Path) -> bool:
+    """Check the seal and the certificate of a release, and that its plan says what these say."""
+    seal = fields(parse(content(folder / "release.json")), "kind version files entry", "release")
+    files = seal["files"]
+    place, entry = seal.get("release"), seal["entry"]
+    fits = seal["kind"] == "release-record" and isinstance(files, dict)
+    fits = fits and all(n is None or (type(n) is int and n > 0) for n in (place, entry))
+    require(fits, "release.json is no seal.")
+    for name, digest in files.items():
+        inside = name and not set(name) & set("/\\:\0") and name not in {".", ".."}
+        require(inside, f"The seal names {show(name)}, which is not in the folder.")
+        same = hashlib.sha256(content(folder / name, 1 << 30)).hexdigest() == digest
+        require(same, f"{show(name)} is not what was released: its SHA-256 is another.")
+    print(f"SEAL: {len(files)} files have the SHA-256 that release.json states.")
+    texts = {"certificate.json", "plan.json", "spec.toml"}
+    certificate, plan = (parse(content(folder / f"{n}.json")) for n in ("certificate", "plan"))
+    parts = [part for key in ("blocks", "quantiles", "keys") for part in plan.get(key, ())]
+    tables = {name.rpartition(".")[0] for name in set(files) - texts}
+    fits = texts <= set(files) and tables == {part["name"] for part in parts}
+    require(fits, "The seal is about other files than the plan's tables.")
+    laws = [block["certificate"] for block in certificate.get("blocks", [])]
+    laws = [claim.get("noise") if claim["kind"].startswith("thr") else claim for claim in laws]
+    laws = [(c["noise"], number(c["grid"])) for c in laws if c["kind"] == "certificate"]
+    laws = [(n["name"], number(n["parameters"]["scale"]), grid) for n, grid in laws]
+    fits = all((b["noise"], number(b["scale"]), number(b["grid"])) in laws for b in plan["blocks"])
+    require(fits, "plan.json states other noise than the certificate.")
+    fits = all(plan.get(name) == certificate.get(name) for name in ("version", "rule"))
+    fits = fits and all(number(plan[n]) == number(certificate[n]) for n in ("epsilon", "delta"))
+    require(fits, "plan.json states another budget or rule than the certificate.")
+    releases = certificate.get("releases", 1)
+    fits = place is None if releases == 1 else place is not None and place <= releases
+    require(fits, "The seal names a release that the series does not have.")
+    claims = check_certificate(certificate)
+    if claims:
+        names = (block["name"] for block in certificate["blocks"])
+        check_deviations(folder, plan, dict(zip(names, claims, strict=True)))
+    return bool(claims)
+
+
+NOT_PROVED = """NOT CHECKED here: that one person moves the numbers by no more than is assumed
+above, and that tables, plan and specification agree in all else (`leastnoise verify` derives both
+from spec.toml); that the noise was drawn as stated; signatures and ledgers; that nobody saw how
+long anything took."""
+
+
+def main() -> int:
+    """Check what the argument names, and print what is assumed, proved, and not checked."""
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        print(__doc__.partition("The mathematics")[0])
+        return 2
+    path = Path(sys.argv[1])
+    try:
+        proved = check_release(path) if path.is_dir() else check_certificate(parse(content(path)))
+    except Rejected as error:
+        print(f"REJECTED: {error}")
+        return 1
+    except Exception as error:  # noqa: BLE001 (whatever a hostile file breaks, it is not accepted)
+        print(f"This is no certificate and no release: {type(error).__name__}, {show(str(error))}")
+        return 2
+    print(NOT_PROVED)
+    print("All draws are proved." if proved else "Nothing is false, but not all draws are proved.")
+    return 0 if proved else 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

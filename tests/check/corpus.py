@@ -1,0 +1,173 @@
+"""What the small checker is tried on: statements with their verdicts, and numbers it encloses.
+
+`outcomes` needs no other module of leastnoise, so that a changed copy of the checker can be tried
+in a second: `python -m benchmarks.check_mutations`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from flint import acb, arb, ctx
+
+from tests.attacks import edits
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+EDITS = 12
+"""Edits of each statement, from a seed of its own."""
+_NAMED = ("epsilon", "delta", "scale", "bound", "threshold", "reach", "decay", "rates")
+_FINE = (1 - 1e-7, 1 + 1e-7)
+
+
+@cache
+def statements() -> dict[str, Any]:
+    """Golden certificates, and those of golden releases, by name."""
+    lines = (GOLDEN / "statements.jsonl").read_text().splitlines()
+    records = {entry["name"]: entry["record"] for entry in map(json.loads, lines)}
+    known = {k: r for k, r in records.items() if r["kind"].endswith("certificate")}
+    for folder in releases():
+        known[f"release {folder.name}"] = json.loads((folder / "certificate.json").read_text())
+    return known
+
+
+def releases() -> list[Path]:
+    """The folders of golden releases."""
+    return sorted(path.parent for path in (GOLDEN / "releases").glob("*/release.json"))
+
+
+def verdict(checker: Any, text: str) -> str:
+    """Return what the checker says of a text: "proved", "rejected", "not checked" or "no JSON"."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            record = checker.parse(text.encode("utf-8", "surrogatepass"))
+            return "proved" if checker.check_certificate(record) else "not checked"
+    except checker.Rejected:
+        return "rejected"
+    except checker.NotChecked:
+        return "not checked"
+    except (ValueError, RecursionError):
+        return "no JSON"
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Yield statements, and edits of each: next to what is proved, and at random."""
+    for name, record in statements().items():
+        yield name, json.dumps(record)
+        for path in edits._paths(record):
+            value = edits.at(record, path)
+            if path[-1] in _NAMED and isinstance(value, str) and "release" not in name:
+                for factor in _FINE:
+                    edit = (path, "scale", (factor, "hex"))
+                    yield f"{name} {path} {factor}", edits.applied(record, edit)
+        random = Random(name)
+        for number in range(EDITS):
+            yield f"{name} {number}", edits.applied(record, edits.drawn(random, record))
+
+
+@cache
+def truths() -> dict[tuple[str, Fraction, Fraction], tuple[int, int]]:
+    """Values of functions times 2^512, rounded down and up, by Arb at twice the precision."""
+    halves = [Fraction(n, 2) for n in (-1, 0, 1, 12, 41)]
+    ends = ((1, Fraction(1, 2)), (-2, 1), (3, Fraction(1, 4)), (-1, 1), (2, Fraction(3, 4)))
+    known: dict[tuple[str, Fraction, Fraction], arb] = {}
+    with ctx.workprec(1200):
+
+        def real(x: Fraction) -> arb:
+            return arb(x.numerator) / x.denominator
+
+        known["pi", Fraction(0), Fraction(0)] = arb.pi()
+        for x in ROOTS:
+            known["sqrt", x, Fraction(0)] = real(x).sqrt()
+        for x in EXPONENTS:
+            known["exp", x, Fraction(0)] = real(x).exp()
+        for x in DEVIATIONS:
+            known["normal", x, Fraction(0)] = (-real(x) / arb(2).sqrt()).erfc() / 2
+        for x in ARGUMENTS:
+            for order in (0, 1):
+                known["bessel_k", x, Fraction(order)] = real(x).bessel_k(arb(order))
+        for m, (c, w) in zip(halves, ends, strict=True):
+            known["cap", m, Fraction(c)] = _cap(real(m), c, real(Fraction(w)))
+            CAPS[m] = Fraction(c), Fraction(w)
+        scaled = {key: value * 2**512 for key, value in known.items()}
+        return {
+            key: (int(one.lower().floor().unique_fmpz()), int(one.upper().ceil().unique_fmpz()))
+            for key, one in scaled.items()
+        }
+
+
+ROOTS = [Fraction(0), Fraction(2), Fraction(1, 3), Fraction(10**6)]
+EXPONENTS = [Fraction(x) for x in (0, -3, 20, -999, -1001, -(10**6))] + [Fraction(1, 3)]
+DEVIATIONS = [Fraction(x) for x in (0, -3, 9, 39, -39)] + [Fraction(1, 3), Fraction(-77, 3)]
+ARGUMENTS = [Fraction(1, 10**4), Fraction(1, 2), Fraction(9), Fraction(120)]
+CAPS: dict[Fraction, tuple[Fraction, Fraction]] = {}
+
+
+def _cap(m: arb, c: int, w: arb) -> arb:
+    """∫₀^w e^(cy) (y(2 − y))^m dy, with y = u² so that nothing is singular."""
+    odd = int((2 * m + 1).unique_fmpz())  # type: ignore[arg-type]
+
+    def integrand(u: acb, _: bool) -> acb:
+        return 2 * (c * u * u).exp() * u**odd * ((2 - u * u).log() * m).exp()
+
+    return acb.integral(integrand, acb(0), acb(w.sqrt())).real
+
+
+def _exactly(checker: Any, ball: Any, truth: Fraction, units: int) -> tuple[bool, bool]:
+    inside = Fraction(ball.low, checker.UNIT) <= truth <= Fraction(ball.high, checker.UNIT)
+    return inside, ball.high - ball.low <= units
+
+
+def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
+    """Yield, for numbers of the checker, if they hold the true ones, and are close to them."""
+    of, values = checker.Ball.of, [Fraction(n, d) for n in (-7, -1, 0, 2, 5) for d in (1, 3, 7)]
+    for a in values:
+        yield f"of {a}", _exactly(checker, of(a), a, 1)
+        yield f"over {a}", _exactly(checker, of(a).over(3), a / 3, 2)
+        yield f"size {a}", of(a).size() >= abs(a) * checker.UNIT > of(a).size() - 2
+        for b in values:
+            yield f"{a} + {b}", _exactly(checker, of(a) + of(b), a + b, 3)
+            yield f"{a} - {b}", _exactly(checker, of(a) - of(b), a - b, 3)
+            yield f"{a} * {b}", _exactly(checker, of(a) * of(b), a * b, 20)
+            if b > 0:
+                yield f"{a} / {b}", _exactly(checker, of(a) / of(b), a / b, 200)
+    for (name, x, more), (low, high) in truths().items():
+        if name == "pi":
+            ball = checker.pi()
+        elif name == "sqrt":
+            ball = of(x).sqrt()
+        elif name == "cap":
+            ball = checker.cap(x, of(more), of(CAPS[x][1]))
+        else:
+            ball = getattr(checker, name)(of(x))
+        ball = ball[int(more)] if name == "bessel_k" else ball
+        near = ball.high - ball.low < max(1, high.bit_length()) << 100
+        yield f"{name} {x} {more}", (ball.low <= low, high <= ball.high, near)
+
+
+def outcomes(checker: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what the checker makes of everything here, by name."""
+    yield from numbers(checker)
+    for name, text in texts():
+        yield name, verdict(checker, text)
+    for folder in releases():
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            yield f"folder {folder.name}", checker.check_release(folder)
+        yield f"printed {folder.name}", "standard deviations" in printed.getvalue()
+    yield from deviations(checker)
+
+
+def deviations(checker: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the standard deviations of golden laws, to nine digits."""
+    for name, record in statements().items():
+        if record["kind"] == "certificate":
+            with contextlib.suppress(checker.Rejected, checker.NotChecked):
+                claim = checker.read_claim(record)
+                yield f"std {name}", [float(f"{x:.9g}") for x in checker.deviations(claim)]

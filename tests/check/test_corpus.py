@@ -1,0 +1,77 @@
+"""Golden statements and releases: what is proved, what isn't checked here, and nothing rejected."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import leastnoise_check as checker
+from tests.check import corpus
+
+SOURCE = Path(checker.__file__)
+NOT_CHECKED = {
+    # laws without a proof here
+    "box cut off", "counts cut off", "cactus", "cactus, five releases", "flipped-huber",
+    "gaussian-mixture", "generalized-gamma", "matrix", "optimal", "optimal-radial",
+    "quasi-gaussian", "spherical-staircase", "release persons-without-signs", "release replaced",
+    # several draws of another law than a Gaussian, where δ is above 0; samples
+    "geometric, five releases", "geometric in cells", "loosely known", "plan together",
+    "two sides, five releases", "of samples", "samples, three releases",
+    # shifts and shapes
+    "points", "polygon", "groups", "body, hexagon", "body, skew polygon", "release named",
+    "body, split", "body, joint discs", "body, p = 1.7", "body, signed split",
+    "body, signed squares", "body, signed three halves", "body, differences of split",
+    "body, differences of squares", "body, differences of three halves",
+    # keys alone
+    "release keys",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", corpus.statements())
+def test_golden_statements_are_proved_or_named(name: str) -> None:
+    found = corpus.verdict(checker, json.dumps(corpus.statements()[name]))
+    assert found == ("not checked" if name in NOT_CHECKED else "proved")
+
+
+@pytest.mark.parametrize("folder", corpus.releases(), ids=lambda folder: folder.name)
+def test_golden_releases_are_proved_or_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = f"release {folder.name}" not in NOT_CHECKED
+    assert checker.check_release(folder) == wanted
+    assert ("NOT CHECKED" not in capsys.readouterr().out) == wanted
+
+
+def test_numbers_hold_the_true_ones_and_are_close() -> None:
+    wrong = [name for name, good in corpus.numbers(checker) if good is False or False in [good]]
+    wrong += [
+        name
+        for name, good in corpus.numbers(checker)
+        if good not in (True, False) and not all(good)
+    ]
+    assert not wrong
+
+
+def test_it_imports_the_standard_library_alone() -> None:
+    nodes = ast.walk(ast.parse(SOURCE.read_text()))
+    imported = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    nodes = ast.walk(ast.parse(SOURCE.read_text()))
+    imported |= {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    assert imported == {
+        "__future__", "csv", "hashlib", "json", "math", "sys", "fractions", "pathlib",
+    }  # fmt: skip
+
+
+def test_it_runs_without_leastnoise() -> None:
+    folder = corpus.GOLDEN / "releases/rows"
+    command = [sys.executable, "-I", "-S", SOURCE, folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "SEAL: " in done.stdout
+    assert "PROVED: 1 queries" in done.stdout
+    assert "NOT CHECKED here: that one person moves" in done.stdout
