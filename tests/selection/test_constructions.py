@@ -46,7 +46,7 @@ def test_a_map_of_one_number_gives_no_other_noise(kind: str) -> None:
 
 def test_several_numbers_have_the_maps() -> None:
     question = Question(budget=Budget(epsilon=1), sensitivities=(ln.Linf(1, l0=1),), dimension=2)
-    assert [way.construction for way in list_constructions(question)] == ["ball", "cells"]
+    assert [way.name for way in list_constructions(question)] == ["ball", "cells"]
 
 
 def test_a_comparison_for_one_number_names_each_family_once() -> None:

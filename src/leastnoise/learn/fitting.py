@@ -106,7 +106,9 @@ def read_numbers(model: BaseEstimator, X: Any, *y: Any, **more: Any) -> Any:
     except TypeError as error:
         if str(error).startswith(("Sparse data", "A sparse")):
             raise
-        raise TypeError("Each argument must be a number, not a string.") from None
+        raise TypeError(
+            "Each argument must be no string, but a number."
+        ) from None  # as scikit-learn asks
     except ValueError as error:
         if "could not convert" in str(error):
             raise ValueError("Expected numbers: a string could not be read as a float.") from None
