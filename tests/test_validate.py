@@ -328,3 +328,18 @@ def test_slips_of_typing_are_counted() -> None:
 def test_names_of_up_to_40_letters_have_a_nearest_one() -> None:
     assert _validate.nearest_name("x" * 39 + "y", ["x" * 40]) == "x" * 40
     assert _validate.nearest_name("x" * 40 + "y", ["x" * 41]) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("laplcae", "laplace"),
+        ("Gausian", "gaussian"),
+        ("meen", "mean"),
+        ("moon", None),  # two errors in four letters
+        ("lace", None),
+        ("m", None),
+    ],
+)
+def test_a_name_is_suggested_only_within_a_few_typing_errors(word: str, meant: str | None) -> None:
+    assert _validate.nearest_name(word, ["laplace", "gaussian", "mean", "n"]) == meant

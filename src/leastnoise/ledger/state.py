@@ -150,7 +150,7 @@ class StateFile:
             return read_state(connection, "main")
 
     def mark_published(self, state: State) -> None:
-        """Note that the folder of the last release is there. Another state stays as it is."""
+        """Note that the folder of the last release exists. Another state stays unchanged."""
         with self._explained(), closing(self._open("rw")) as connection:
             prepare(connection, "main")
             connection.execute("BEGIN IMMEDIATE")
@@ -205,7 +205,7 @@ class _Explained:
 
 
 def prepare(connection: sqlite3.Connection, name: str) -> None:
-    """Let what is written to an attached file be on the disk at its commit, and no copy stay."""
+    """Let commits of an attached file reach the disk, and leave no copy of old content."""
     connection.execute(f"PRAGMA {name}.journal_mode = DELETE")
     connection.execute(f"PRAGMA {name}.synchronous = EXTRA")
     connection.execute(f"PRAGMA {name}.secure_delete = ON")
@@ -215,7 +215,7 @@ def prepare(connection: sqlite3.Connection, name: str) -> None:
 
 
 def read_state(connection: sqlite3.Connection, name: str) -> State:
-    """The state in an attached file. Raises CertificateRejected if there is none."""
+    """The state in an attached file. Raises CertificateRejected without a state."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
     if connection.execute(f"PRAGMA {name}.application_id").fetchone()[0] != _APPLICATION:
         raise CertificateRejected("It is no state.")
