@@ -147,9 +147,9 @@ def read(name: str, value, *, item: bool = False):
         return tuple(read(name, part, item=True) for part in value)
     if name in NUMBERS:
         exact, (low, high) = number(value), NUMBERS[name]
-        fits = low <= exact and (exact <= high or high > 1)
+        fits = (exact > 0 if low > 0 else exact >= low) and (exact <= high or high > 1)
         require(fits, f"{name} = {show(value)} is no such number.")
-        require(exact <= high, f"{name} = {show(value)}, which is so large", NotChecked)
+        require(low <= exact <= high, f"{name} = {show(value)}, so small or large", NotChecked)
         return exact
     if name in WHOLES:
         low, high = WHOLES[name]
@@ -385,7 +385,7 @@ def shifts_of(record: object, d: int) -> Shifts:
         s = Shifts(neighbours=about, square=b * b * moved + n, hull=hull_of(b, k, q))
         s |= {"l1": b} if moved + n == 1 else {}
         s |= {} if replaced else {"added": counts}
-        if n or (k < q if replaced else k > 1 or q == 1):
+        if n or (k < q if replaced else k > 1):
             s["hull"] = ("differences" if replaced else "signed", q + n, 2 + n, (counts,))
     elif kind == "within":
         s, numbers = Shifts(neighbours=None, hull=r["hull"]), r["hull"][1]
@@ -493,8 +493,9 @@ def loss_of(name: str, p: dict, s: Shifts, d: int) -> Fraction | None:
     elif "body" in p or "of" in p:
         form = p.get("body") or shape(p["of"], ADDED)
         require(form[1] == d, "The noise is of another number of numbers.")
-        known = s["hull"] if "body" in p else s["added"] if "decay" in p else s["hull"][-1]
-        require(known in (form, (form,)), "noise in another shape than the shifts", NotChecked)
+        hidden = ("signed", d, 1 + form[2], (form,)) if "core" in p and "decay" not in p else form
+        known = s["added"] if "of" in p and "decay" in p else s["hull"]
+        require(hidden == known, "noise in another shape than the shifts", NotChecked)
         moved = 1 / p["scale"]
     else:
         return on_tree(p, s, d) if name == "agreeing" else None

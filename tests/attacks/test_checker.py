@@ -155,6 +155,13 @@ def _attack_true(family: str, shifts: str, numbers: list[int], pure: bool) -> No
     pure = json.loads(text)["delta_interval"][1] == "0x0.0p+0"
     if pure or family not in _PURE:
         assert found == "proved", text
+    record, random = json.loads(text), Random(repr(numbers))
+    for _ in range(3):
+        _compare(edits.applied(record, edits.drawn(random, record)), plan=False)
+    if "neighbours" in record["sensitivity"]:
+        for neighbours in ("add-remove", "replace-one"):
+            record["sensitivity"]["neighbours"] = neighbours
+            _compare(json.dumps(record), plan=False)
 
 
 def _attack_release(name: str, file: str, edit: Any) -> None:

@@ -58,9 +58,8 @@ def verdict(checker: Any, text: str) -> str:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Yield statements, and edits of each: next to what is proved, and at random."""
+    """Yield edits of each statement: next to what is proved, and at random."""
     for name, record in statements().items():
-        yield name, json.dumps(record)
         for path in edits._paths(record):
             value = edits.at(record, path)
             if path[-1] in _NAMED and isinstance(value, str) and "release" not in name:
@@ -138,6 +137,13 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
             yield f"{a} * {b}", _exactly(checker, of(a) * of(b), a * b, 20)
             if b > 0:
                 yield f"{a} / {b}", _exactly(checker, of(a) / of(b), a / b, 200)
+    for square in (Fraction(9, 4), Fraction(2), Fraction(1, 3), Fraction(10**40 + 1)):
+        above = checker.rounded_up(square) / square - 1
+        yield (
+            f"root {square}",
+            (above >= 0, above < Fraction(1, 2**58), square == Fraction(9, 4) or above > 0),
+        )
+        yield f"exact root {square}", checker.rounded_up(square**2) == square**2
     for (name, x, more), (low, high) in truths().items():
         if name == "pi":
             ball = checker.pi()
@@ -153,15 +159,17 @@ def numbers(checker: Any) -> Iterator[tuple[str, Any]]:
 
 
 def outcomes(checker: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what the checker makes of everything here, by name."""
-    yield from numbers(checker)
-    for name, text in texts():
-        yield name, verdict(checker, text)
+    """Yield what the checker makes of everything here, by name; what is quick comes first."""
+    for name, record in statements().items():
+        yield name, verdict(checker, json.dumps(record))
     for folder in releases():
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             yield f"folder {folder.name}", checker.check_release(folder)
         yield f"printed {folder.name}", "standard deviations" in printed.getvalue()
     yield from deviations(checker)
+    for name, text in texts():
+        yield name, verdict(checker, text)
+    yield from numbers(checker)
 
 
 def deviations(checker: Any) -> Iterator[tuple[str, Any]]:

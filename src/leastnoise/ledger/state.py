@@ -36,7 +36,7 @@ class State:
     """A series after some releases.
 
     `plan` is the SHA-256 of its spec and certificate. `position` is the number of the last release
-    that the ledger counts, and `first` that of the first release of its tree. `tag` is a random
+    that the ledger counts, and `first` the number of its tree's first release. `tag` is a random
     text that the ledger's last entry of the series has, too. `digest` is the end of the chain of
     published numbers. `published` is False from the entry of a release to the end of its folder.
     `sums` has the sums of each query by its label.

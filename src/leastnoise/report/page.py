@@ -195,19 +195,19 @@ def _limits(release: VerifiedRelease) -> list[str]:
     return list(dict.fromkeys(lines))  # parts of one query have the same lines
 
 
-def _noise(blocks: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -> str:
+def _noise(parts: Sequence[NoisyPart], names: Mapping[str, Mapping[str, str]]) -> str:
     rows: list[str] = []
-    for block in blocks:
-        for error in block.errors:
+    for part in parts:
+        for error in part.errors:
             of = f" in groups of {error.rows:,} values" if error.rows else ""
             stds = (error.std, error.plain_laplace_std, error.plain_gaussian_std)
             std, *others = (None if value == math.inf else value for value in stds)
             cells = [f"<td>{_std(std)}</td>"]
             cells += [f"<td>{_times(other, std)}</td>" for other in others]
-            if block.has_unlike_rows:
+            if part.has_unlike_rows:
                 of = ", root mean square"
-            name = html(f"{block.name}, {names[block.name][error.statistic]}{of}")
-            noise = html(block.chosen_by)
+            name = html(f"{part.name}, {names[part.name][error.statistic]}{of}")
+            noise = html(part.chosen_by)
             rows.append(f'<tr><th scope="row">{name}</th><td>{noise}</td>{"".join(cells)}</tr>')
     heads = ("statistic", "noise", "standard deviation", "Laplace errs", "Gaussian errs")
     return (

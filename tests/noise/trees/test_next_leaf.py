@@ -81,7 +81,9 @@ def test_a_word_draws_its_quantile(noise: Agreeing) -> None:
         assert draw_next_leaf(noise, 1, [sums], entropy) == [values[index]]
 
 
-def boundary(noise: Agreeing, leaf: int, sums: tuple[int, ...], value: int, bits: int) -> int:
+def boundary(  # noqa: PLR0917 (one call)
+    noise: Agreeing, leaf: int, sums: tuple[int, ...], value: int, bits: int
+) -> int:
     """The first bits of P(z < value), which falls between two words."""
     law = next_leaf._Law(noise=noise, leaf=leaf, cut=400, bits=600)
     with precision(600):

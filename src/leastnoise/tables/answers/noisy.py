@@ -99,7 +99,7 @@ class NoisyPart(TablePart):
 
     @property
     def first(self) -> int:
-        """The first of its coordinates in the draw."""
+        """The index of its first coordinate in the draw."""
         return 0
 
     @property

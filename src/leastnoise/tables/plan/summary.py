@@ -165,7 +165,7 @@ def describe_counts(layouts: Sequence[TableShape], *, rest: bool = False) -> lis
 
 def describe_detection(plan: Plan) -> list[str]:
     """Sentences about the least losses to limits and bounds that their counts can show."""
-    errors = [error for block in plan.blocks if block.layout.clipped for error in block.errors]
+    errors = [error for part in plan.blocks if part.layout.clipped for error in part.errors]
     sentences = [
         f"{error.statistic} is known within ±{_words.number(error.half_width_95)} (95 %): below "
         "that it can't be told from none."
@@ -285,7 +285,7 @@ def _list_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
 
 def list_notes(plan: Plan) -> tuple[str, ...]:
     """The notes of a plan."""
-    layouts = [block.layout for block in plan.blocks]
+    layouts = [part.layout for part in plan.blocks]
     sized = [item for layout in layouts for item in layout.statistics if item.needs_size]
     counts = (
         *describe_counts(layouts),
@@ -297,7 +297,7 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     notes += tuple(sentences_on(plan, Topic.VALUES))
     by_row = plan.spec.privacy.by_row
     notes = notes if by_row else (*notes, UNIT_NOTE)
-    row_counts = (block.exact_rows for block in plan.blocks)
+    row_counts = (part.exact_rows for part in plan.blocks)
     exact = min((rows for rows in row_counts if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:
         notes += (ROUNDING_NOTE.format(rows=exact),)
@@ -342,9 +342,9 @@ def find_epsilon_of_one(certificate: PlanCertificate) -> float:
     At δ = 0 losses add up. Otherwise it is the least ε that is proved for the draws of one release
     together, or the ε of the whole series if no smaller ε is proved.
     """
-    budget, blocks = certificate.budget, [block for _, block in certificate.blocks]
-    draws = [block for block in blocks if isinstance(block, Certificate)]
-    others = [block.budget for block in blocks if not isinstance(block, Certificate)]
+    budget, claims = certificate.budget, [claim for _, claim in certificate.blocks]
+    draws = [claim for claim in claims if isinstance(claim, Certificate)]
+    others = [claim.budget for claim in claims if not isinstance(claim, Certificate)]
     separate = sum((other.epsilon for other in others), Fraction(0))
     if not budget.delta:
         pure = sum((draw.budget.epsilon for draw in draws), Fraction(0)) / certificate.releases

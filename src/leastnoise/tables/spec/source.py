@@ -217,8 +217,8 @@ class Join(Section):
 
     def in_words(self, name: str) -> str:
         """A sentence about this table, which the spec calls `name`."""
-        row = f"Each row is joined to the row of {name} with the same {self.on}, "
-        row += "if exactly one has it"
+        row = f"Each row is joined to the row of {name} with the same {self.on}"
+        row += ", if exactly one has it"
         if self.public:
             return f"{row}. {name} is public, and not protected."
         return f"{row}. Rows of {name} are protected as part of their {self.on}'s data."

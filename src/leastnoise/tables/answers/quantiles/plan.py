@@ -62,8 +62,8 @@ class Asking(Protocol):
 class RankError:
     """The largest error of a quantile in rows of its group, with probability 95 %.
 
-    Where it is chosen between two others it counts how far off these are. Rows that share a part of
-    a candidate with a chosen one come on top. `sizes` are numbers of rows that may be in a group.
+    If a quantile is chosen between two others, their errors count, too. Rows that share a part of a
+    candidate with a chosen one come on top. `sizes` are numbers of rows that may be in a group.
     """
 
     statistic: str
