@@ -44,7 +44,7 @@ def changed(change: Mutation) -> ModuleType | None:
 
 
 def notices(module: ModuleType, wanted: list[tuple[str, Any]]) -> str | None:
-    """The first outcome of the corpus that isn't what it was; None if there is none."""
+    """The first outcome of the corpus that has changed; None if all are the same."""
     outcomes = corpus.outcomes(module)
     for name, outcome in wanted:
         try:
@@ -65,7 +65,7 @@ def function_of(line: int) -> str:
 
 @contextlib.contextmanager
 def limited() -> Iterator[None]:
-    """Raise TimeoutError after so many seconds: a change may make a loop endless."""
+    """Raise TimeoutError after `SECONDS`: a change may make a loop endless."""
 
     def stop(*_: object) -> None:
         raise TimeoutError
@@ -86,7 +86,7 @@ def main() -> None:
 
     wanted = list(corpus.outcomes(leastnoise_check))
     counted: Counter[str] = Counter()
-    for change in (one for one in mutations(SOURCE) if first <= one.line <= last):
+    for change in (change for change in mutations(SOURCE) if first <= change.line <= last):
         counted["changes"] += 1
         try:
             with limited():
